@@ -1,8 +1,11 @@
 package core
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"unicode/utf8"
 )
 
 // State is the state of an app.
@@ -37,12 +40,17 @@ type App struct {
 	BundleName string `json:"bundleName"` // @scope/bundle; a remote app's URL
 	Version    string `json:"version"`
 	Status     State  `json:"status"`
-	Type       string `json:"type"` // "plain" or "upjack"
+	Asleep     bool   `json:"asleep,omitempty"` // it runs, and its processes start when they are needed
+	Type       string `json:"type"`             // "plain" or "upjack"
+	Auth       string `json:"auth,omitempty"`   // AuthUser or AuthShared for an app that is called with linked accounts
 	ToolCount  int    `json:"toolCount"`
 	TrustScore int    `json:"trustScore"` // 0-100
 	UI         *UI    `json:"ui"`
 
 	Sandbox *AppSandbox `json:"sandbox,omitempty"` // nil for a remote app
+
+	// Permissions is shown to those who may manage apps; nil when nothing is missing.
+	Permissions *AppPermissions `json:"permissions,omitempty"`
 
 	// LastError says why the app is crashed or dead, why a command could not start it, or why a declared app
 	// could not be installed.
@@ -54,7 +62,7 @@ type App struct {
 
 // ForMember returns the app without what only administrators see.
 func (a App) ForMember() App {
-	a.LastOutput = nil
+	a.LastOutput, a.Permissions = nil, nil
 	return a
 }
 
@@ -84,6 +92,7 @@ type Tool struct {
 	Server   string          // the app's short name
 	Name     string          // the bare name, without the server's prefix
 	Raw      json.RawMessage // the tool object of the app's tools/list answer; of TaskOnly tools, without execution.taskSupport
+	Listed   json.RawMessage // Raw made valid, for clients; Raw itself when it is valid, nil for the service's own tools
 	Schema   json.RawMessage // inputSchema; nil when the app gave none
 	ReadOnly bool            // annotations.readOnlyHint
 	ViewURI  string          // _meta.ui.resourceUri (MCP Apps), "" when absent
@@ -97,11 +106,14 @@ func (t Tool) FullName() string { return shortened(t.LongName()) }
 // LongName is the tool's name in its workspace before it is shortened.
 func (t Tool) LongName() string { return t.Server + "__" + t.Name }
 
+// OwnName is the name that the app gave the tool.
+func (t Tool) OwnName() string { return t.Name }
+
 // AppSandbox says how the processes of an app are confined.
 type AppSandbox struct {
 	Level   string   `json:"level"`            // none, landlock or namespaces
 	Network []string `json:"network"`          // none, loopback-off or all, or the allowed destinations
-	OwnUser bool     `json:"ownUser"`          // the server gives the app a user id of its own, where its files allow it
+	OwnUser bool     `json:"ownUser"`          // the app's process has a user id of its own; false while none runs
 	Weaker  string   `json:"weaker,omitempty"` // why the level is lower than configured; "" when it is not
 
 	Limits   AppLimits `json:"limits"`             // that hold
@@ -116,4 +128,35 @@ type AppLimits struct {
 	OpenFiles   int     `json:"openFiles"` // of each process
 	FileSizeMiB int64   `json:"fileSizeMiB"`
 	CPU         float64 `json:"cpu"` // processors
+}
+
+// Registry is a configured bundle registry.
+type Registry struct {
+	Name    string `json:"name"`
+	Adapter string `json:"adapter"`
+}
+
+// Mirror is an argument of a tool that requests of MCP 2026-07-28 repeat in an HTTP header, for those
+// who route them: the tool's input schema marks it with x-mcp-header.
+type Mirror struct {
+	Header string   // what follows Mcp-Param- in the header's name
+	Path   []string // the members that lead from the arguments to it, one at least
+}
+
+// MaxToolName is the longest name of a tool in a workspace: what models and clients accept.
+const MaxToolName = 64
+
+// shortened is a name of at most MaxToolName bytes. One that is longer keeps its beginning and ends with
+// a hash of all of it, so that it is the same on every server and after every restart.
+func shortened(name string) string {
+	if len(name) <= MaxToolName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	hash := "_" + hex.EncodeToString(sum[:4])
+	end := MaxToolName - len(hash)
+	for !utf8.RuneStart(name[end]) { // names of prompts have any characters
+		end--
+	}
+	return name[:end] + hash
 }

@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -39,16 +38,4 @@ func indented(section string) string {
 		b.WriteString(line)
 	}
 	return b.String()
-}
-
-// A package of more files than that has more than one subject: find the seam.
-const maxFiles = 25
-
-func TestNoPackageHasMoreThan25Files(t *testing.T) {
-	for _, p := range listPackages(t) {
-		files := slices.DeleteFunc(slices.Concat(p.GoFiles, p.IgnoredGoFiles), func(name string) bool { return strings.HasSuffix(name, "_test.go") })
-		if len(files) > maxFiles {
-			t.Errorf("%s has %d files, at most %d are allowed: move a part of it that stands alone into a package of its own", p.ImportPath, len(files), maxFiles)
-		}
-	}
 }

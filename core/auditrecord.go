@@ -12,9 +12,11 @@ type AuditRecord struct {
 	Actor     string          `json:"actor"` // user id; "" for a sender that is not known
 	Address   string          `json:"address,omitempty"`
 	Workspace string          `json:"workspace,omitempty"`
-	Action    string          `json:"action"`           // such as tools.call or POST /v1/apps/install
-	Target    string          `json:"target,omitempty"` // what it was done to
-	Outcome   string          `json:"outcome"`          // ok, allowed, or an error code such as forbidden
+	Action    string          `json:"action"`               // such as tools.call, tools.call.ended or POST /v1/apps/install
+	Target    string          `json:"target,omitempty"`     // what it was done to
+	Outcome   string          `json:"outcome"`              // ok, allowed, input_required, tool_error, rpc_error, cancelled, or an error code such as forbidden
+	Reason    string          `json:"reason,omitempty"`     // why it was refused or failed, for people
+	Duration  float64         `json:"durationMs,omitempty"` // milliseconds, of what has ended
 	RequestID string          `json:"requestId,omitempty"`
 	TraceID   string          `json:"traceId,omitempty"`   // of the request, when it has a trace
 	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool call; only where configured

@@ -1,9 +1,11 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +30,14 @@ type User struct {
 	Email       string `json:"email"`
 	DisplayName string `json:"displayName"`
 	OrgRole     Role   `json:"orgRole"`
+
+	// AdminBy is what alone makes the user an admin of the organization: an issuer, a space and an entry of auth.admins.
+	// It is "" for everybody else, and for admins who are that without auth.admins too.
+	AdminBy string `json:"-"`
+
+	// GroupRoles are the workspaces and roles that the groups of the user gave when the identity provider named them last,
+	// such as "ws_a:admin ws_b:member" (auth.join).
+	GroupRoles string `json:"-"`
 }
 
 // Identity is an authenticated user, before a workspace is chosen. Issuer and Subject together are the
@@ -44,6 +54,9 @@ type Identity struct {
 	Token   string    // the SHA-256 of a token of an identity provider, in lower-case hex; "" for other credentials
 	Since   time.Time // when the verification of that token began; zero for other credentials
 }
+
+// Principal names whom an identity acts for: an API key, else a person, whichever identity provider vouches for them.
+func (id Identity) Principal() string { return cmp.Or(id.Scope.Key, id.User.ID) }
 
 // Revocation is a subject, one token or one session of an identity provider that must no longer be accepted.
 type Revocation struct {
@@ -98,6 +111,7 @@ func ValidWorkspaceID(id string) bool {
 type Caller struct {
 	Identity
 	Workspace Workspace
+	View      string // that the address of the request names; "" for none. It narrows what the caller sees, and never widens it
 }
 
 // TokenRequest is the request that a token came with. Adapters that check tokens against it get it. It belongs
@@ -138,6 +152,24 @@ func (r *TokenRequest) Judge(token string, judge func() (Identity, error)) (Iden
 	return id, err
 }
 
+// Origin is the HTTP request that something is done for, as audit records name it.
+type Origin struct{ RequestID, Address string }
+
+type originKey struct{}
+
+// WithOrigin returns ctx with an origin.
+func WithOrigin(ctx context.Context, o *Origin) context.Context {
+	return context.WithValue(ctx, originKey{}, o)
+}
+
+// OriginOf returns the origin of ctx, the zero value when it has none.
+func OriginOf(ctx context.Context) Origin {
+	if o, _ := ctx.Value(originKey{}).(*Origin); o != nil {
+		return *o
+	}
+	return Origin{}
+}
+
 type tokenRequestKey struct{}
 
 // WithTokenRequest returns ctx with a request.
@@ -149,4 +181,91 @@ func WithTokenRequest(ctx context.Context, r *TokenRequest) context.Context {
 func TokenRequestOf(ctx context.Context) *TokenRequest {
 	r, _ := ctx.Value(tokenRequestKey{}).(*TokenRequest)
 	return r
+}
+
+// Cookie is one login in a browser. Its token is never stored, only the hash.
+type Cookie struct {
+	Hash      string // hex sha256 of the token
+	Identity  Identity
+	KeyPrint  string // fingerprint of the API key it was made with; "" for a login through an identity provider
+	ExpiresAt time.Time
+
+	Renewal   string    // encrypted: what is needed to ask the provider again; "" when it cannot be asked
+	CheckedAt time.Time // when the provider was asked last
+}
+
+// Member is a user in a workspace, with the role there.
+type Member struct {
+	User User `json:"user"`
+	Role Role `json:"role"` // admin or member
+}
+
+// WorkspaceInfo is a workspace as those see it who manage all of them.
+type WorkspaceInfo struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	PersonalOf string    `json:"personalOf,omitempty"` // User.ID of the one whose personal workspace it is
+	Members    int       `json:"members"`
+	CreatedAt  time.Time `json:"createdAt"`
+}
+
+// SameEmail reports whether two email addresses are the same, neither of them "". The case of ASCII letters does not
+// count; that of others does, since some of them fold to ASCII letters.
+func SameEmail(a, b string) bool { return a != "" && lowerASCII(a) == lowerASCII(b) }
+
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// Subject is somebody as an identity provider names them.
+type Subject struct {
+	Issuer  string `json:"issuer"`
+	Subject string `json:"subject"`
+}
+
+// KnownUser is a user with what only admins of the organization see.
+type KnownUser struct {
+	User
+	Identities []Subject `json:"identities"` // the first one first
+	APIKeys    int       `json:"apiKeys"`
+	Suspended  bool      `json:"suspended"` // no configured identity provider knows the user, whose API keys are refused
+}
+
+// Issuers returns the issuers that know the user.
+func (u KnownUser) Issuers() []string {
+	all := make([]string, len(u.Identities))
+	for i, s := range u.Identities {
+		all[i] = s.Issuer
+	}
+	return all
+}
+
+// Foreseen is what other identity providers mean for the users of a server.
+type Foreseen struct {
+	Known  int         `json:"known"`  // users whom a provider knows already
+	Linked int         `json:"linked"` // users whom a provider will find by their email (auth.sameAs)
+	New    []KnownUser `json:"new"`    // users whom no provider will find: they become somebody else when they log in
+}
+
+// UsersWithEmail returns the users who have an email and are known to one of the issuers.
+func UsersWithEmail(all []KnownUser, email string, issuers []string) (found []KnownUser) {
+	if email == "" || len(issuers) == 0 {
+		return nil
+	}
+	for _, u := range all {
+		if SameEmail(u.Email, email) && u.KnownTo(issuers...) {
+			found = append(found, u)
+		}
+	}
+	return found
+}
+
+// KnownTo reports whether one of the issuers knows the user.
+func (u KnownUser) KnownTo(issuers ...string) bool {
+	return slices.ContainsFunc(u.Issuers(), func(issuer string) bool { return slices.Contains(issuers, issuer) })
 }

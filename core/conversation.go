@@ -82,6 +82,26 @@ type Message struct {
 	// Continues reports that it is a further part of the message before it: the turns of one run are
 	// stored one by one, and are one message. What counts messages does not count it.
 	Continues bool
+	// Unfinished is set in what is read of a turn that has not ended. Claimed says that a run goes on in its conversation,
+	// through any server that has a claim in the database.
+	Unfinished, Claimed bool
 	// Attachments are stored with a message that is appended. Messages that are read have none.
 	Attachments []Attachment
+}
+
+// Attachment is a file that a person attached to a message.
+type Attachment struct {
+	ID       string // att_ and 16 hexadecimal digits
+	Name     string
+	MIMEType string
+	Content  []byte
+}
+
+// Question is an elicitation: an app asks the user whose run called it. Only that user may answer.
+type Question struct {
+	ID        string // elic_ and 16 hexadecimal digits
+	Workspace string
+	Owner     string          // User.ID
+	Schema    json.RawMessage // of the form; nil when the person is sent to an address
+	Until     time.Time       // it counts as declined after that
 }

@@ -1,6 +1,8 @@
 package core
 
-import "time"
+import (
+	"time"
+)
 
 // Event is one event of a workspace's event stream. Workspace "" means the streams of all workspaces:
 // only the heartbeat has it.
@@ -71,6 +73,10 @@ type (
 		ID    string `json:"id"`
 		Title string `json:"title"`
 	}
+	// ConversationDeleted is sent to the owner of a conversation that was deleted.
+	ConversationDeleted struct {
+		ID string `json:"id"`
+	}
 	// PinAdded is sent when an app lists a tool that it did not have before, without a new version.
 	PinAdded struct {
 		Server  string `json:"server"`
@@ -108,7 +114,41 @@ type (
 		Tool     string        `json:"tool"`
 		Caller   string        `json:"caller"` // User.ID
 		Decision ApprovalState `json:"decision"`
-		By       string        `json:"by"` // User.ID
+		By       string        `json:"by"`               // User.ID
+		Always   bool          `json:"always,omitempty"` // later calls of the tool need no approval
+	}
+	// ApprovalWithdrawn is sent when a standing approval was withdrawn.
+	ApprovalWithdrawn struct {
+		ID   string `json:"id"` // of the StandingApproval
+		Tool string `json:"tool"`
+		By   string `json:"by"` // User.ID
+	}
+	// ApprovalEnded is sent when nobody needs to decide on a call any more: it was cancelled, or not decided or not made in
+	// time.
+	ApprovalEnded struct {
+		ID     string        `json:"id"`
+		Tool   string        `json:"tool"`
+		Caller string        `json:"caller"` // User.ID
+		State  ApprovalState `json:"state"`  // ApprovalCancelled or ApprovalExpired
+	}
+	// AppPermissionsChanged is sent when a person decided what an app may use.
+	AppPermissionsChanged struct {
+		Name    string `json:"name"`
+		By      string `json:"by"` // User.ID
+		Allowed int    `json:"allowed"`
+		Denied  int    `json:"denied"`
+		Revoked int    `json:"revoked"`
+	}
+	// AppDenied is sent when an app was refused something for the first time. What it was, only those see who may grant it.
+	AppDenied struct {
+		Name string `json:"name"`
+	}
+	// AccountChanged is sent to its owner when an account was linked or unlinked, or needs a new login. Those of accounts
+	// that everybody uses are sent to everybody.
+	AccountChanged struct {
+		ID   string `json:"id"`
+		App  string `json:"app"`
+		Name string `json:"name"`
 	}
 	// Heartbeat is sent every 30 seconds.
 	Heartbeat struct {
@@ -129,11 +169,19 @@ const (
 	EventBundleDead          = "bundle.dead"
 	EventDataChanged         = "data.changed"
 	EventConversationUpdated = "conversation.updated"
+	EventConversationDeleted = "conversation.deleted"
 	EventPinAdded            = "pin.added"
 	EventPinChanged          = "pin.changed"
 	EventPinDecided          = "pin.decided"
 	EventApprovalRequested   = "approval.requested"
 	EventApprovalDecided     = "approval.decided"
+	EventApprovalEnded       = "approval.ended"
+	EventApprovalWithdrawn   = "approval.withdrawn"
+	EventAppPermissions      = "app.permissions"
+	EventAppDenied           = "app.denied"
+	EventAccountLinked       = "account.linked"
+	EventAccountLoginNeeded  = "account.login_needed"
+	EventAccountUnlinked     = "account.unlinked"
 	EventHeartbeat           = "heartbeat"
 )
 
@@ -152,3 +200,31 @@ func (s *Stamp) UnmarshalText(text []byte) error {
 
 // Timestamp is t as every answer and event writes it: RFC 3339, UTC, milliseconds.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// Change is a notice that a peer server changed something in the store. It is a hint to read again, not
+// the change itself: it may be repeated, or arrive when the change is known already.
+type Change struct {
+	Kind      ChangeKind
+	Workspace string // "" when the change is in none
+	Name      string // what was changed, as its kind says
+}
+
+// ChangeKind is the kind of a Change.
+type ChangeKind string
+
+// The kinds of changes. ChangeAll follows when notices may have been lost: read everything again.
+const (
+	ChangeApp     ChangeKind = "app"     // an app was installed, uninstalled, started or stopped; Name is its server name
+	ChangeMembers ChangeKind = "members" // users, workspaces or members; Name is the User.ID, "" for everybody
+	ChangeSetting ChangeKind = "setting" // a setting of the server's own; Name is the setting's
+	ChangePins    ChangeKind = "pins"    // the pinned tools of an app; Name is its server name
+	// ChangeToken is the revocation of a token; Name is its SHA-256 in hex.
+	ChangeToken ChangeKind = "token"
+	// ChangeApproval is a decision on a call that waits, or its end; Name is the id of the request.
+	ChangeApproval ChangeKind = "approval"
+	// ChangeAccount is a linked account that was linked, changed or unlinked; Name is its id, "" for several.
+	ChangeAccount ChangeKind = "account"
+	// ChangeViews is a view of the workspace that was set or deleted; Name is its name.
+	ChangeViews ChangeKind = "views"
+	ChangeAll   ChangeKind = "all"
+)

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -24,15 +25,27 @@ type Installation struct {
 	Env         map[string]Secret // as given at installation
 	Remote      *Remote           // nil unless the app is a remote server
 	Running     bool              // false after a requested stop
+	Patience    time.Duration     // how long it may take to start; 0 for the usual time
+	Permissions []Permission      // nil in records of versions that did not record them
 	InstalledAt time.Time
 }
 
-// PublicName is BundleName as every member of the workspace may read it.
+// PublicName is BundleName as every member of the workspace may read it: @<scope>/<bundle>, or the address of a remote
+// app.
 func (i Installation) PublicName() string {
 	if i.Remote == nil {
-		return i.BundleName
+		return ScopedName(i.BundleName)
 	}
 	return publicURL(i.BundleName)
+}
+
+// ScopedName is the name of a bundle in the form @<scope>/<bundle>. One without a scope gets the scope local; names of the
+// MCP registry have another form of their own, io.example/bundle.
+func ScopedName(bundle string) string {
+	if bundle == "" || strings.Contains(bundle, "/") {
+		return bundle
+	}
+	return "@local/" + bundle
 }
 
 // PublicRef is Ref as every member of the workspace may read it.
@@ -62,8 +75,9 @@ type BundleSignature struct {
 // Source says where an app came from.
 type Source struct {
 	Kind     SourceKind
-	Ref      string // the path, name, package, URL or command; the SHA-256 of an upload
+	Ref      string // the path, name, package (PyPI: with extras), URL or command; the SHA-256 of an upload
 	Registry string // which configured registry answered, for SourceName
+	Bin      string `json:",omitempty"` // which command of a package runs; "" for its only one, or the one with its name
 }
 
 // SourceKind is the kind of a source.
@@ -97,10 +111,16 @@ type Remote struct {
 	AllowPrivate bool
 }
 
-// RemoteAuth is the authentication at a remote server. Type is "bearer", "header" or "none".
+// RemoteAuth is the authentication at a remote server. Type is "bearer", "header", "none", AuthUser or AuthShared.
 type RemoteAuth struct {
 	Type  string
 	Token Secret // bearer
 	Name  string // header
 	Value Secret // header
+
+	// The client that the authorization server knows this server as, and the scopes to ask for. Without them accounts are
+	// linked with what discovery finds.
+	ClientID     string
+	ClientSecret Secret
+	Scopes       string // separated by spaces
 }

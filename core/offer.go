@@ -1,6 +1,9 @@
 package core
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Kind is one of the lists that apps offer, named as MCP names the list's member in its answer.
 type Kind string
@@ -20,8 +23,14 @@ type Prompt struct {
 	Raw    json.RawMessage // the prompt object of the app's prompts/list answer
 }
 
-// FullName is the prompt's name in its workspace.
-func (p Prompt) FullName() string { return p.Server + "__" + p.Name }
+// FullName is the prompt's name in its workspace, of at most MaxToolName bytes.
+func (p Prompt) FullName() string { return shortened(p.LongName()) }
+
+// LongName is the prompt's name in its workspace before it is shortened.
+func (p Prompt) LongName() string { return p.Server + "__" + p.Name }
+
+// OwnName is the name that the app gave the prompt.
+func (p Prompt) OwnName() string { return p.Name }
 
 // Resource is one resource exactly as its app listed it.
 type Resource struct {
@@ -52,4 +61,13 @@ type Offer struct {
 type Instructions struct {
 	Server string // the app's short name
 	Text   string
+}
+
+// ViewURI is the URI under which a view of an app (MCP Apps) is served: ui://<server>/ and the rest of the app's own URI.
+// Another URI is returned as it is.
+func ViewURI(server, own string) string {
+	if rest, isView := strings.CutPrefix(own, "ui://"); isView {
+		return "ui://" + server + "/" + rest
+	}
+	return own
 }

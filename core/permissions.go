@@ -1,5 +1,73 @@
 package core
 
+import "strings"
+
+// RequiredRole is the role that an operation requires.
+type RequiredRole string
+
+// The roles that operations require.
+const (
+	AnyRole           RequiredRole = ""
+	WorkspaceAdmin    RequiredRole = "workspace admin"
+	OrganizationAdmin RequiredRole = "organization admin" // or owner
+	BothAdmins        RequiredRole = "workspace admin and organization admin"
+	EitherAdmin       RequiredRole = "workspace admin or organization admin" // of the caller's workspace
+)
+
+// Requirement is what an operation requires of its caller, whichever way it is asked for: a route of /v1 or a tool.
+type Requirement struct {
+	Role  RequiredRole
+	Flags []string // of these feature flags one must be on; without flags, none
+	Login bool     // an API key is not enough
+}
+
+// Check returns core.CodeFeatureDisabled while the operation is off, and core.CodeForbidden when c may not do it. what
+// names the operation in the message. The feature flag comes first, then the role (docs/api.md 4.6).
+func (r Requirement) Check(c Caller, enabled func(flag string) bool, what string) error {
+	if !r.Enabled(enabled) {
+		return Errorf(CodeFeatureDisabled, "%s is off: the feature flag %s is false", what, strings.Join(r.Flags, " or "))
+	}
+	if r.Login && c.Issuer == IssuerKey {
+		return Errorf(CodeForbidden, "%s needs a login: an API key is not enough", what)
+	}
+	if r.Permits(c) {
+		return nil
+	}
+	switch {
+	case r.Role == WorkspaceAdmin, r.Role == BothAdmins && !c.Workspace.Role.Admin():
+		return Errorf(CodeForbidden, "%s needs the role admin in workspace %s", what, c.Workspace.ID)
+	case r.Role == EitherAdmin:
+		return Errorf(CodeForbidden, "%s needs the role admin in workspace %s, or in the organization", what, c.Workspace.ID)
+	}
+	return Errorf(CodeForbidden, "%s needs the organization role admin or owner", what)
+}
+
+// Permits reports whether c has the role.
+func (r Requirement) Permits(c Caller) bool {
+	switch r.Role {
+	case AnyRole:
+	case WorkspaceAdmin:
+		return c.Workspace.Role.Admin()
+	case OrganizationAdmin:
+		return c.User.OrgRole.Admin()
+	case BothAdmins:
+		return c.Workspace.Role.Admin() && c.User.OrgRole.Admin()
+	case EitherAdmin:
+		return c.Workspace.Role.Admin() || c.User.OrgRole.Admin()
+	}
+	return true
+}
+
+// Enabled reports whether one of the flags is on, or there is none.
+func (r Requirement) Enabled(enabled func(flag string) bool) bool {
+	for _, f := range r.Flags {
+		if enabled(f) {
+			return true
+		}
+	}
+	return len(r.Flags) == 0
+}
+
 // MayManageApps says whether c may install, start, stop and remove apps of its workspace: its
 // admins may.
 func (c Caller) MayManageApps() error {
@@ -9,27 +77,13 @@ func (c Caller) MayManageApps() error {
 	return Errorf(CodeForbidden, "managing apps needs the role admin in workspace %s", c.Workspace.ID)
 }
 
-// MayAcceptTools says whether c may accept tools of its workspace whose definitions changed: its admins
-// may.
-func (c Caller) MayAcceptTools() error {
-	if c.Workspace.Role.Admin() {
+// MayManageMembers says whether c may see and change the members of a workspace: an admin of the organization may of every
+// one, an admin of the caller's workspace of that one alone.
+func (c Caller) MayManageMembers(workspace string) error {
+	if c.User.OrgRole.Admin() || (c.Workspace.ID == workspace && c.Workspace.Role.Admin()) {
 		return nil
 	}
-	return Errorf(CodeForbidden, "deciding on changed tools needs the role admin in workspace %s", c.Workspace.ID)
-}
-
-// MayReadAudit says whether c may read the audit records of a workspace; "" is all that c may read. Admins
-// of the organization may read all, admins of a workspace those of theirs.
-func (c Caller) MayReadAudit(workspace string) error {
-	switch {
-	case c.User.OrgRole.Admin():
-		return nil
-	case !c.Workspace.Role.Admin():
-		return Errorf(CodeForbidden, "reading the audit trail needs the role admin in workspace %s, or in the organization", c.Workspace.ID)
-	case workspace != "" && workspace != c.Workspace.ID:
-		return Errorf(CodeForbidden, "reading the audit trail of another workspace needs the organization role admin or owner")
-	}
-	return nil
+	return Errorf(CodeForbidden, "managing the members of workspace %s needs the role admin there, in a request to that workspace, or in the organization", workspace)
 }
 
 // MayReachPrivate says whether apps that c installs may be remote servers on loopback and private

@@ -66,3 +66,9 @@ func encodedOctet(text string) (octet byte, ok bool) {
 func isUnreserved(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
+
+// LocalPath reports whether a browser reads p as a path of the server that it is at: //host and /\host are other hosts.
+func LocalPath(p string) bool {
+	control := strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return !control && strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "//") && !strings.HasPrefix(p, `/\`)
+}

@@ -74,3 +74,15 @@ type UsageReport struct {
 	Models    []ModelUsage
 	Breakdown []GroupUsage
 }
+
+// SumKnown adds the known values; nil when neither is known.
+func SumKnown[T int64 | float64](a, b *T) *T {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	both := *a + *b
+	return &both
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -52,10 +53,15 @@ func (p Plugin) Info() Info {
 }
 
 func executableName(kind Kind) string {
-	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-	name = strings.TrimPrefix(name, "ropewalk-plugin ") // the server's title of a built-in adapter, which has no path
-	return strings.TrimPrefix(name, string(kind)+"-")
+	name := strings.TrimPrefix(filepath.Base(os.Args[0]), "ropewalk-plugin ") // the server's title of a built-in adapter, which has no path
+	return strings.TrimPrefix(WithoutPlatform(name), string(kind)+"-")
 }
+
+// WithoutPlatform is the name of an executable less the platform that it is for: auth-okta of auth-okta_linux_amd64,
+// auth-okta-darwin-arm64 and auth-okta.exe.
+func WithoutPlatform(file string) string { return platform.ReplaceAllString(file, "") }
+
+var platform = regexp.MustCompile(`(?i)([-_.](linux|darwin|macos|windows|freebsd)([-_.](amd64|x86_64|x64|arm64|aarch64|arm|386|riscv64))?)?(\.exe)?$`)
 
 func moduleVersion() string {
 	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" {

@@ -57,7 +57,7 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
-            { name: "early", test: /[\\/]src[\\/]api[\\/](early|http)\.ts$/, priority: 2 },
+            { name: "early", test: /[\\/]src[\\/]api[\\/](early|http|digits)\.ts$/, priority: 2 },
             { name: "first", tags: ["$initial"], priority: 1 }, // one script and one style sheet, not one for each set of screens that share some
             { name: "icons", test: /[\\/]lucide-react[\\/]dist[\\/]esm[\\/]icons[\\/]/ }, // not a script for each
           ],

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
@@ -198,6 +200,9 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"reload", "", 0, "", ""},
 		{"version --json", "", 0, `"commit"`, ""},
 		{"serv", "", 2, "", "ropewalk serve"},
+		{"upp", "", 2, "", "did you mean `ropewalk up`?"},
+		{"nonsense --help", "", 2, "", `unknown command "nonsense" for "ropewalk"`},
+		{"app instal -h", "", 2, "", "did you mean `ropewalk app install`?"},
 		{"help", "", 0, "The server:", ""},
 		{"help tool call", "", 0, "ropewalk tool call TOOL", ""},
 		{"help serv", "", 2, "", `unknown command "serv" for "ropewalk"; did you mean ` + "`ropewalk serve`?"},
@@ -319,6 +324,33 @@ func TestClientConfigSaysHowAClientGetsAKeyThatTheEndpointAccepts(t *testing.T) 
 	}
 	if !strings.HasPrefix(out, "rwk_") {
 		t.Errorf("no key was created: %s", errs)
+	}
+}
+
+func TestStopEndsTheServerAndWaitsForIt(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	if _, errs, status := s.split("", "ropewalk", "stop"); status != 1 || !strings.Contains(errs, "no server is using home "+s.home) {
+		t.Errorf("without a server: status %d, %s", status, errs)
+	}
+	server := s.command("ropewalk", "serve", "--port", "0")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
+	testkit.Eventually(t, "the server answers on its control socket", func() bool {
+		_, err := control.Dial(s.home).Status(t.Context())
+		return err == nil
+	})
+	if _, errs, status := s.split("", "ropewalk", "stop"); status != 0 || !strings.Contains(errs, "Stopped the server at http://127.0.0.1:") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if err, _ := testkit.Receive(t, "the server ends", ended); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+	if _, err := control.Dial(s.home).Status(t.Context()); !errors.Is(err, control.ErrNotRunning) {
+		t.Errorf("the server answers: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -32,6 +33,18 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 		_, _ = w.Write([]byte(`{"servers": [`))
 	}))
 	t.Cleanup(broken.Close)
+	var provider *httptest.Server
+	provider = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/.well-known/openid-configuration":
+			_, _ = fmt.Fprintf(w, `{"issuer":%[1]q,"jwks_uri":"%[1]s/keys","authorization_endpoint":"%[1]s/authorize","scopes_supported":["openid","email"]}`, provider.URL)
+		case "/keys":
+			_, _ = w.Write([]byte(`{"keys":[{}]}`))
+		default:
+			w.WriteHeader(http.StatusBadRequest)
+		}
+	}))
+	t.Cleanup(provider.Close)
 	for name, c := range map[string]struct {
 		config string
 		says   []string
@@ -41,6 +54,10 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 		"a session store that is away":  {"sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", []string{"session store   127.0.0.1:1: connection refused\n"}},
 		"an identity provider that is away": {
 			"auth: {adapter: oidc, issuer: \"http://127.0.0.1:1\", clientId: x}\n", []string{"identity", "auth.issuer"},
+		},
+		"a scope that the provider does not offer, and a client that it does not know": {
+			"auth: {adapter: oidc, issuer: \"" + provider.URL + "\", clientId: x, redirectUri: \"http://127.0.0.1/v1/auth/callback\", scopes: [openid, profile]}\n",
+			[]string{`auth.scopes: the provider does not offer "profile"`, "the provider refuses the client id"},
 		},
 		"a plugin that does not exist": {"sessionStore: {adapter: nothing}\n", []string{"nothing"}},
 		"a plugin whose file changed": {
@@ -76,53 +93,6 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
-	t.Parallel()
-	s := newScript(t)
-	nowhere := t.TempDir()
-	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\", apiKey: \"${env:OF_THE_SERVER}\"}}}\n")
-	s.run("ropewalk", "doctor").exits(1, "error    configuration", "set OF_THE_SERVER where the server is started", "home            "+s.home)
-	path := os.Getenv("PATH")
-	s.environ = []string{"OF_THE_SERVER=secret", "PATH=" + nowhere}
-	s.up()
-	s.environ = []string{"PATH=" + path}
-	out, errs, status := s.split("", "ropewalk", "doctor")
-	for _, text := range []string{
-		"warning  configuration", "OF_THE_SERVER is not set here; the running server may have it", "is running at ", "the server is ready",
-		"1 running, 0 stopped", "sessionstore memory", "not found on the server's PATH, " + nowhere, "restart the server",
-	} {
-		if status != 0 || !strings.Contains(out, text) {
-			t.Errorf("status %d, %q is missing in\n%s%s", status, text, out, errs)
-		}
-	}
-	s.run("ropewalk", "backup", "running.db").exits(0)
-}
-
-func TestDoctorReadsTheConfigurationAndTheSandboxOfTheRunningServer(t *testing.T) {
-	t.Parallel()
-	s := newScript(t)
-	file := s.write("elsewhere.yaml", "log: {level: info}\n")
-	s.up("--config", "elsewhere.yaml")
-	s.run("ropewalk", "doctor").exits(0, "ok       configuration   "+file, "ok       sandbox", "limits")
-	other := s.write("other.yaml", "")
-	s.run("ropewalk", "doctor", "--config", other).exits(0, "ok       configuration   "+other)
-}
-
-func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
-	t.Parallel()
-	s := newScript(t)
-	s.environ = []string{"PATH=" + s.dir, "SERVICE_API_KEY=0123456789abcdef"}
-	s.up()
-	s.environ = []string{"PATH=" + s.dir, "ROPEWALK_API_KEY=rwk_canary"}
-	refused := s.run("ropewalk", "status").exits(1, "the server does not accept the key of ROPEWALK_API_KEY: ", "`ropewalk key create` makes one")
-	examined := s.run("ropewalk", "doctor").exits(1, "error    API key", "the server does not accept the key of ROPEWALK_API_KEY", "or unset it")
-	if strings.Contains(refused.text+examined.text, "canary") {
-		t.Error("the key is shown")
-	}
-	s.environ = []string{"PATH=" + s.dir}
-	s.run("ropewalk", "status").exits(1, "not authenticated: set ROPEWALK_API_KEY")
 }
 
 func TestAModelWhoseKeyIsRefusedIsNamedWithTheSetting(t *testing.T) {

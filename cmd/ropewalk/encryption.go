@@ -51,7 +51,7 @@ func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	if err != nil {
 		return err
 	}
-	file := c.Storage.Keys.File
+	file := statekey.SourceOf(c).File
 	if file == "" {
 		return errors.New("storage.keyFile is not set: set it to a file outside of the home; keys of a command or of the environment are changed there")
 	}

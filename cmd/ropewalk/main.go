@@ -20,6 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/conversation"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/doctor"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/event"
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/login"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/status"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/tool"
 	"github.com/ropewalk/ropewalk/core/process"
@@ -37,7 +38,7 @@ func run() int {
 	defer stop()
 	cmd := root()
 	cli.Prepare(cmd)
-	err := cmd.ExecuteContext(ctx)
+	err := cli.Execute(ctx, cmd, os.Args[1:])
 	if err != nil {
 		_, _ = fmt.Fprintln(cli.Plain(os.Stderr), "ropewalk:", err)
 	}
@@ -70,10 +71,11 @@ func root() *cobra.Command {
 			cmd.AddCommand(c)
 		}
 	}
-	add(groupServer, upCommand(), serveCommand(), reloadCommand(), logCommand(), debugCommand(), backupCommand(), restoreCommand(), encryptionCommand(), doctorCommand())
+	add(groupServer, upCommand(), serveCommand(), stopCommand(), reloadCommand(), logCommand(), debugCommand(), backupCommand(), restoreCommand(), encryptionCommand(), doctorCommand())
 	add(groupUse,
+		login.Command(), login.LogoutCommand(), login.WhoamiCommand(),
 		status.Command(), app.Command(), tool.Command(), tool.ApprovalCommand(), chat.Command(), conversation.Command(), event.Command(), status.UsageCommand(),
-		admin.WorkspaceCommand(), admin.UserCommand(), admin.KeyCommand(), clientconfig.Command(), contexts.Command(),
+		admin.WorkspaceCommand(), admin.UserCommand(), admin.KeyCommand(), admin.ViewCommand(), admin.AccountCommand(), clientconfig.Command(), contexts.Command(),
 	)
 	add(groupAdmin, configCommand(), pluginCommand(), auditCommand())
 	add(groupAdmin, versionCommand())

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/protocoltest"
 )
 
-// runProtocol checks what every plugin promises whatever its kind.
+// runProtocol judges what every plugin must hold whatever its kind.
 func (t *trial) runProtocol(ctx context.Context, r *report) error {
 	settings, end, err := t.goodSettings()
 	if err != nil {
@@ -19,18 +20,20 @@ func (t *trial) runProtocol(ctx context.Context, r *report) error {
 	for name, value := range config.HostEnvironment().Only(t.passEnv...) {
 		subject.Env = append(subject.Env, name+"="+value)
 	}
-	runChecks(ctx, r, protocoltest.Checks(), subject)
+	judge(ctx, r, protocoltest.Properties(), t.kit, subject)
 	return nil
 }
 
-// afterwards are checks of what shows only when the kit of the kind has run.
-func afterwards() []kit.Check[*trial] {
-	return []kit.Check[*trial]{{Name: "its process lived through every check", Run: livedThrough}}
-}
-
-func livedThrough(_ context.Context, t *trial) error {
-	if t.restarts > 0 {
-		return kit.Failf("the plugin's process ended while it was in use, and was replaced %d times; run with --verbose to see what it says", t.restarts)
-	}
-	return nil
+// lived is judged when the kit of the kind has ended: the contract of every kind is that calls are answered.
+func lived() kit.Property[*trial] {
+	const answered = "A call that is not answered by its deadline is of no use to the server"
+	return kit.Property[*trial]{Name: "its process lived through everything", Sentences: []string{answered}, Try: func(_ context.Context, _ *kit.Trial, t *trial) error {
+		if t.restarts > 0 {
+			return &kit.Failure{
+				Answered: fmt.Sprintf("its process ended while it was in use, and was replaced %d times; --verbose shows what it wrote", t.restarts),
+				Demanded: "a process that goes on", Sentence: answered,
+			}
+		}
+		return nil
+	}}
 }

@@ -126,6 +126,7 @@ type starting struct {
 	passEnv []string
 	verbose bool
 	heard   io.Writer // gets what the plugin writes; nil for none
+	home    string    // of the host
 }
 
 func (s *starting) bind(cmd *cobra.Command) {
@@ -151,6 +152,7 @@ func (s *starting) host(cmd *cobra.Command) (host *pluginhost.Host, end func(), 
 	if err != nil {
 		return nil, nil, err
 	}
+	s.home = home
 	log := hclog.NewNullLogger()
 	if s.verbose {
 		log = hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: cmd.ErrOrStderr()})

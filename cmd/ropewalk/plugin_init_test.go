@@ -19,10 +19,10 @@ func TestPluginInitWritesAPluginThatBuildsAndPassesItsKit(t *testing.T) {
 			s.run("go", "build").exits(0)
 			s.run("go", "vet", "./...").exits(0)
 			s.run("ropewalk", "plugin", "info", "./demo").exits(0, "kind         "+kind, "name         demo")
-			s.run("ropewalk", "plugin", "test", "./demo").exits(0, "0 failed")
+			s.run("ropewalk", "plugin", "test", "./demo", "--effort", "quick").exits(0, "0 failed")
 			s.run("gofmt", "-l", ".").exits(0).silent()
-			if n := testLines(t, s.dir); n > 8 {
-				t.Errorf("its test has %d lines; 8 are the most", n)
+			if n := testLines(t, s.dir); n > 13 {
+				t.Errorf("its test has %d lines; 13 are the most", n)
 			}
 		})
 	}
@@ -44,7 +44,7 @@ func TestPluginInitNeedsTheExecutableAndAGoToolchainAlone(t *testing.T) {
 	}
 	s.run("go", "build").exits(0)
 	s.run("go", "test", ".").exits(0)
-	s.run("ropewalk", "plugin", "test", "./demo").exits(0, "0 failed")
+	s.run("ropewalk", "plugin", "test", "./demo", "--effort", "quick").exits(0, "0 failed")
 }
 
 func TestTheTestOfASkeletonSurvivesAnotherMain(t *testing.T) {
@@ -103,7 +103,7 @@ func TestTheTestOfASkeletonRunsTheKit(t *testing.T) {
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--module", "example.org/x/demo").exits(0)
 	s.dir = filepath.Join(s.dir, "demo")
-	s.run("go", "test", "-v", ".").exits(0, "TestConformance/a_token_with_a_bad_signature_is_refused", "PASS")
+	s.run("go", "test", "-v", ".").exits(0, "TestConformance/every_verdict_about_a_token_is_the_one_of_the_contract", "PASS")
 	s.run("go", "list").exits(0, "example.org/x/demo")
 }
 

@@ -19,35 +19,36 @@ func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
 	s.write("directory.yaml", "name: mine\nadapter: directory\ndir: ${env:PWD}\n")
 	s.write("oidc.yaml", "adapter: oidc\nissuer: ${issuer}\nclientId: client_kit\nredirectUri: http://127.0.0.1:1/v1/auth/callback\n"+
 		"organizationId: ${organization}\norganizationClaim: org_id\nroleClaim: ${roleClaim}\n")
+	const some = "every answer is|it ends when|Validate answers|what is not declared"
 	for name, c := range map[string]struct {
+		run  string
 		args []string
 		says []string
 	}{
 		"a session store": {
-			[]string{"sessionstore-memory"}, []string{"0 failed", "a session comes back as it was put"},
+			some, []string{"sessionstore-memory"}, []string{"0 failed", "every answer is the model's, call after call", "effort quick, seed "},
 		},
 		"an adapter of OpenID providers without settings": {
-			[]string{"auth-oidc"}, []string{"0 failed", "a key that the provider rotated out is refused"},
+			some, []string{"auth-oidc"}, []string{"0 failed", "what is not declared is not there"},
 		},
 		"an adapter of OpenID providers with its own settings": {
-			[]string{"auth-oidc", "--config", "oidc.yaml"}, []string{"0 failed", "settings: oidc.yaml"},
+			some, []string{"auth-oidc", "--config", "oidc.yaml"}, []string{"0 failed", "settings: oidc.yaml"},
 		},
 		"an adapter of another kind, with samples": {
-			[]string{"auth-static", "--config", "static.yaml", "--samples", "static.json"},
-			[]string{"0 failed", "a token with a bad signature is refused", "known keys outlive the provider (it is about adapters of OpenID providers)", "another issuer is refused (the samples have no such token)"},
+			some + "|keys and verdicts are right", []string{"auth-static", "--config", "static.yaml", "--samples", "static.json"},
+			[]string{"0 failed", "keys and verdicts are right whatever the provider does", "it is about adapters of OpenID providers"},
 		},
 		"an adapter of another kind, without samples": {
-			[]string{"auth-static", "--config", "static.yaml"}, []string{"0 failed", "describe names an issuer", "there are no --samples"},
+			some + "|the description and", []string{"auth-static", "--config", "static.yaml"}, []string{"0 failed", "the description and the metadata are right"},
 		},
 		"a registry": {
-			[]string{"registry-directory", "--config", "directory.yaml"}, []string{"0 failed", "Shutdown ends the process and leaves nothing behind"},
+			some, []string{"registry-directory", "--config", "directory.yaml"}, []string{"0 failed", "it ends when it must, and leaves nothing behind"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := &script{t: t, dir: s.dir, home: s.home}
-			const some = "comes back as it was put|Shutdown ends|rotated out|good token|Validate accepts|describe names|digest is|a search for|bad signature"
-			line := append([]string{"ropewalk", "plugin", "test", "--run", some, filepath.Join(built, c.args[0])}, c.args[1:]...)
+			line := append([]string{"ropewalk", "plugin", "test", "--effort", "quick", "--run", c.run, filepath.Join(built, c.args[0])}, c.args[1:]...)
 			own.run(line...).exits(0, c.says...)
 		})
 	}
@@ -82,27 +83,47 @@ func TestPluginTestTellsWhichPromiseIsBroken(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	for name, says := range map[string][]string{
-		"sessionstore-forgetful": {"FAIL", "  a session comes back as it was put\n", "Get", "the plugin does not keep its contract"},
-		"sessionstore-careless":  {"  Configure reports settings that do not exist, each with its path\n", "must have the path"},
-		"sessionstore-mortal":    {"  an empty batch is not an error\n", "  its process lived through every check\n", "was replaced", "2 failed", "left out by --run"},
-		"sessionstore-nameless":  {"  Info names the kind it was started as, a name and a version\n", "and a version"},
-		"sessionstore-rude":      {"  Configure reports settings that do not exist, each with its path\n", "must answer OK"},
-		"sessionstore-vague":     {"  Configure reports settings that do not exist, each with its path\n", `must have the path`},
+		"sessionstore-forgetful": {"FAIL", "  every answer is the model's, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin does not keep its contract"},
+		"sessionstore-careless":  {"  settings that are wrong are problems", "the contract: \"A setting that does not exist"},
+		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process lived through everything\n", "was replaced", "2 failed", "left out by --run"},
+		"sessionstore-nameless":  {"  Info and health always answer the same\n", "and a version"},
+		"sessionstore-rude":      {"  settings that are wrong are problems", "that is an OK answer"},
+		"sessionstore-vague":     {"  settings that are wrong are problems", "a problem with the path"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := &script{t: t, dir: t.TempDir(), home: s.home}
-			own.run("ropewalk", "plugin", "test", "--run", "settings that do not exist|comes back as it was put|empty batch|Info names|lived through", liar(t, own.dir, name)).exits(1, says...)
+			own.run("ropewalk", "plugin", "test", "--effort", "quick", "--seed", "7", "--run", "settings that are wrong|every answer is|does not allow|Info and health|lived through", liar(t, own.dir, name)).exits(1, says...)
 		})
 	}
+}
+
+func TestPluginTestDoesNotPassWhatItCannotJudge(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	const faults = "break at any write"
+	durable := liar(t, s.dir, "sessionstore-durable")
+	s.run("ropewalk", "plugin", "test", "--run", faults, durable).exits(4, "not judged", "give its address with --backend", "1 not judged")
+	s.run("ropewalk", "plugin", "test", "--run", faults, "--backend", "none", durable).exits(0, "not applicable")
+	s.run("ropewalk", "plugin", "test", "--effort", "endless", durable).exits(2, "quick, normal or deep")
+}
+
+func TestARecordedHistoryIsCheckedAgain(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	kept := filepath.Join(s.dir, "history.json")
+	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every answer is", "--record", kept, liar(t, s.dir, "sessionstore-forgetful")).exits(1, "recorded in:  "+kept)
+	s.run("ropewalk", "plugin", "test", "--history", kept).exits(1, "demanded:", "does not keep its contract")
+	s.write("history.json", "{}")
+	s.run("ropewalk", "plugin", "test", "--history", kept).exits(0, "those of a right session store")
 }
 
 // What a plugin writes reaches the kit from both of its streams.
 func TestPluginTestHearsSecrets(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
-	s.run("ropewalk", "plugin", "test", "--run", "logs or prints", liar(t, s.dir, "auth-talkative")).exits(1,
-		"holds a bearer token\n", "it holds a bearer token that was accepted", "it holds a login code in base64", "2 failed")
+	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every verdict|a login is its person", liar(t, s.dir, "auth-talkative")).exits(1,
+		"of what it logged and printed, it holds a bearer token", "of what it logged and printed, it holds the login code in base64", "2 failed")
 }
 
 func TestPluginTestSaysOnceWhatKeepsAPluginFromBeingTested(t *testing.T) {

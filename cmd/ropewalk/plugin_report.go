@@ -1,20 +1,24 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
 
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
 // report prints how the checks of a kit went, each as it ends.
 type report struct {
-	w                     io.Writer
-	passed, failed, skips int
-	only                  *regexp.Regexp // the names of the checks to run; nil for all
-	left                  int            // checks that were left out by it
+	w                      io.Writer
+	passed, failed         int
+	unjudged, inapplicable int
+	only                   *regexp.Regexp // the names of the checks to run; nil for all
+	command                string         // repeats the run, without --run
+	left                   int            // checks that were left out by it
 }
 
 func newReport(w io.Writer) *report { return &report{w: w} }
@@ -28,37 +32,56 @@ func (r *report) title(t *trial) {
 			r.print("%s: %s\n", file.what, file.path)
 		}
 	}
-	r.print("\n")
+	r.print("effort %s, seed %d\n\n", t.kit.Effort, t.kit.Seed)
 }
 
-func (r *report) result(result kit.Result) {
-	if result.Skipped != "" {
-		r.skipped(result.Name, result.Skipped)
-		return
+// judge judges properties one by one, so that the report shows each as it ends.
+func judge[S any](ctx context.Context, r *report, properties []kit.Property[S], trial kit.Trial, subject S) {
+	for _, property := range properties {
+		if ctx.Err() != nil {
+			return
+		}
+		if r.only != nil && !r.only.MatchString(property.Name) {
+			r.left++
+			continue
+		}
+		r.outcome(property.Judge(ctx, trial, subject))
 	}
-	if result.Err == nil {
+}
+
+// outcome prints how a property went, and for a failure the command that repeats it.
+func (r *report) outcome(o kit.Outcome) {
+	details := o.Covered
+	switch o.Verdict {
+	case kit.Pass:
 		r.passed++
-		r.print("pass  %6.2fs  %s\n", result.Took.Seconds(), result.Name)
-		return
+	case kit.Fail:
+		r.failed++
+		details = append(strings.Split(strings.TrimRight(o.Err.Error(), "\n"), "\n"), fmt.Sprintf("again: %s --run '^%s$'", r.command, regexp.QuoteMeta(o.Property)))
+	case kit.NotJudged:
+		r.unjudged++
+		details = append(details, o.Why)
+	case kit.NotApplicable:
+		r.inapplicable++
+		details = append(details, o.Why)
 	}
-	r.failed++
-	r.print("FAIL  %6.2fs  %s\n", result.Took.Seconds(), result.Name)
-	r.print("               %s\n", strings.ReplaceAll(strings.TrimSpace(result.Err.Error()), "\n", "\n               "))
+	r.print("%-14s %7.2fs  %s\n", o.Verdict, o.Took.Seconds(), o.Property)
+	for _, line := range details {
+		r.print("                          %s\n", line)
+	}
 }
 
-func (r *report) skipped(name, why string) {
-	r.skips++
-	r.print("skip           %s (%s)\n", name, why)
-}
-
-// end prints the sum. Its error tells that the plugin does not keep its contract.
+// end prints the sum. Its error says that the plugin does not keep its contract, or that it could not be judged whole.
 func (r *report) end() error {
 	if r.left > 0 {
-		r.print("\n%d checks were left out by --run: this says nothing of them.\n", r.left)
+		r.print("\n%d properties were left out by --run: this says nothing about them.\n", r.left)
 	}
-	r.print("\n%d checks: %d passed, %d failed, %d skipped.\n", r.passed+r.failed+r.skips, r.passed, r.failed, r.skips)
-	if r.failed > 0 {
-		return fmt.Errorf("the plugin does not keep its contract: %d checks failed", r.failed)
+	r.print("\n%d passed, %d failed, %d not judged, %d not applicable.\n", r.passed, r.failed, r.unjudged, r.inapplicable)
+	switch {
+	case r.failed > 0:
+		return fmt.Errorf("the plugin does not keep its contract: %d properties failed", r.failed)
+	case r.unjudged > 0:
+		return cli.NotJudged(fmt.Errorf("%d properties could not be judged: supply what the report says and run again", r.unjudged))
 	}
 	return nil
 }

@@ -6,35 +6,50 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
 
 func pluginTestCommand() *cobra.Command {
 	var s starting
-	var settings, samples, bundles, backend, only string
+	var settings, samples, bundles, publish, names, platforms, backend, only, effort, keep, history string
+	var seed uint64
 	cmd := &cobra.Command{
-		Use: "test PATH", Short: "Run the conformance kit of its kind against a plugin, in any language", Args: cobra.ExactArgs(1),
-		Long: "Starts the plugin as a server would, checks every promise of its kind's contract and prints how each went; the status " +
-			"is 1 when one is broken. The plugin's settings are read from --config, by default from testdata/settings.json beside " +
-			"the plugin when it is there.\n\n" +
-			"An auth adapter of OpenID providers is set up for providers of the kit's own: write ${issuer} where its settings want " +
-			"the issuer; without settings it gets those of the built-in adapter oidc. An adapter of another kind needs tokens to " +
-			"try, from --samples (docs/plugins.md has their form), by default testdata/samples.json beside the plugin.\n\n" +
+		Use: "test [PATH]", Short: "Run the conformance kit of its kind against a plugin, in any language", Args: cobra.MaximumNArgs(1),
+		Long: "Starts the plugin as a server would, compares its answers in generated histories with what the contract of its kind " +
+			"allows, and prints how each property went. The status is 1 when one fails, and 4 when the contract demands something that " +
+			"could not be judged; the report then says what to supply. The plugin's settings are read from --config, by default from " +
+			"testdata/settings.json next to the plugin when it exists. docs/kits.md describes the kits.\n\n" +
+			"An auth adapter of OpenID providers is set up for providers of the kit's own: write ${issuer} and ${clientId} where its " +
+			"settings want them; without settings it gets those of the built-in adapter oidc. An adapter of another kind needs tokens to " +
+			"try, from --samples (docs/plugins.md has their form), by default testdata/samples.json next to the plugin.\n\n" +
 			"A registry needs settings with which it holds at least one bundle for this platform.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case history != "" && len(args) == 0:
+				return recheck(cmd, history)
+			case history != "" || len(args) == 0:
+				return cli.Usage(errors.New("give the PATH of a plugin, or a recorded history with --history"))
+			}
 			heard := &kit.Output{}
 			s.heard = heard
 			host, end, err := s.host(cmd)
@@ -42,7 +57,15 @@ func pluginTestCommand() *cobra.Command {
 				return err
 			}
 			defer end()
-			t := &trial{host: host, heard: heard, backend: backend, passEnv: s.passEnv, bundlesFile: bundles}
+			degree, err := kit.ParseEffort(effort)
+			if err != nil {
+				return cli.Usage(fmt.Errorf("--effort: %w", err))
+			}
+			if seed == 0 {
+				seed = rand.Uint64()>>32 + 1 //nolint:gosec // it is printed
+			}
+			t := &trial{kit: kit.Trial{Effort: degree, Seed: seed, Start: s.timeout, Shorten: shortening}, host: host, home: s.home, heard: heard, backend: backend, keep: keep, passEnv: s.passEnv, bundlesFile: bundles, publish: publish, names: names, platforms: platforms}
+			defer t.cleanUp()
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
@@ -52,6 +75,7 @@ func pluginTestCommand() *cobra.Command {
 					return fmt.Errorf("--run: %w", err)
 				}
 			}
+			r.command = repeating(cmd, args[0], seed)
 			r.title(t)
 			if err := errors.Join(t.run(cmd.Context(), r), cmd.Context().Err()); err != nil {
 				return err
@@ -62,15 +86,51 @@ func pluginTestCommand() *cobra.Command {
 	s.bind(cmd)
 	cmd.Flags().StringVar(&settings, "config", "", "the plugin's settings, YAML or JSON: its section of ropewalk.yaml")
 	cmd.Flags().StringVar(&samples, "samples", "", "tokens for an auth adapter that is not one of OpenID providers, JSON")
-	cmd.Flags().StringVar(&only, "run", "", "run only the checks whose name matches this regular expression")
+	cmd.Flags().StringVar(&effort, "effort", string(kit.Normal), "how many histories to try: quick, normal or deep")
+	cmd.Flags().StringVar(&keep, "record", "", "write the calls of a history that fails to this file (session stores)")
+	cmd.Flags().StringVar(&history, "history", "", "check the history in this file again, without a plugin")
+	cmd.Flags().Uint64Var(&seed, "seed", 0, "repeats the operations and faults of the run with this seed (default a new one, which is printed)")
+	cmd.Flags().StringVar(&only, "run", "", "judge only the properties whose name matches this regular expression")
 	cmd.Flags().StringVar(&bundles, "bundles", "", "what is known of a registry's bundles (names, versions, platforms, digests), JSON; docs/plugins.md has the form")
-	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of the backend of a session store, a registry or an audit sink: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings")
+	cmd.Flags().StringVar(&publish, "publish", "", "shell command that makes the backend of a registry hold the catalogue in the folder $CATALOGUE, and nothing else")
+	cmd.Flags().StringVar(&names, "names", "", "form of the names in generated catalogues, such as io.example.{scope}/{name} (default @{scope}/{name})")
+	cmd.Flags().StringVar(&platforms, "platforms", string(registrytest.Systems), "what the files in generated catalogues differ by: everywhere (nothing), systems or architectures")
+	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of the backend of a session store, a registry or an audit sink: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings; none if the plugin asks no other process")
 	return cmd
+}
+
+// recheck checks a recorded history of a session store again.
+func recheck(cmd *cobra.Command, file string) error {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := sessionstoretest.Recheck(raw); err != nil {
+		return fmt.Errorf("%s: the plugin does not keep its contract:\n%w", file, err)
+	}
+	cmd.Println("The answers of the history are those of a right session store.")
+	return nil
+}
+
+// shortening is how long the kit looks for a shorter history after one has failed.
+const shortening = 30 * time.Second
+
+// repeating is the command line of cmd with the seed, less --run.
+func repeating(cmd *cobra.Command, path string, seed uint64) string {
+	line := cmd.CommandPath() + " " + path
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "run" && f.Name != "seed" {
+			line += fmt.Sprintf(" --%s=%s", f.Name, strings.Trim(f.Value.String(), "[]"))
+		}
+	})
+	return line + fmt.Sprintf(" --seed=%d", seed)
 }
 
 // trial is one plugin under test.
 type trial struct {
+	kit          kit.Trial
 	host         *pluginhost.Host
+	home         string      // of host, which is removed at the end
 	heard        *kit.Output // what the plugin wrote
 	plugin       config.Plugin
 	who          pluginhost.Identity
@@ -82,7 +142,16 @@ type trial struct {
 	keys         *authtest.Keys    // of adapters of OpenID providers alone
 	restarts     int
 	passEnv      []string
-	backend      string // the address of the plugin's backend, "" when the kit cannot take it away
+	data         string              // the folder for the files of an audit sink, "" when there is none
+	receiver     *audittest.Receiver // of what an audit sink passes on, with its server and the proxy in front of it; nil when there is none
+	receiving    *http.Server
+	proxy        *kit.Proxy
+	publish      string // the command that gives a catalogue to a registry's backend, "" when there is none
+	catalogue    string // the folder of a generated catalogue, "" when there is none
+	platforms    string // that a registry's backend can tell apart
+	names        string // the form of names of generated bundles, "" for the kit's own
+	backend      string // the address of the plugin's backend, "" when the kit cannot take it away, "none" when there is none
+	keep         string // a file for a recorded history that fails
 }
 
 // prepare finds out what the plugin is and reads what is needed to test it.
@@ -99,9 +168,11 @@ func (t *trial) prepare(ctx context.Context, path string, kinds []plugins.Kind, 
 	if t.settings, err = config.ReadSection(string(t.who.Kind), t.settingsFile, config.HostEnvironment()); err != nil {
 		return err
 	}
-	if t.who.Kind == plugins.KindRegistry {
-		t.bundlesFile, err = beside(t.plugin.Path, t.bundlesFile, "bundles.json")
-		return err
+	switch t.who.Kind {
+	case plugins.KindRegistry:
+		return t.prepareRegistry()
+	case plugins.KindAudit:
+		return t.prepareAudit()
 	}
 	if t.who.Kind != plugins.KindAuth {
 		return nil
@@ -110,6 +181,14 @@ func (t *trial) prepare(ctx context.Context, path string, kinds []plugins.Kind, 
 		return err
 	}
 	return t.prepareAuth()
+}
+
+// cleanUp ends the receiver of an audit sink.
+func (t *trial) cleanUp() {
+	if t.receiving != nil {
+		t.proxy.Close()
+		_ = t.receiving.Close()
+	}
 }
 
 // beside is the file that was given, else the one of that name in testdata beside the plugin, else
@@ -137,7 +216,7 @@ func (t *trial) run(ctx context.Context, r *report) error {
 	if err := t.kits()[t.who.Kind].run(ctx, r); err != nil {
 		return err
 	}
-	runChecks(ctx, r, afterwards(), t)
+	judge(ctx, r, []kit.Property[*trial]{lived()}, t.kit, t)
 	return nil
 }
 

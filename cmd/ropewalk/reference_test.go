@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"github.com/ropewalk/ropewalk/core/config/schema"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md")
@@ -33,7 +35,8 @@ func TestTheConfigurationReferenceIsThatOfTheSchema(t *testing.T) {
 	}
 	r := &reference{root: schema}
 	r.WriteString("# Configuration\n\nGenerated from the schema (`ropewalk config schema`). Adapters have settings of their own: " +
-		"[adapters.md](adapters.md).\n\n| Setting | Type | Default | Meaning |\n|---|---|---|---|\n")
+		"[adapters.md](adapters.md).\n\n`ropewalk reload` applies changes of `" + strings.Join(config.Reloadable(), "`, `") + "`. Everything else takes a restart, " +
+		"as turning authentication or the audit log on or off does: then the exit status is 3.\n\n| Setting | Type | Default | Meaning |\n|---|---|---|---|\n")
 	r.object("", schema, 0)
 	if *update {
 		if err := os.WriteFile(referencePath, []byte(r.String()), 0o644); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,15 +14,19 @@ import (
 
 func reloadCommand() *cobra.Command {
 	var home string
-	var asJSON bool
+	var asJSON, planned bool
 	cmd := &cobra.Command{
 		Use: "reload", Short: "Apply a changed configuration to the running server", Args: cobra.NoArgs,
 		Long: "Apply a changed configuration to the running server. Changed adapters are started and checked first; when something " +
-			"does not pass, nothing changes and the reason is printed. The exit status is 3 when a change takes a restart.",
+			"does not pass, nothing changes and the reason is printed. The exit status is 3 when a change takes a restart. --plan " +
+			"changes nothing and says what would: the sections of the configuration, and which people other identity providers know.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())
 			if err != nil {
 				return err
+			}
+			if planned {
+				return printPlan(cmd, dir, asJSON)
 			}
 			done, err := control.Dial(dir).Reload(cmd.Context())
 			if err != nil {
@@ -41,6 +46,7 @@ func reloadCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&home, "home", "", "service home of the running server (default ROPEWALK_HOME, else ~/.ropewalk)")
+	cmd.Flags().BoolVar(&planned, "plan", false, "say what would change, and whom other identity providers know, without changing anything")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -53,4 +59,41 @@ func printReload(cmd *cobra.Command, done control.Reloaded) {
 	case len(done.Changed) > 0:
 		o.Line("Applied: %s", strings.Join(done.Changed, ", "))
 	}
+}
+
+// printPlan says what a reload would change.
+func printPlan(cmd *cobra.Command, home string, asJSON bool) error {
+	plan, err := control.Dial(home).Plan(cmd.Context())
+	switch {
+	case err != nil:
+		return notRunning(err, home)
+	case asJSON:
+		return cli.PrintJSON(cmd.OutOrStdout(), plan)
+	}
+	o := cli.NewOutput(cmd.OutOrStdout())
+	if len(plan.Changed)+len(plan.Restart) == 0 {
+		o.Line("No change.")
+	}
+	if len(plan.Changed) > 0 {
+		o.Line("Would be applied: %s", strings.Join(plan.Changed, ", "))
+	}
+	if len(plan.Restart) > 0 {
+		o.Line("Would take a restart: %s", strings.Join(plan.Restart, ", "))
+	}
+	if plan.People == nil {
+		return nil
+	}
+	keys := 0
+	rows := make([][]string, len(plan.People.New))
+	for i, u := range plan.People.New {
+		keys += u.APIKeys
+		rows[i] = []string{u.Email, u.DisplayName, string(u.OrgRole), strconv.Itoa(u.APIKeys), u.ID}
+	}
+	o.Line("People: %d are known, %d are found again by their email, %d are not found, who have %d API keys.",
+		plan.People.Known, plan.People.Linked, len(rows), keys)
+	if len(rows) == 0 {
+		return nil
+	}
+	o.Line("Anyone not found becomes a new user at their next login, and their API keys are refused; `ropewalk user merge` joins the two:")
+	return o.Table([]string{"EMAIL", "NAME", "ROLE", "KEYS", "ID"}, rows)
 }

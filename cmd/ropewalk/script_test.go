@@ -52,6 +52,7 @@ func TestMain(m *testing.M) {
 func lies() map[string]sessionstore.Store {
 	return map[string]sessionstore.Store{
 		"sessionstore-forgetful": &forgetful{memory.New()},
+		"sessionstore-durable":   &durable{memory.New()},
 		"sessionstore-faulty":    &faulty{Store: memory.New()},
 		"sessionstore-careless":  &careless{memory.New()},
 		"sessionstore-mortal":    &mortal{memory.New()},
@@ -119,6 +120,11 @@ func (m *mortal) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	}
 	return m.Store.Touch(ctx, batch)
 }
+
+// durable says that its sessions outlive its process.
+type durable struct{ *memory.Store }
+
+func (*durable) Durable() {}
 
 // liar puts a lying plugin into dir and returns its path.
 func liar(t *testing.T, dir, name string) string {

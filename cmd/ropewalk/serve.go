@@ -1,20 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/sample"
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/footprint"
+	"github.com/ropewalk/ropewalk/core/logging"
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/server"
 )
@@ -89,7 +93,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 			log.Warn("sample app is not running; see `ropewalk app show sample`")
 		}
 		cancel()
-		if err := printHints(cmd.OutOrStdout(), srv.Status().URL, srv.WorkspaceID(), c); err != nil {
+		if err := printHints(cmd.OutOrStdout(), cmp.Or(c.HTTP.BaseURL, srv.Status().URL), srv.WorkspaceID(), c); err != nil {
 			log.Warn("hints could not be printed", "error", err)
 		}
 	}
@@ -136,4 +140,10 @@ func addSample(c *config.Config) (*config.Config, error) {
 		with.Apps[name] = app
 	}
 	return &with, nil
+}
+
+// newLogger returns the server's logger as the configuration wants it, and its levels.
+func newLogger(c config.Log, w io.Writer) (hclog.Logger, *logging.Levels) {
+	levels := logging.NewLevels(hclog.LevelFromString(c.Level))
+	return logging.New(logging.Options{Levels: levels, JSON: c.Format == "json"}, w), levels
 }

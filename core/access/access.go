@@ -2,31 +2,35 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/store"
 )
 
 // Users stores users and their workspaces. *store.Store implements it.
 type Users interface {
-	Provision(ctx context.Context, id core.Identity) (core.User, error)
+	Provision(ctx context.Context, id core.Identity, sameAs []string) (core.User, error)
 	User(ctx context.Context, id string) (core.User, error) // core.CodeNotFound
 	Workspaces(ctx context.Context, u core.User) ([]core.Workspace, error)
+
+	// WatchMembers has changed called with a user's id, "" for all, when this server changed the user's rights.
+	WatchMembers(changed func(userID string))
 }
 
 // Cookies stores logins. *store.Store implements it.
 type Cookies interface {
-	PutCookie(ctx context.Context, c store.Cookie) error
-	Cookie(ctx context.Context, hash string) (store.Cookie, error)
-	DeleteCookie(ctx context.Context, hash string) (userID string, err error) // "" when there was none
-	ClaimCheck(ctx context.Context, c store.Cookie, pause time.Duration) (claimed bool, err error)
-	CookieChecked(ctx context.Context, c store.Cookie) error
+	PutCookie(ctx context.Context, c core.Cookie) error
+	Cookie(ctx context.Context, hash string) (core.Cookie, error)
+	DeleteCookie(ctx context.Context, hash string) error // nil when there is none
+	ClaimCheck(ctx context.Context, c core.Cookie, pause time.Duration) (claimed bool, err error)
+	CookieChecked(ctx context.Context, c core.Cookie) error
 	EndLogins(ctx context.Context, keyPrint string) error
 }
 
@@ -40,7 +44,7 @@ type Logins interface {
 
 // Revocations stores what identity providers revoked. *store.Store implements it.
 type Revocations interface {
-	Revoke(ctx context.Context, r core.Revocation) (users []string, err error)
+	Revoke(ctx context.Context, r core.Revocation) error
 	Revoked(ctx context.Context, id core.Identity) (bool, error)
 }
 
@@ -70,15 +74,19 @@ type Access struct {
 	members       *members
 	stale         staleLog
 	attempts      *attempts
-	browserLogins *attempts // that were begun
+	proxied       *attempts                             // through proxies
+	wrongBearers  *lru.Cache[string, [sha256.Size]byte] // the last one of each client
+	browserLogins *attempts                             // that were begun
 	pending       *pending
 	keys          *apiKeys
 	watchers      watchers
 	revoked       Revocations
+	machine       core.Secret // who has it is on this machine, and its owner
+	machineKey    key
 
-	provisioned *known[provisionedAs, core.User]  // read each time; the last result is for an outage
-	logins      *known[fingerprint, store.Cookie] // likewise
-	unrevoked   *known[credential, bool]          // likewise
+	provisioned *known[provisionedAs, core.User] // read each time; the last result is for an outage
+	logins      *known[fingerprint, core.Cookie] // likewise
+	unrevoked   *known[credential, bool]         // likewise
 	rechecks    *rechecks
 
 	enroller Enroller
@@ -90,11 +98,16 @@ type Access struct {
 // New returns an Access, and logs which credentials are accepted. With neither a key nor an adapter it is
 // in dev mode, where every caller is the owner: a reload cannot turn dev mode on.
 func New(o Options) *Access {
+	wrongBearers, _ := lru.New[string, [sha256.Size]byte](maxClients) // the one error is a size below 1
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
-		attempts: newAttempts(attemptEvery, attemptBurst), browserLogins: newAttempts(browserLoginEvery, browserLoginBurst), pending: newPending(o.Logins),
+		attempts: newAttempts(attemptEvery, attemptBurst), proxied: newAttempts(attemptEvery/proxyTimes, attemptBurst*proxyTimes),
+		wrongBearers:  wrongBearers,
+		browserLogins: newAttempts(browserLoginEvery, browserLoginBurst), pending: newPending(o.Logins),
 		revoked: o.Revocations, enroller: o.Enroller,
 	}
+	a.machine = core.Secret(secret())
+	a.machineKey = newKey(a.machine)
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()
 	}
@@ -102,13 +115,14 @@ func New(o Options) *Access {
 	a.members = newMembers(o.Users, o.StaleMembership, onStale)
 	a.keys = newAPIKeys(o.Keys, o.StaleMembership, onStale)
 	a.provisioned = newKnown[provisionedAs, core.User](maxVerified, o.StaleMembership, onStale)
-	a.logins = newKnown[fingerprint, store.Cookie](maxVerified, o.StaleMembership, onStale)
+	a.logins = newKnown[fingerprint, core.Cookie](maxVerified, o.StaleMembership, onStale)
 	a.unrevoked = newKnown[credential, bool](maxVerified, o.StaleMembership, onStale)
 	a.rechecks = newRechecks()
 	g := newGate(newKey(o.APIKey), o.Providers, o.Audiences, o.Enroller)
 	g.dev = !g.key.set() && len(o.Providers) == 0
 	a.gate.Store(g)
 	a.logMode(g)
+	o.Users.WatchMembers(a.MembersChanged)
 	return a
 }
 
@@ -121,6 +135,11 @@ func (a *Access) SetProviders(providers []Provider, audiences []string) {
 	g := newGate(a.gate.Load().key, providers, audiences, a.enroller)
 	a.gate.Store(g)
 	a.logMode(g)
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	if err := a.RetainAdmins(ctx); err != nil { // this server does not let them act as admins anyway
+		a.log.Error("admins that auth.admins no longer names are still stored as such", "error", err)
+	}
 	a.MembersChanged("")
 }
 
@@ -159,7 +178,7 @@ func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity,
 	switch {
 	case g.dev:
 		return core.Owner(), nil
-	case bearer != "" && g.key.matches(bearer):
+	case bearer != "" && (g.key.matches(bearer) || a.machineKey.matches(bearer)):
 		return core.Owner(), nil
 	case isAPIKey(bearer):
 		return a.keyIdentity(ctx, bearer)
@@ -171,6 +190,10 @@ func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity,
 	return core.Identity{}, unauthenticated()
 }
 
+// OwnerToken is a bearer that API accepts as the owner's, while this Access exists. It is for whoever has proven in
+// another way that the server is theirs.
+func (a *Access) OwnerToken() core.Secret { return a.machine }
+
 // MCP authenticates a caller of /mcp by a token of the adapter or an API key; in dev mode everyone is
 // the owner. SERVICE_API_KEY is refused, and is not passed to the adapter. resource is the rest of the
 // path: "" for /mcp, a workspace id or me for /mcp/<workspace> and /mcp/me. A token whose audience is the
@@ -180,7 +203,7 @@ func (a *Access) MCP(ctx context.Context, bearer, resource string) (core.Identit
 	switch {
 	case g.dev:
 		return core.Owner(), nil
-	case bearer == "" || g.key.matches(bearer):
+	case bearer == "" || g.key.matches(bearer) || a.machineKey.matches(bearer):
 		return core.Identity{}, unauthenticated()
 	case isAPIKey(bearer):
 		return a.keyIdentity(ctx, bearer)

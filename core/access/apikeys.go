@@ -2,10 +2,8 @@ package access
 
 import (
 	"context"
-	"crypto/rand"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -14,16 +12,12 @@ import (
 
 // APIKeys stores API keys by the hash of their text. *store.Store implements it.
 type APIKeys interface {
-	CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (core.APIKey, error)
 	APIKey(ctx context.Context, hash string) (core.APIKey, error)
 	APIKeys(ctx context.Context, workspace, userID string) ([]core.APIKey, error)
-	DeleteAPIKey(ctx context.Context, workspace, userID, id string) (owner string, err error)
 	APIKeyUsed(ctx context.Context, id string, at time.Time) error
 }
 
 const (
-	keyPrefix    = "rwk_" // tells an API key from other bearers
-	maxKeyName   = 100    // characters
 	keyCacheLife = 10 * time.Second
 	badKeyLife   = 2 * time.Second // also how long a key made on a peer server may be unknown here
 	usedEvery    = 5 * time.Minute
@@ -73,10 +67,10 @@ func (k *apiKeys) find(ctx context.Context, text string) (core.APIKey, error) {
 }
 
 // isAPIKey reports whether a bearer has the form of an API key.
-func isAPIKey(bearer string) bool { return strings.HasPrefix(bearer, keyPrefix) }
+func isAPIKey(bearer string) bool { return strings.HasPrefix(bearer, core.APIKeyPrefix) }
 
-// keyIdentity authenticates an API key. The identity acts as the key's user, without the user's role
-// in the organization, and only in the key's workspace.
+// keyIdentity authenticates an API key. The identity acts as the key's user in the key's workspace only,
+// with the role in the organization that the key states, if the user still has it.
 func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity, error) {
 	if len(bearer) > maxCookie {
 		return core.Identity{}, unauthenticated()
@@ -85,14 +79,21 @@ func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity,
 	if err != nil {
 		return core.Identity{}, err
 	}
+	if a.gate.Load().isForgotten(ctx, key.Issuers) {
+		a.log.Warn("API key refused: no identity provider that knows the person who made it is configured", "key", key.ID, "user", key.User.ID, "issuers", key.Issuers)
+		return core.Identity{}, unauthenticated()
+	}
 	if now := time.Now(); now.Sub(key.LastUsedAt) > usedEvery {
 		a.recordUse(ctx, bearer, key, now)
 	}
+	if key.User, err = a.gate.Load().retained(ctx, key.User); err != nil {
+		return core.Identity{}, err
+	}
 	id := core.Identity{
 		Issuer: core.IssuerKey, Subject: key.ID, User: key.User,
-		Scope: core.Scope{Key: key.ID, Workspace: key.Workspace, Role: key.Role, UserRole: key.User.OrgRole},
+		Scope: core.Scope{Key: key.ID, Workspace: key.Workspace, Role: key.Role, OrgRole: key.OrgRole, Accounts: key.Accounts, View: key.View, UserRole: key.User.OrgRole},
 	}
-	id.User.OrgRole = core.RoleMember
+	id.User.OrgRole = id.Scope.RoleOf(key.User.OrgRole)
 	return id, nil
 }
 
@@ -103,68 +104,4 @@ func (a *Access) recordUse(ctx context.Context, bearer string, key core.APIKey, 
 		return
 	}
 	a.keys.known.update(fingerprintOf(bearer), func(k *core.APIKey) { k.LastUsedAt = now })
-}
-
-// NewKey describes an API key to make.
-type NewKey struct {
-	Name      string
-	Role      core.Role // "" means member
-	ExpiresAt time.Time // zero means never
-}
-
-// CreateKey makes an API key for the caller in the caller's workspace and returns it with its text,
-// which is never shown again. core.CodeBadRequest for a wrong field; core.CodeForbidden for a role
-// above the caller's, and for callers who use an API key themselves: a key must not outlive itself.
-func (a *Access) CreateKey(ctx context.Context, c core.Caller, k NewKey) (core.APIKey, core.Secret, error) {
-	if k.Role == "" {
-		k.Role = core.RoleMember
-	}
-	k.Name = strings.TrimSpace(k.Name)
-	n := utf8.RuneCountInString(k.Name)
-	switch {
-	case n == 0 || n > maxKeyName:
-		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "name must have 1 to %d characters", maxKeyName)
-	case k.Role != core.RoleAdmin && k.Role != core.RoleMember:
-		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "role must be admin or member")
-	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(time.Now()):
-		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "expiresAt must be in the future")
-	case c.Issuer == core.IssuerKey:
-		return core.APIKey{}, "", core.Errorf(core.CodeForbidden, "an API key cannot make API keys; log in to make one")
-	case k.Role == core.RoleAdmin && !c.Workspace.Role.Admin():
-		return core.APIKey{}, "", core.Errorf(core.CodeForbidden, "a key with the role admin needs the role admin in workspace %s", c.Workspace.ID)
-	}
-	text := keyPrefix + rand.Text() + rand.Text()
-	made, err := a.keys.store.CreateAPIKey(ctx, core.APIKey{
-		Name: k.Name, User: c.User, Workspace: c.Workspace.ID, Role: k.Role, ExpiresAt: k.ExpiresAt,
-	}, fingerprintOf(text).String())
-	if err != nil {
-		return core.APIKey{}, "", err
-	}
-	a.log.Info("API key created", "key", made.ID, "name", made.Name, "workspace", made.Workspace, "role", string(made.Role), "user", c.User.ID)
-	return made, core.Secret(text), nil
-}
-
-// Keys returns the API keys of the caller's workspace: all for its admins, their own for others.
-func (a *Access) Keys(ctx context.Context, c core.Caller) ([]core.APIKey, error) {
-	return a.keys.store.APIKeys(ctx, c.Workspace.ID, keyOwner(c))
-}
-
-// RevokeKey ends an API key, with its sessions and streams, on all servers. core.CodeNotFound unless
-// the caller may see it.
-func (a *Access) RevokeKey(ctx context.Context, c core.Caller, id string) error {
-	owner, err := a.keys.store.DeleteAPIKey(ctx, c.Workspace.ID, keyOwner(c), id)
-	if err != nil {
-		return err
-	}
-	a.log.Info("API key revoked", "key", id, "workspace", c.Workspace.ID, "user", c.User.ID)
-	a.MembersChanged(owner)
-	return nil
-}
-
-// keyOwner is whose keys the caller manages; "" means those of everyone.
-func keyOwner(c core.Caller) string {
-	if c.Workspace.Role.Admin() {
-		return ""
-	}
-	return c.User.ID
 }

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/people"
 )
 
 // callerOf authenticates a bearer for /v1 and puts it into a workspace.
@@ -20,13 +23,18 @@ func callerOf(t *testing.T, a *Access, bearer, workspace string) (core.Caller, e
 }
 
 // newKeyOf makes a key for an existing caller.
-func newKeyOf(t *testing.T, a *Access, c core.Caller, k NewKey) (core.APIKey, string) {
+func newKeyOf(t *testing.T, d *people.Directory, c core.Caller, k people.NewKey) (core.APIKey, string) {
 	t.Helper()
-	made, text, err := a.CreateKey(t.Context(), c, k)
+	made, text, err := d.CreateKey(t.Context(), c, k)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made, text.Reveal()
+}
+
+// directory makes and revokes keys in a state.
+func directory(state *counted) *people.Directory {
+	return people.New(state, everyProvider{}, hclog.NewNullLogger())
 }
 
 // withAlice returns an Access with an adapter, and alice in her personal workspace.
@@ -45,12 +53,11 @@ func TestAnAPIKeyActsAsItsUserInItsWorkspaceOnBothEndpoints(t *testing.T) {
 	if err := state.SetOrgRole(t.Context(), alice.User.ID, core.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
-	a.MembersChanged(alice.User.ID)
 	alice, err := callerOf(t, a, "token-of-alice", core.DefaultWorkspaceID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, text := newKeyOf(t, a, alice, NewKey{Name: " ci ", Role: core.RoleMember})
+	made, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: " ci ", Role: core.RoleMember})
 	if made.Name != "ci" || !strings.HasPrefix(text, "rwk_") || len(text) < 50 {
 		t.Errorf("%+v %q", made, text)
 	}
@@ -70,15 +77,15 @@ func TestAnAPIKeyActsAsItsUserInItsWorkspaceOnBothEndpoints(t *testing.T) {
 			t.Errorf("%s: %+v %v", name, c.Workspace, err)
 		}
 	}
-	listed, err := a.Keys(t.Context(), alice)
+	listed, err := directory(state).Keys(t.Context(), alice)
 	if err != nil || len(listed) != 1 || listed[0].LastUsedAt.IsZero() {
 		t.Errorf("%+v %v", listed, err)
 	}
 }
 
 func TestAnAPIKeyIsLimitedToItsWorkspace(t *testing.T) {
-	a, _, alice := withAlice(t)
-	_, text := newKeyOf(t, a, alice, NewKey{Name: "k", Role: core.RoleAdmin})
+	a, state, alice := withAlice(t)
+	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "k", Role: core.RoleAdmin})
 	_, err := callerOf(t, a, text, core.DefaultWorkspaceID)
 	want(t, "another workspace", string(core.CodeOf(err)), "workspace_access_denied")
 	id, _ := a.API(t.Context(), text, "")
@@ -98,37 +105,35 @@ func TestAnAPIKeyHasAtMostTheRoleItsUserHas(t *testing.T) {
 		if err := state.PutMember(t.Context(), core.DefaultWorkspaceID, bob.User.ID, role); err != nil {
 			t.Fatal(err)
 		}
-		a.MembersChanged(bob.User.ID)
 	}
 	put(core.RoleAdmin)
 	admin, err := callerOf(t, a, "token-of-bob", core.DefaultWorkspaceID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text := newKeyOf(t, a, admin, NewKey{Name: "k", Role: core.RoleAdmin})
+	_, text := newKeyOf(t, directory(state), admin, people.NewKey{Name: "k", Role: core.RoleAdmin})
 	put(core.RoleMember)
 	c, err := callerOf(t, a, text, "")
 	if err != nil || c.Workspace.Role != core.RoleMember {
 		t.Errorf("after the user became a member: %+v %v", c.Workspace, err)
 	}
-	_, _, err = a.CreateKey(t.Context(), c, NewKey{Name: "k"})
+	err = people.MakeKey().Check(c, func(string) bool { return true }, "this")
 	want(t, "a key made with a key", string(core.CodeOf(err)), "forbidden")
 	member, _ := callerOf(t, a, "token-of-bob", core.DefaultWorkspaceID)
-	_, _, err = a.CreateKey(t.Context(), member, NewKey{Name: "k", Role: core.RoleAdmin})
+	_, _, err = directory(state).CreateKey(t.Context(), member, people.NewKey{Name: "k", Role: core.RoleAdmin})
 	want(t, "an admin key of a member", string(core.CodeOf(err)), "forbidden")
 	if err := state.DeleteMember(t.Context(), core.DefaultWorkspaceID, bob.User.ID); err != nil {
 		t.Fatal(err)
 	}
-	a.MembersChanged(bob.User.ID)
 	_, err = callerOf(t, a, text, "")
 	want(t, "after the user left", string(core.CodeOf(err)), "workspace_access_denied")
 }
 
 func TestARevokedOrExpiredAPIKeyIsRefusedAtOnce(t *testing.T) {
-	a, _, alice := withAlice(t)
-	key, text := newKeyOf(t, a, alice, NewKey{Name: "k"})
+	a, state, alice := withAlice(t)
+	key, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "k"})
 	ends := time.Now().Add(2 * time.Second)
-	_, short := newKeyOf(t, a, alice, NewKey{Name: "short", ExpiresAt: ends})
+	_, short := newKeyOf(t, directory(state), alice, people.NewKey{Name: "short", ExpiresAt: ends})
 	for _, bearer := range []string{text, short} {
 		if _, err := a.API(t.Context(), bearer, ""); err != nil {
 			t.Fatal(err)
@@ -137,8 +142,8 @@ func TestARevokedOrExpiredAPIKeyIsRefusedAtOnce(t *testing.T) {
 	changed := make(chan string, 1)
 	defer a.WatchRevocations(func(user string) { changed <- user })()
 	bob, _ := callerOf(t, a, "token-of-bob", "")
-	want(t, "revoked by another user", string(core.CodeOf(a.RevokeKey(t.Context(), bob, key.ID))), "not_found")
-	if err := a.RevokeKey(t.Context(), alice, key.ID); err != nil {
+	want(t, "revoked by another user", string(core.CodeOf(directory(state).RevokeKey(t.Context(), bob, key.ID))), "not_found")
+	if err := directory(state).RevokeKey(t.Context(), alice, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "whose rights changed", <-changed, alice.User.ID)
@@ -150,8 +155,8 @@ func TestARevokedOrExpiredAPIKeyIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestAnAPIKeyIsStoredAsAHashOnly(t *testing.T) {
-	a, state, alice := withAlice(t)
-	_, text := newKeyOf(t, a, alice, NewKey{Name: "k"})
+	_, state, alice := withAlice(t)
+	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "k"})
 	if _, err := state.APIKey(t.Context(), text); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("the text is a key of the table: %v", err)
 	}
@@ -162,7 +167,7 @@ func TestAnAPIKeyIsStoredAsAHashOnly(t *testing.T) {
 
 func TestMostRequestsWithAnAPIKeyReadNoDatabase(t *testing.T) {
 	a, state, alice := withAlice(t)
-	_, text := newKeyOf(t, a, alice, NewKey{Name: "k"})
+	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "k"})
 	if _, err := callerOf(t, a, text, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +182,7 @@ func TestMostRequestsWithAnAPIKeyReadNoDatabase(t *testing.T) {
 
 func TestACallerIsValidUntilTheUserTheMembershipOrTheKeyIsGone(t *testing.T) {
 	a, state, alice := withAlice(t)
-	key, text := newKeyOf(t, a, alice, NewKey{Name: "k"})
+	key, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "k"})
 	withKey, err := callerOf(t, a, text, "")
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +195,7 @@ func TestACallerIsValidUntilTheUserTheMembershipOrTheKeyIsGone(t *testing.T) {
 	}
 	want(t, "alice", valid(alice), "valid")
 	want(t, "her key", valid(withKey), "valid")
-	if err := a.RevokeKey(t.Context(), alice, key.ID); err != nil {
+	if err := directory(state).RevokeKey(t.Context(), alice, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "her revoked key", valid(withKey), "unauthenticated")
@@ -198,6 +203,65 @@ func TestACallerIsValidUntilTheUserTheMembershipOrTheKeyIsGone(t *testing.T) {
 	if err := state.DeleteUser(t.Context(), alice.User.ID); err != nil {
 		t.Fatal(err)
 	}
-	a.MembersChanged(alice.User.ID)
 	want(t, "alice, deleted", valid(alice), "unauthenticated")
+}
+
+func TestAKeyIsRefusedWhileTheProviderOfWhoMadeItIsNotConfigured(t *testing.T) {
+	a, state, alice := withAlice(t)
+	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "ci", Role: core.RoleMember})
+	for _, step := range []struct {
+		issuer string
+		good   bool
+	}{{"https://idp", true}, {"https://other", false}, {"https://idp", true}} {
+		a.SetProviders(only(newProvider(step.issuer, "alice")), nil)
+		if _, err := callerOf(t, a, text, ""); (err == nil) != step.good || err != nil && core.CodeOf(err) != core.CodeUnauthenticated {
+			t.Errorf("with the provider %s: %v", step.issuer, err)
+		}
+	}
+}
+
+func TestAnAPIKeyHasTheRoleInTheOrganizationThatItStatesWhileItsUserHasIt(t *testing.T) {
+	a, state, alice := withAlice(t)
+	role := func(text string) core.Role {
+		t.Helper()
+		c, err := callerOf(t, a, text, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := a.Current(t.Context(), c)
+		if err != nil || now.User.OrgRole != c.User.OrgRole {
+			t.Errorf("read anew it is %s, %v; it was %s", now.User.OrgRole, err, c.User.OrgRole)
+		}
+		return c.User.OrgRole
+	}
+	d := directory(state)
+	if _, _, err := d.CreateKey(t.Context(), alice, people.NewKey{Name: "k", OrgRole: core.RoleAdmin}); core.CodeOf(err) != core.CodeForbidden {
+		t.Errorf("a member makes a key for the organization: %v", err)
+	}
+	if err := state.SetOrgRole(t.Context(), alice.User.ID, core.RoleOwner); err != nil {
+		t.Fatal(err)
+	}
+	alice, err := callerOf(t, a, "token-of-alice", alice.Workspace.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []people.NewKey{{Name: "k", OrgRole: core.RoleOwner}, {Name: "k", OrgRole: "boss"}, {Name: "k", OrgRole: core.RoleAdmin, View: "support"}} {
+		if _, _, err := d.CreateKey(t.Context(), alice, wrong); core.CodeOf(err) != core.CodeBadRequest {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+	_, plain := newKeyOf(t, d, alice, people.NewKey{Name: "plain"})
+	_, admin := newKeyOf(t, d, alice, people.NewKey{Name: "admin", OrgRole: core.RoleAdmin})
+	if got := role(plain); got != core.RoleMember {
+		t.Errorf("a key that states no role has %s", got)
+	}
+	if got := role(admin); got != core.RoleAdmin {
+		t.Errorf("a key that states admin has %s", got)
+	}
+	if err := state.SetOrgRole(t.Context(), alice.User.ID, core.RoleMember); err != nil {
+		t.Fatal(err)
+	}
+	if got := role(admin); got != core.RoleMember {
+		t.Errorf("a key of an admin that was has %s", got)
+	}
 }

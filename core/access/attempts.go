@@ -1,6 +1,7 @@
 package access
 
 import (
+	"crypto/sha256"
 	"net/netip"
 	"time"
 
@@ -14,6 +15,7 @@ const (
 	maxClients   = 10_000 // clients whose attempts are counted
 	attemptBurst = 10
 	attemptEvery = 6 * time.Second
+	proxyTimes   = 20 // as many attempts may come through one proxy, whatever addresses it forwards
 
 	// Of one client, at most browserLoginBurst + pendingLife/browserLoginEvery = 800 logins are pending at a time, so
 	// that it alone cannot have those of others dropped (maxPending).
@@ -21,7 +23,7 @@ const (
 	browserLoginEvery = time.Second
 )
 
-// attempts limits logins per client, so that guessing is slow and locks no other client out.
+// attempts limits attempts per client, so that guessing locks no other client out.
 type attempts struct {
 	clients *lru.Cache[string, *rate.Limiter]
 	every   time.Duration
@@ -33,9 +35,31 @@ func newAttempts(every time.Duration, burst int) *attempts {
 	return &attempts{clients, every, burst}
 }
 
-// AllowLogin counts one login attempt of a client, by its address: 10 at once, then one each 6
-// seconds; core.CodeRateLimited with RetryAfter beyond that. Call it before Login.
-func (a *Access) AllowLogin(client string) error { return a.attempts.allow(client) }
+// CountWrongKey counts a wrong key of a client, by its address, and of the peer that the request came from, which is
+// a proxy when it has another address: 10 at once, then one each 6 seconds, and 20 times as many for a proxy;
+// core.CodeRateLimited with RetryAfter beyond that. Keys that are right are not counted, and never refused: one who
+// guesses must not lock out others behind the same proxy.
+func (a *Access) CountWrongKey(client, peer string) error {
+	if err := a.attempts.allow(client); err != nil || network(peer) == network(client) {
+		return err
+	}
+	return a.proxied.allow(peer)
+}
+
+// CountBearer is CountWrongKey for a bearer that was refused, if it may be a guess of SERVICE_API_KEY. One of the form of
+// a token or of an API key, which may have expired, is not. A client that repeats its last wrong bearer, because it is
+// set up wrongly, does not guess.
+func (a *Access) CountBearer(bearer, client, peer string) error {
+	if k := a.gate.Load().key; !k.set() || formOf(bearer) != k.form {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(bearer))
+	if last, known := a.wrongBearers.Get(network(client)); known && last == sum {
+		return nil
+	}
+	a.wrongBearers.Add(network(client), sum)
+	return a.CountWrongKey(client, peer)
+}
 
 // AllowBrowserLogin counts one browser login that a client begins, by its address: 200 at once, then one each second;
 // core.CodeRateLimited with RetryAfter beyond that. Call it before BeginLogin.
@@ -54,7 +78,7 @@ func (a *attempts) allow(client string) error {
 		return nil
 	}
 	r.CancelAt(now)
-	return core.Errorf(core.CodeRateLimited, "too many login attempts").WithRetryAfter(wait)
+	return core.Errorf(core.CodeRateLimited, "too many wrong keys or logins").WithRetryAfter(wait)
 }
 
 // network is what counts as one client: an IPv4 address, or the /64 of an IPv6 address, which is what

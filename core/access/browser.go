@@ -10,20 +10,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-const (
-	maxPending  = 10_000 // pending browser logins; beyond it the oldest are dropped
-	pendingLife = 10 * time.Minute
-)
+// LoginRequest is a browser login to begin.
+type LoginRequest struct {
+	Provider    string // its name, "" for the first one
+	RedirectURI string // where the provider sends the browser, unless its settings say
+	ReturnTo    string // the local path to continue at; anything else becomes "/"
+	Device      string // the code of a device that asked to be logged in; "" for a login of the browser itself
+}
 
 // LoginStart is a pending browser login.
 type LoginStart struct {
@@ -39,13 +39,8 @@ type LoginAnswer struct {
 	Binding string
 }
 
-// pending holds the pending browser logins by state. Nonce and verifier never leave the server, except
-// to the store that several servers share.
-type pending struct {
-	byState *lru.Cache[string, pendingLogin]
-	shared  Logins // in place of byState; nil for a single server
-}
-
+// pendingLogin is a browser login that began. Nonce and verifier never leave the server, except to the store that
+// several servers share.
 type pendingLogin struct {
 	provider    *trusted // that it began with; nil when it may have begun on a peer server
 	Issuer      string   // the provider it began with
@@ -54,50 +49,7 @@ type pendingLogin struct {
 	RedirectURI string
 	ReturnTo    string
 	Binding     fingerprint
-	Expires     time.Time
-}
-
-func newPending(shared Logins) *pending {
-	byState, _ := lru.New[string, pendingLogin](maxPending) // the one error is a size below 1
-	return &pending{byState: byState, shared: shared}
-}
-
-func (p *pending) put(ctx context.Context, state string, login pendingLogin) error {
-	if p.shared == nil {
-		p.byState.Add(state, login)
-		return nil
-	}
-	record, err := json.Marshal(login)
-	if err == nil {
-		err = p.shared.PutLogin(ctx, fingerprintOf(state).String(), record, login.Expires)
-	}
-	if err != nil {
-		return unavailable(err)
-	}
-	return nil
-}
-
-// take returns the login of a state, once, and only before it expires. Otherwise the error is
-// core.CodeUnauthenticated, or core.CodeUnavailable when the store fails.
-func (p *pending) take(ctx context.Context, state string) (login pendingLogin, err error) {
-	if p.shared == nil {
-		login, ok := p.byState.Get(state)
-		if !ok || !p.byState.Remove(state) || !time.Now().Before(login.Expires) { // of two concurrent requests one removes it
-			return pendingLogin{}, unknownState()
-		}
-		return login, nil
-	}
-	record, err := p.shared.TakeLogin(ctx, fingerprintOf(state).String())
-	switch {
-	case core.CodeOf(err) == core.CodeNotFound:
-		return pendingLogin{}, unknownState()
-	case err != nil:
-		return pendingLogin{}, unavailable(err)
-	}
-	if err := json.Unmarshal(record, &login); err != nil {
-		return pendingLogin{}, core.Wrap(core.CodeUnauthenticated, err, "authorization required")
-	}
-	return login, nil
+	Device      *Device // the login is for a command line; nil for the browser's own
 }
 
 // of reports whether a pending login began with a provider.
@@ -115,79 +67,102 @@ func (a *Access) LoginProviders(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// BeginLogin starts a browser login (authorization code with PKCE, RFC 7636) with the named provider, ""
-// for the first one. returnTo is the local path to continue at; anything else becomes "/". The errors are
-// core.CodeNotConfigured without an adapter that supports logins, core.CodeBadRequest for a name that none
-// of those has, and core.CodeUnavailable when it fails.
-func (a *Access) BeginLogin(ctx context.Context, name, redirectURI, returnTo string) (LoginStart, error) {
+// BeginLogin starts a browser login (authorization code with PKCE, RFC 7636). The errors are
+// core.CodeNotConfigured without an adapter that supports logins, core.CodeBadRequest for an unknown provider,
+// core.CodeNotFound for an unknown device, and core.CodeUnavailable when it fails.
+func (a *Access) BeginLogin(ctx context.Context, r LoginRequest) (LoginStart, error) {
 	all, err := a.gate.Load().loginProviders(ctx)
 	if err != nil {
 		return LoginStart{}, err
 	}
-	i := slices.IndexFunc(all, func(p loginProvider) bool { return name == "" || p.Name == name })
+	i := slices.IndexFunc(all, func(p loginProvider) bool { return r.Provider == "" || p.Name == r.Provider })
 	if i < 0 {
 		return LoginStart{}, core.Errorf(core.CodeBadRequest, "no provider is named like this; omit provider for a list")
 	}
 	provider := all[i]
-	redirectURI = cmp.Or(provider.RedirectURI, redirectURI)
+	if !core.LocalPath(r.ReturnTo) {
+		r.ReturnTo = "/"
+	}
 	binding, state := secret(), secret()
 	login := pendingLogin{
-		provider: provider.trusted, Issuer: provider.about.Issuer, Nonce: secret(), Verifier: secret(), RedirectURI: redirectURI, ReturnTo: localPath(returnTo),
-		Binding: fingerprintOf(binding), Expires: time.Now().Add(pendingLife),
+		provider: provider.trusted, Issuer: provider.about.Issuer, Nonce: secret(), Verifier: secret(),
+		RedirectURI: cmp.Or(provider.RedirectURI, r.RedirectURI), ReturnTo: r.ReturnTo, Binding: fingerprintOf(binding),
+	}
+	if r.Device != "" {
+		if login.Device, err = a.device(ctx, r.Device); err != nil {
+			return LoginStart{}, err
+		}
 	}
 	challenge := sha256.Sum256([]byte(login.Verifier))
 	url, err := provider.login.AuthorizeURL(ctx, auth.AuthorizeRequest{
-		RedirectURI: redirectURI, State: state, Nonce: login.Nonce,
+		RedirectURI: login.RedirectURI, State: state, Nonce: login.Nonce,
 		CodeChallenge: base64.RawURLEncoding.EncodeToString(challenge[:]),
 	})
 	if err != nil {
 		a.log.Warn("browser login not started", "error", err)
 		return LoginStart{}, loginFailed(err)
 	}
-	if err := a.pending.put(ctx, state, login); err != nil {
+	if err := a.pending.put(ctx, state, login, time.Now().Add(pendingLife)); err != nil {
 		return LoginStart{}, err
 	}
 	return LoginStart{URL: url, Binding: binding}, nil
 }
 
-// FinishLogin completes a browser login, and returns the cookie token and the path to continue at. The
-// error is core.CodeUnauthenticated for a state that is unknown, used, expired, of another browser, or
+// Finished is a browser login that succeeded. Of one that failed it has the provider, if that is known.
+type Finished struct {
+	Token    string // for the cookie; "" when the login is for a device
+	Device   Device // that asked for the login
+	Consent  string // for AnswerDevice, when the login is for a device and its person agrees
+	ReturnTo string // the path to continue at
+	Provider string // the name of the provider
+	User     core.User
+}
+
+// FinishLogin completes a browser login. The error is core.CodeUnauthenticated for a state that is unknown, used, expired, of another browser, or
 // from before the adapter was replaced, for an answer of another provider, and for a code that the provider
 // refuses. Its cause, for the log, says which.
-func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (token, returnTo string, err error) {
+func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Finished, err error) {
 	g := a.gate.Load()
 	all, err := g.loginProviders(ctx)
 	if err != nil {
-		return "", "", err
+		return done, err
 	}
-	login, err := a.pending.take(ctx, answer.State)
+	login, err := take[pendingLogin](ctx, a.pending, answer.State)
 	if err != nil {
-		return "", "", err
+		return done, err
 	}
 	binding := fingerprintOf(answer.Binding)
 	i := slices.IndexFunc(all, func(p loginProvider) bool { return login.of(p.trusted, p.about) })
-	switch {
-	case i < 0:
-		return "", "", refusedLogin("the auth adapter was replaced since the login began")
-	case answer.Code == "":
-		return "", "", refusedLogin("the identity provider sent no code")
-	case subtle.ConstantTimeCompare(binding[:], login.Binding[:]) != 1:
-		return "", "", refusedLogin("the login began in another browser, or the browser did not send the login cookie")
+	if i < 0 {
+		return done, refusedLogin("the auth adapter was replaced since the login began")
 	}
 	provider := all[i]
+	done.Provider, done.ReturnTo = provider.Name, login.ReturnTo
+	switch {
+	case answer.Code == "":
+		return done, refusedLogin("the identity provider sent no code")
+	case subtle.ConstantTimeCompare(binding[:], login.Binding[:]) != 1:
+		return done, refusedLogin("the login began in another browser, or the browser did not send the login cookie")
+	}
 	said, err := provider.exchange(ctx, login, answer)
 	var id core.Identity
 	if err == nil {
 		id, err = a.admit(ctx, provider.trusted, said)
 	}
 	if err != nil {
-		return "", "", loginFailed(err)
+		return done, loginFailed(err)
 	}
 	if !a.gate.Load().has(provider.trusted) {
-		return "", "", refusedLogin("the auth adapter was replaced during the login")
+		return done, refusedLogin("the auth adapter was replaced during the login")
 	}
-	token, err = a.newLogin(ctx, id, g.key.print(), said.Renewal)
-	return token, login.ReturnTo, err
+	done.User = id.User
+	if login.Device != nil {
+		done.Device = *login.Device
+		done.Consent, err = a.askConsent(ctx, done, id, said.Renewal)
+		return done, err
+	}
+	done.Token, err = a.newLogin(ctx, secret(), id, g.key.print(), said.Renewal)
+	return done, err
 }
 
 // loginProvider is a provider that browsers can log in with.
@@ -283,21 +258,7 @@ func loginFailed(err error) error {
 	return unavailable(err)
 }
 
-// localPath is p if a browser treats it as a path of this server, else "/": //host and /\host are other
-// hosts.
-func localPath(p string) string {
-	control := strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f })
-	if control || !strings.HasPrefix(p, "/") || strings.HasPrefix(p, "//") || strings.HasPrefix(p, `/\`) {
-		return "/"
-	}
-	return p
-}
-
 // refusedLogin is the error of a login that is refused for a reason that only the log may show.
 func refusedLogin(reason string) error {
 	return core.Wrap(core.CodeUnauthenticated, errors.New(reason), "authorization required")
-}
-
-func unknownState() error {
-	return refusedLogin("the state is unknown, used or expired")
 }

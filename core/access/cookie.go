@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
@@ -21,12 +20,12 @@ const (
 func (a *Access) Login(ctx context.Context, key string) (string, error) {
 	g := a.gate.Load()
 	if g.dev {
-		return a.newLogin(ctx, core.Owner(), devPrint, "")
+		return a.newLogin(ctx, secret(), core.Owner(), devPrint, "")
 	}
 	if !g.key.matches(key) {
 		return "", unauthenticated()
 	}
-	return a.newLogin(ctx, core.Owner(), g.key.print(), "")
+	return a.newLogin(ctx, secret(), core.Owner(), g.key.print(), "")
 }
 
 // Logout ends a login, with its streams. It is not an error when there is none.
@@ -34,12 +33,8 @@ func (a *Access) Logout(ctx context.Context, token string) error {
 	if token == "" || len(token) > maxCookie {
 		return nil
 	}
-	user, err := a.cookies.DeleteCookie(ctx, fingerprintOf(token).String())
-	if err != nil {
+	if err := a.cookies.DeleteCookie(ctx, fingerprintOf(token).String()); err != nil {
 		return unavailable(err)
-	}
-	if user != "" {
-		a.MembersChanged(user)
 	}
 	return nil
 }
@@ -50,14 +45,14 @@ func (a *Access) EndOldLogins(ctx context.Context) error {
 	return a.cookies.EndLogins(ctx, a.gate.Load().key.print())
 }
 
-// newLogin makes a token and stores its hash, with the renewal of a login through an identity provider.
-func (a *Access) newLogin(ctx context.Context, id core.Identity, keyPrint string, renewal plugins.Secret) (string, error) {
-	token, now := secret(), time.Now()
+// newLogin makes a token valid: it stores its hash, with the renewal of a login through an identity provider.
+func (a *Access) newLogin(ctx context.Context, token string, id core.Identity, keyPrint string, renewal plugins.Secret) (string, error) {
+	now := time.Now()
 	sealed, err := sealRenewal(token, renewal)
 	if err != nil {
 		return "", unavailable(err)
 	}
-	c := store.Cookie{Hash: fingerprintOf(token).String(), Identity: id, KeyPrint: keyPrint, ExpiresAt: now.Add(cookieLife), Renewal: sealed, CheckedAt: now}
+	c := core.Cookie{Hash: fingerprintOf(token).String(), Identity: id, KeyPrint: keyPrint, ExpiresAt: now.Add(cookieLife), Renewal: sealed, CheckedAt: now}
 	if err := a.cookies.PutCookie(ctx, c); err != nil {
 		return "", unavailable(err)
 	}
@@ -71,7 +66,7 @@ func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identit
 		return core.Identity{}, unauthenticated()
 	}
 	hash := fingerprintOf(token)
-	c, err := a.logins.get(ctx, hash, 0, func(ctx context.Context) (store.Cookie, error) {
+	c, err := a.logins.get(ctx, hash, 0, func(ctx context.Context) (core.Cookie, error) {
 		return a.cookies.Cookie(ctx, hash.String())
 	})
 	switch {
@@ -94,7 +89,8 @@ func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identit
 	if err := a.recheck(ctx, p, token, c); err != nil {
 		return core.Identity{}, err
 	}
-	return c.Identity, nil
+	c.Identity.User, err = g.retained(ctx, c.Identity.User)
+	return c.Identity, err
 }
 
 // secret is 260 random bits as text that is safe in a cookie, a URL and as a PKCE verifier.

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,16 +13,31 @@ import (
 
 // Enrollment is what happens to users of an identity provider when they are seen.
 type Enrollment struct {
-	Admins     []string // lower-case emails, subjects and groups of admins of the organization
-	FirstAdmin bool     // whether the first user becomes an admin when Admins is empty
-	Workspace  string   // that users join once; "" for none
+	// Admins are the admins of the organization: email:ADDRESS, group:NAME or subject:NAME. An entry without a type is an
+	// email when it has an @, else a subject or a group.
+	Admins     []string
+	FirstAdmin bool   // whether the first user becomes an admin when Admins is empty
+	Workspace  string // that users join once; "" for none
 	Role       core.Role
+	Groups     []GroupRole
+}
+
+// GroupRole makes the people of a group of the provider members of a workspace, as long as they are in the group.
+type GroupRole struct {
+	Group     string
+	Workspace string
+	Role      core.Role
 }
 
 // Enroller stores what enrollment changes. *store.Store implements it.
 type Enroller interface {
 	JoinOnce(ctx context.Context, userID, workspace string, role core.Role) (joined bool, err error)
 	ClaimFirstAdmin(ctx context.Context, userID string) (claimed bool, err error)
+	RetainAdmins(ctx context.Context, listed []string) error
+
+	// SetGroupRoles makes a user a member of exactly these workspaces (core.User.GroupRoles), apart from those that the
+	// user joined in another way.
+	SetGroupRoles(ctx context.Context, userID, roles string) error
 }
 
 // enrollment applies the rules of auth.admins and auth.join. A user is enrolled once per process; the
@@ -38,19 +54,96 @@ func newEnrollment(rules Enrollment, store Enroller) *enrollment {
 	return &enrollment{rules: rules, store: store, done: make(map[string]struct{})}
 }
 
-// admin reports whether the configuration names the identity as an admin.
-func (e *enrollment) admin(said auth.Identity) bool {
-	inGroup := slices.ContainsFunc(said.Groups, func(group string) bool { return slices.Contains(e.rules.Admins, group) })
-	return inGroup || slices.Contains(e.rules.Admins, said.Subject) ||
-		said.Email != "" && slices.Contains(e.rules.Admins, strings.ToLower(said.Email))
+// adminBy returns the entry of auth.admins that names an identity, "" when there is none.
+func (e *enrollment) adminBy(said auth.Identity) string {
+	i := slices.IndexFunc(e.rules.Admins, func(entry string) bool {
+		kind, name, _ := strings.Cut(entry, ":")
+		switch {
+		case kind == "email":
+			return core.SameEmail(name, said.Email)
+		case kind == "group":
+			return slices.Contains(said.Groups, name)
+		case kind == "subject":
+			return name == said.Subject
+		case strings.Contains(entry, "@"):
+			return core.SameEmail(entry, said.Email)
+		}
+		return entry == said.Subject || slices.Contains(said.Groups, entry)
+	})
+	if i < 0 {
+		return ""
+	}
+	return said.Issuer + " " + e.rules.Admins[i]
 }
 
-// enroll applies the rules to a user that was provisioned.
-func (a *Access) enroll(ctx context.Context, e *enrollment, user core.User) (core.User, error) {
+// groupRoles returns what the groups of an identity give, as core.User.GroupRoles: of several roles in a workspace the
+// higher one.
+func (e *enrollment) groupRoles(said auth.Identity) string {
+	roles := map[string]core.Role{}
+	for _, g := range e.rules.Groups {
+		if slices.Contains(said.Groups, g.Group) && !roles[g.Workspace].Admin() {
+			roles[g.Workspace] = g.Role
+		}
+	}
+	var all []string
+	for _, workspace := range slices.Sorted(maps.Keys(roles)) {
+		all = append(all, workspace+":"+string(roles[workspace]))
+	}
+	return strings.Join(all, " ")
+}
+
+// retained returns a user who was read from the store with the role of now: auth.admins may have changed since, and
+// differs for a moment between servers that are reloaded one after the other.
+func (g *gate) retained(ctx context.Context, user core.User) (core.User, error) {
+	if user.AdminBy == "" {
+		return user, nil
+	}
+	issuer, entry, _ := strings.Cut(user.AdminBy, " ")
+	p, err := g.ofIssuer(ctx, issuer)
+	if err != nil {
+		return core.User{}, err
+	}
+	if p == nil || !slices.Contains(p.rules.rules.Admins, entry) {
+		user.OrgRole, user.AdminBy = core.RoleMember, ""
+	}
+	return user, nil
+}
+
+// RetainAdmins takes the role of an admin from everybody whom auth.admins no longer names, on all servers. Call it at
+// the start.
+func (a *Access) RetainAdmins(ctx context.Context) error {
+	if a.enroller == nil {
+		return nil
+	}
+	var listed []string
+	for _, p := range a.gate.Load().providers {
+		about, err := p.describe(ctx)
+		if err != nil {
+			return err
+		}
+		for _, entry := range p.rules.rules.Admins {
+			listed = append(listed, about.Issuer+" "+entry)
+		}
+	}
+	return a.enroller.RetainAdmins(ctx, listed)
+}
+
+// enroll applies the rules to a user that was provisioned, whose groups give the roles in groups.
+func (a *Access) enroll(ctx context.Context, e *enrollment, user core.User, groups string) (core.User, error) {
 	e.mu.Lock()
 	_, done := e.done[user.ID]
 	e.mu.Unlock()
-	if done || e.store == nil {
+	if e.store == nil {
+		return user, nil
+	}
+	if user.GroupRoles != groups {
+		if err := e.store.SetGroupRoles(ctx, user.ID, groups); err != nil {
+			return core.User{}, err
+		}
+		a.log.Info("memberships follow the groups of a user", "user", user.ID, "email", user.Email, "roles", groups)
+		user.GroupRoles = groups
+	}
+	if done {
 		return user, nil
 	}
 	if e.rules.FirstAdmin && len(e.rules.Admins) == 0 && !user.OrgRole.Admin() {
@@ -71,7 +164,6 @@ func (a *Access) enroll(ctx context.Context, e *enrollment, user core.User) (cor
 		case err != nil:
 			return core.User{}, err
 		case joined:
-			a.members.forget(user.ID)
 			a.log.Info("user joined a workspace", "user", user.ID, "email", user.Email, "workspace", e.rules.Workspace)
 		}
 	}

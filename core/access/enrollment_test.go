@@ -32,7 +32,6 @@ func TestAuthAdminsNamesAdminsByEmailOrSubject(t *testing.T) {
 	if err := state.SetOrgRole(t.Context(), alice.User.ID, core.RoleMember); err != nil {
 		t.Fatal(err)
 	}
-	a.MembersChanged(alice.User.ID)
 	if id := identity(t, a, "alice"); id.User.OrgRole != core.RoleAdmin {
 		t.Errorf("a role given in the server locked an admin of the configuration out: %s", id.User.OrgRole)
 	}
@@ -47,7 +46,6 @@ func TestWithoutAuthAdminsTheFirstUserAndNobodyElseBecomesAdmin(t *testing.T) {
 	if err := state.DeleteUser(t.Context(), alice.User.ID); err != nil {
 		t.Fatal(err)
 	}
-	a.MembersChanged("")
 	a.SetProviders(enrolling(Enrollment{FirstAdmin: true}, "bob"), []string{"https://base"})
 	if id := identity(t, a, "bob"); id.User.OrgRole != core.RoleMember {
 		t.Error("a second user became the first admin")
@@ -71,10 +69,63 @@ func TestUsersJoinTheWorkspaceOfAuthJoinOnce(t *testing.T) {
 	if err := state.DeleteMember(t.Context(), core.DefaultWorkspaceID, c.User.ID); err != nil {
 		t.Fatal(err)
 	}
-	a.MembersChanged(c.User.ID)
 	a.SetProviders(enrolling(rules, "alice"), []string{"https://base"})
 	_, err = a.Caller(t.Context(), identity(t, a, "alice"), core.DefaultWorkspaceID)
 	want(t, "after the user was removed", string(core.CodeOf(err)), "workspace_access_denied")
+}
+
+func TestMembershipsFollowTheGroupsOfAUser(t *testing.T) {
+	a, state := enrolled(t, Enrollment{}, "alice")
+	p := newProvider("https://idp", "dave")
+	rules := Enrollment{Groups: []GroupRole{
+		{"eng", core.DefaultWorkspaceID, core.RoleMember}, {"leads", core.DefaultWorkspaceID, core.RoleAdmin}, {"eng", "ws_none", core.RoleMember},
+	}}
+	seen := func(rules Enrollment, groups ...string) string {
+		t.Helper()
+		dave := p.identity("dave")
+		dave.Groups = groups
+		p.set(func(p *provider) { p.tokens["token-of-dave"] = dave })
+		a.SetProviders([]Provider{{Adapter: p, Enrollment: rules}}, []string{"https://base"})
+		c, err := a.Caller(t.Context(), identity(t, a, "dave"), core.DefaultWorkspaceID)
+		if err != nil {
+			return string(core.CodeOf(err))
+		}
+		return string(c.Workspace.Role)
+	}
+	dave := identityOf(t, a, p, "dave")
+	for i, step := range []struct {
+		rules  Enrollment
+		groups []string
+		want   string
+	}{
+		{rules, nil, "workspace_access_denied"},
+		{rules, []string{"staff", "eng"}, "member"},
+		{rules, []string{"eng", "leads"}, "admin"},
+		{rules, []string{"leads", "eng"}, "admin"},
+		{rules, []string{"eng"}, "member"},
+		{rules, []string{"Eng"}, "workspace_access_denied"},
+		{rules, []string{"leads"}, "admin"},
+		{Enrollment{}, []string{"leads"}, "workspace_access_denied"}, // the rules are gone
+	} {
+		if got := seen(step.rules, step.groups...); got != step.want {
+			t.Errorf("step %d, in %v: %s, want %s", i, step.groups, got, step.want)
+		}
+	}
+	if err := state.PutMember(t.Context(), core.DefaultWorkspaceID, dave.User.ID, core.RoleMember); err != nil {
+		t.Fatal(err)
+	}
+	for _, groups := range [][]string{{"leads"}, {}} {
+		if got := seen(rules, groups...); got != "member" {
+			t.Errorf("added by hand, in %v: %s", groups, got)
+		}
+	}
+}
+
+// identityOf returns the identity of a subject of a provider, which becomes the only one.
+func identityOf(t *testing.T, a *Access, p *provider, subject string) core.Identity {
+	t.Helper()
+	a.SetProviders([]Provider{{Adapter: p}}, []string{"https://base"})
+	return identity(t, a, subject)
 }
 
 func TestAuthAdminsNamesAdminsByGroup(t *testing.T) {

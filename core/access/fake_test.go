@@ -151,17 +151,17 @@ func (c *counted) Workspaces(ctx context.Context, u core.User) ([]core.Workspace
 	return c.Store.Workspaces(ctx, u)
 }
 
-func (c *counted) Provision(ctx context.Context, id core.Identity) (core.User, error) {
+func (c *counted) Provision(ctx context.Context, id core.Identity, sameAs []string) (core.User, error) {
 	c.provisions.Add(1)
 	if c.fail.Load() {
 		return core.User{}, fmt.Errorf("the disk is gone")
 	}
-	return c.Store.Provision(ctx, id)
+	return c.Store.Provision(ctx, id, sameAs)
 }
 
-func (c *counted) Cookie(ctx context.Context, hash string) (store.Cookie, error) {
+func (c *counted) Cookie(ctx context.Context, hash string) (core.Cookie, error) {
 	if c.fail.Load() {
-		return store.Cookie{}, fmt.Errorf("the disk is gone")
+		return core.Cookie{}, fmt.Errorf("the disk is gone")
 	}
 	return c.Store.Cookie(ctx, hash)
 }
@@ -211,3 +211,8 @@ func only(p *provider) []Provider {
 	}
 	return []Provider{{Name: "idp", Adapter: p}}
 }
+
+// everyProvider is people.Providers that are all configured.
+type everyProvider struct{}
+
+func (everyProvider) Forgotten(context.Context, []string) bool { return false }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -17,14 +18,36 @@ func (f fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
 // key is SERVICE_API_KEY, hashed, so that a comparison takes the same time for every candidate. The zero
 // key matches nothing.
-type key struct{ hash *fingerprint }
+type key struct {
+	hash *fingerprint
+	form form
+}
+
+// form is what a credential looks like.
+type form int
+
+const (
+	formKey    form = iota // SERVICE_API_KEY, usually
+	formAPIKey             // an API key of a person
+	formJWT
+)
+
+func formOf(credential string) form {
+	switch {
+	case isAPIKey(credential):
+		return formAPIKey
+	case strings.HasPrefix(credential, "eyJ") && strings.Count(credential, ".") == 2:
+		return formJWT
+	}
+	return formKey
+}
 
 func newKey(s core.Secret) key {
 	if s == "" {
 		return key{}
 	}
 	hash := fingerprintOf(s.Reveal())
-	return key{&hash}
+	return key{&hash, formOf(s.Reveal())}
 }
 
 func (k key) set() bool { return k.hash != nil }

@@ -5,14 +5,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 )
 
 const (
-	staleWait  = time.Second     // how long a look-up may take when the last result can be used instead
-	staleRetry = 2 * time.Second // how long the last result is used before the next look-up
+	lookWait   = 10 * time.Second // how long a look-up may take
+	staleWait  = time.Second      // the same when the last result can be used instead
+	staleRetry = 2 * time.Second  // how long the last result is used before the next look-up
 )
 
 // known caches what the store returned. While the store cannot be read, it returns the last result for
@@ -65,11 +67,12 @@ func (c *known[K, V]) get(ctx context.Context, key K, life time.Duration, read f
 
 // look calls read, which must not take long when there is another value to use.
 func (*known[K, V]) look(ctx context.Context, usable bool, read func(context.Context) (V, error)) (V, error) {
+	wait := lookWait
 	if usable {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, staleWait)
-		defer cancel()
+		wait = staleWait
 	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	return read(ctx)
 }
 
@@ -116,5 +119,24 @@ func (c *known[K, V]) forget(match func(K, V) bool) {
 		if e, ok := c.entries.Peek(key); ok && match(key, e.value) {
 			c.entries.Remove(key)
 		}
+	}
+}
+
+// staleLogInterval is how often it is logged that the store cannot be read.
+const staleLogInterval = 30 * time.Second
+
+// staleLog logs the use of what was read before an outage of the store, though not each time. The zero
+// value has logged nothing.
+type staleLog struct {
+	mu   sync.Mutex
+	next time.Time
+}
+
+func (l *staleLog) report(log hclog.Logger, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); !now.Before(l.next) {
+		l.next = now.Add(staleLogInterval)
+		log.Warn("the database cannot be read; users and memberships count as they were last read", "error", err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/store"
 )
 
 // outage is a store with one user, bob, who is a member of ws_a, has an API key and is logged in. It can
@@ -34,7 +33,7 @@ func (o *outage) read(ctx context.Context) error {
 	return nil
 }
 
-func (o *outage) Provision(ctx context.Context, id core.Identity) (core.User, error) {
+func (o *outage) Provision(ctx context.Context, id core.Identity, _ []string) (core.User, error) {
 	id.User.ID = "usr_" + id.Subject
 	return id.User, o.read(ctx)
 }
@@ -51,28 +50,25 @@ func (o *outage) Workspaces(ctx context.Context, _ core.User) ([]core.Workspace,
 }
 
 func (o *outage) APIKey(ctx context.Context, _ string) (core.APIKey, error) {
-	return core.APIKey{ID: "key", User: core.User{ID: "usr_bob", OrgRole: core.RoleMember}, Workspace: "ws_a", Role: core.RoleMember, LastUsedAt: time.Now()}, o.read(ctx)
+	return core.APIKey{ID: "key", Issuers: []string{core.IssuerLocal}, User: core.User{ID: "usr_bob", OrgRole: core.RoleMember}, Workspace: "ws_a", Role: core.RoleMember, LastUsedAt: time.Now()}, o.read(ctx)
 }
 
-func (*outage) CreateAPIKey(context.Context, core.APIKey, string) (core.APIKey, error) {
-	return core.APIKey{}, nil
-}
-func (*outage) APIKeys(context.Context, string, string) ([]core.APIKey, error)       { return nil, nil }
-func (*outage) DeleteAPIKey(context.Context, string, string, string) (string, error) { return "", nil }
-func (*outage) APIKeyUsed(context.Context, string, time.Time) error                  { return nil }
+func (*outage) APIKeys(context.Context, string, string) ([]core.APIKey, error) { return nil, nil }
+func (*outage) APIKeyUsed(context.Context, string, time.Time) error            { return nil }
 
-func (o *outage) Cookie(ctx context.Context, hash string) (store.Cookie, error) {
-	return store.Cookie{
+func (o *outage) Cookie(ctx context.Context, hash string) (core.Cookie, error) {
+	return core.Cookie{
 		Hash: hash, Identity: core.Identity{Issuer: "https://idp", Subject: "bob", User: core.User{ID: "usr_bob", OrgRole: core.RoleMember}},
 		ExpiresAt: time.Now().Add(time.Hour),
 	}, o.read(ctx)
 }
-func (*outage) ClaimCheck(context.Context, store.Cookie, time.Duration) (bool, error) {
+func (*outage) ClaimCheck(context.Context, core.Cookie, time.Duration) (bool, error) {
 	return false, nil
 }
-func (*outage) CookieChecked(context.Context, store.Cookie) error                  { return nil }
-func (*outage) PutCookie(context.Context, store.Cookie) error                      { return nil }
-func (*outage) DeleteCookie(context.Context, string) (string, error)               { return "", nil }
+func (*outage) CookieChecked(context.Context, core.Cookie) error                   { return nil }
+func (*outage) PutCookie(context.Context, core.Cookie) error                       { return nil }
+func (*outage) DeleteCookie(context.Context, string) error                         { return nil }
+func (*outage) WatchMembers(func(string))                                          {}
 func (*outage) EndLogins(context.Context, string) error                            { return nil }
 func (*outage) PutLogin(context.Context, string, json.RawMessage, time.Time) error { return nil }
 

@@ -140,7 +140,7 @@ func TestACookieCountsWhileItsProviderIsTheConfiguredOne(t *testing.T) {
 func TestABrowserLoginEndsInACookieAndThePathItBeganAt(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
-	start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/apps?x=1")
+	start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/apps?x=1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,12 +148,13 @@ func TestABrowserLoginEndsInACookieAndThePathItBeganAt(t *testing.T) {
 		len(s.CodeChallenge) != 43 || s.Nonce == "" || s.State == s.Nonce {
 		t.Errorf("the provider was asked %+v for %s", s, start.URL)
 	}
-	token, returnTo, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+	done, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+	token, returnTo := done.Token, done.ReturnTo
 	if err != nil || returnTo != "/apps?x=1" {
 		t.Fatalf("got %q, %v", returnTo, err)
 	}
 	want(t, "the cookie", outcome(a.API(t.Context(), "", token)), "alice")
-	_, _, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+	_, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
 	want(t, "the same state again", string(core.CodeOf(err)), "unauthenticated")
 }
 
@@ -175,13 +176,14 @@ func TestABrowserLoginThatIsNotTheOneThatBeganFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider("https://idp")
 			a, _ := newAccess(t, "", p)
-			start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
+			start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			answer := LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding}
 			c.spoil(a, p, &answer)
-			token, _, err := a.FinishLogin(t.Context(), answer)
+			done, err := a.FinishLogin(t.Context(), answer)
+			token := done.Token
 			if core.CodeOf(err) != c.want || token != "" {
 				t.Errorf("got %q, %v, want %s", token, err, c.want)
 			}
@@ -192,19 +194,19 @@ func TestABrowserLoginThatIsNotTheOneThatBeganFails(t *testing.T) {
 func TestABrowserLoginExpiresAfterTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(Options{Providers: only(newProvider("https://idp")), Users: memory{}})
-		start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
+		start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(pendingLife)
-		_, _, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+		_, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
 		want(t, "ten minutes later", string(core.CodeOf(err)), "unauthenticated")
 	})
 }
 
 func TestOfTwoAnswersWithOneStateOneCounts(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp"))
-	start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
+	start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +214,7 @@ func TestOfTwoAnswersWithOneStateOneCounts(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range results {
 		wg.Go(func() {
-			_, _, results[i] = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+			_, results[i] = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
 		})
 	}
 	wg.Wait()
@@ -233,42 +235,31 @@ func TestNoLoginWithoutAnAdapterThatCan(t *testing.T) {
 	a, _ := newAccess(t, testKey, nil)
 	b, _ := newAccess(t, "", cannot)
 	for _, x := range []*Access{a, b} {
-		_, err := x.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
+		_, err := x.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 		want(t, "begin", string(core.CodeOf(err)), "not_configured")
-		_, _, err = x.FinishLogin(t.Context(), LoginAnswer{State: "s", Code: "c"})
+		_, err = x.FinishLogin(t.Context(), LoginAnswer{State: "s", Code: "c"})
 		want(t, "finish", string(core.CodeOf(err)), "not_configured")
-	}
-}
-
-func TestABrowserComesBackToThisServerOnly(t *testing.T) {
-	for given, want := range map[string]string{
-		"/": "/", "/apps?x=1#y": "/apps?x=1#y", "": "/", "apps": "/", "//evil.example": "/", `/\evil.example`: "/",
-		"https://evil.example": "/", "/\t/evil.example": "/", "/a\r\nSet-Cookie: x": "/", "javascript:alert(1)": "/",
-	} {
-		if got := localPath(given); got != want {
-			t.Errorf("localPath(%q) = %q, want %q", given, got, want)
-		}
 	}
 }
 
 func TestLoginAttemptsAreLimitedPerClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := New(Options{APIKey: testKey})
+		a := New(Options{Users: memory{}, APIKey: testKey})
 		for i := range 1000 {
-			err := a.AllowLogin("203.0.113.7")
+			err := a.CountWrongKey("203.0.113.7", "203.0.113.7")
 			if refused := err != nil; refused != (i >= attemptBurst) {
 				t.Fatalf("attempt %d: %v", i+1, err)
 			}
 		}
-		err, ok := errors.AsType[*core.Error](a.AllowLogin("203.0.113.7"))
+		err, ok := errors.AsType[*core.Error](a.CountWrongKey("203.0.113.7", "203.0.113.7"))
 		if !ok || err.Code != core.CodeRateLimited || err.RetryAfter <= 0 || err.RetryAfter > attemptEvery {
 			t.Errorf("got %v, retry after %v", err, err.RetryAfter)
 		}
-		if err := a.AllowLogin("203.0.113.8"); err != nil {
+		if err := a.CountWrongKey("203.0.113.8", "203.0.113.8"); err != nil {
 			t.Errorf("another client is locked out: %v", err)
 		}
 		<-time.After(err.RetryAfter)
-		if err := a.AllowLogin("203.0.113.7"); err != nil {
+		if err := a.CountWrongKey("203.0.113.7", "203.0.113.7"); err != nil {
 			t.Errorf("after waiting for RetryAfter: %v", err)
 		}
 	})
@@ -277,7 +268,7 @@ func TestLoginAttemptsAreLimitedPerClient(t *testing.T) {
 // While logins are pending, one client cannot begin so many that those of others are dropped.
 func TestBrowserLoginsAreLimitedPerClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := New(Options{APIKey: testKey})
+		a := New(Options{Users: memory{}, APIKey: testKey})
 		begun := 0
 		for range pendingLife / (100 * time.Millisecond) {
 			if err := a.AllowBrowserLogin("203.0.113.7"); err == nil {
@@ -308,11 +299,12 @@ func TestAddressesOfOneNetworkAreOneClient(t *testing.T) {
 
 func browserLogin(t *testing.T, a *Access, subject string) string {
 	t.Helper()
-	start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
+	start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-" + subject, Binding: start.Binding})
+	done, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-" + subject, Binding: start.Binding})
+	token := done.Token
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +361,7 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	a, b, other := server(idp), server(idp), server(newProvider("https://other"))
 	begin := func() LoginAnswer {
 		t.Helper()
-		start, err := a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/apps")
+		start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/apps"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,25 +373,26 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 			t.Error("the state itself is kept")
 		}
 	}
-	token, returnTo, err := b.FinishLogin(t.Context(), answer)
+	done, err := b.FinishLogin(t.Context(), answer)
+	token, returnTo := done.Token, done.ReturnTo
 	if err != nil || returnTo != "/apps" {
 		t.Fatalf("got %q, %v", returnTo, err)
 	}
 	want(t, "the cookie where it began", outcome(a.API(t.Context(), "", token)), "alice")
 	for name, on := range map[string]*Access{"a": a, "b": b} {
-		_, _, err := on.FinishLogin(t.Context(), answer)
+		_, err := on.FinishLogin(t.Context(), answer)
 		want(t, "the same state again on "+name, string(core.CodeOf(err)), "unauthenticated")
 	}
 	stolen := begin()
 	stolen.Binding = "of another browser"
-	_, _, err = b.FinishLogin(t.Context(), stolen)
+	_, err = b.FinishLogin(t.Context(), stolen)
 	want(t, "another browser", string(core.CodeOf(err)), "unauthenticated")
-	_, _, err = other.FinishLogin(t.Context(), begin())
+	_, err = other.FinishLogin(t.Context(), begin())
 	want(t, "a server with another provider", string(core.CodeOf(err)), "unauthenticated")
 	last := begin()
 	logins.away = true
-	_, _, err = b.FinishLogin(t.Context(), last)
+	_, err = b.FinishLogin(t.Context(), last)
 	want(t, "a store that is away", string(core.CodeOf(err)), "unavailable")
-	_, err = a.BeginLogin(t.Context(), "", "https://base/v1/auth/callback", "/")
+	_, err = a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 	want(t, "a login that cannot be kept", string(core.CodeOf(err)), "unavailable")
 }

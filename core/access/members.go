@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/store"
 )
 
 const (
@@ -90,14 +89,14 @@ func (a *Access) Caller(ctx context.Context, id core.Identity, workspace string)
 }
 
 // MembersChanged drops everything cached about a user, "" about all users, and has streams and sessions
-// end that are no longer allowed. Call it after a change of users, members, roles, keys, logins or names
-// of workspaces; when it returns the change is in effect here.
+// end that are not allowed any more. It is called after a change of users, members, roles, keys, logins or names
+// of workspaces: by the store, or when a peer server made the change. When it returns the change is in effect here.
 func (a *Access) MembersChanged(userID string) {
 	a.gate.Load().forget(userID)
 	a.members.forget(userID)
 	a.keys.forget(userID)
 	a.provisioned.forget(func(_ provisionedAs, u core.User) bool { return userID == "" || u.ID == userID })
-	a.logins.forget(func(_ fingerprint, c store.Cookie) bool { return userID == "" || c.Identity.User.ID == userID })
+	a.logins.forget(func(_ fingerprint, c core.Cookie) bool { return userID == "" || c.Identity.User.ID == userID })
 	a.unrevoked.forget(func(credential, bool) bool { return true })
 	a.watchers.notify(userID)
 }

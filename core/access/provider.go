@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/plugins"
@@ -35,6 +36,28 @@ func (a *Access) Describe(ctx context.Context) (auth.Description, error) {
 		all.Login = all.Login || about.Login
 	}
 	return all, nil
+}
+
+// Reach asks each identity provider for its metadata, side by side, and returns by name why one cannot be reached; nil for
+// one that can, or that has no metadata to ask for.
+func (a *Access) Reach(ctx context.Context) map[string]error {
+	g := a.gate.Load()
+	failed := make([]error, len(g.providers))
+	var all sync.WaitGroup
+	for i, p := range g.providers {
+		all.Go(func() {
+			_, err := p.Adapter.Metadata(ctx)
+			if !errors.Is(err, plugins.ErrNotFound) && !errors.Is(err, plugins.ErrUnimplemented) {
+				failed[i] = err
+			}
+		})
+	}
+	all.Wait()
+	state := make(map[string]error, len(failed))
+	for i, p := range g.providers {
+		state[p.Name] = failed[i]
+	}
+	return state
 }
 
 // union appends what is not in all yet.

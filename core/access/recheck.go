@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
@@ -37,7 +36,7 @@ func newRechecks() *rechecks {
 // recheck asks the provider of a login again when the last answer is about to be older than the interval. The
 // error is core.CodeUnauthenticated when the provider no longer vouches for the login, which then has ended,
 // and core.CodeUnavailable when the provider could not be asked for too long.
-func (a *Access) recheck(ctx context.Context, p *trusted, token string, c store.Cookie) error {
+func (a *Access) recheck(ctx context.Context, p *trusted, token string, c core.Cookie) error {
 	interval := p.Recheck
 	sessions, can := p.Adapter.(auth.Sessions)
 	age := time.Since(c.CheckedAt)
@@ -73,7 +72,7 @@ func overdue(age, interval time.Duration, cause error) error {
 }
 
 // checkLogin asks the provider about a login, unless a peer server does, and records the answer.
-func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trusted, token string, c store.Cookie) error {
+func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trusted, token string, c core.Cookie) error {
 	hash := fingerprintOf(token)
 	claimed, err := a.cookies.ClaimCheck(ctx, c, recheckPause)
 	if err != nil {
@@ -113,7 +112,7 @@ func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trus
 }
 
 // awaitCheck waits for the check of a login by a peer server, when the login cannot be used without.
-func (a *Access) awaitCheck(ctx context.Context, p *trusted, c store.Cookie) error {
+func (a *Access) awaitCheck(ctx context.Context, p *trusted, c core.Cookie) error {
 	ctx, cancel := context.WithTimeout(ctx, awaitTimeout)
 	defer cancel()
 	for overdue(time.Since(c.CheckedAt), p.Recheck, nil) != nil {
@@ -135,7 +134,7 @@ func (a *Access) awaitCheck(ctx context.Context, p *trusted, c store.Cookie) err
 }
 
 // recordCheck stores that a login was confirmed.
-func (a *Access) recordCheck(ctx context.Context, token string, c store.Cookie, said auth.Identity) error {
+func (a *Access) recordCheck(ctx context.Context, token string, c core.Cookie, said auth.Identity) error {
 	sealed, err := sealRenewal(token, said.Renewal)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func loginOf(t *testing.T, a *Access, state *counted, subject, session string, a
 		t.Fatal(err)
 	}
 	id.Session = core.SessionHash(id.Issuer, session)
-	token, err := a.newLogin(t.Context(), id, a.gate.Load().key.print(), plugins.Secret("renewal"))
+	token, err := a.newLogin(t.Context(), secret(), id, a.gate.Load().key.print(), plugins.Secret("renewal"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,8 +75,14 @@ func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error
 	case err != nil:
 		return core.Caller{}, unavailable(err)
 	}
+	if user, err = a.gate.Load().retained(ctx, user); err != nil {
+		return core.Caller{}, err
+	}
 	id := c.Identity
 	id.User.OrgRole, id.Scope.UserRole = user.OrgRole, user.OrgRole
+	if id.Scope.Key != "" {
+		id.User.OrgRole = id.Scope.RoleOf(user.OrgRole)
+	}
 	return a.Caller(ctx, id, c.Workspace.ID)
 }
 
@@ -89,7 +95,7 @@ func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 		a.gate.Load().forgetIf(func(id core.Identity) bool { return restsOn(id, r) })
 	}
 	forget()
-	users, err := a.revoked.Revoke(ctx, r)
+	err := a.revoked.Revoke(ctx, r)
 	switch {
 	case core.CodeOf(err) == core.CodeConflict:
 		return err
@@ -97,9 +103,6 @@ func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 		return unavailable(err)
 	}
 	forget() // what was verified meanwhile
-	for _, user := range users {
-		a.MembersChanged(user)
-	}
 	if r.Subject == "" {
 		a.TokenRevoked(r.Token + r.Session)
 	}

@@ -33,7 +33,7 @@ func TestARevokedSubjectLosesVerdictsLoginsAndSessionsOnEveryServer(t *testing.T
 	peer := New(Options{Providers: only(p), Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Revocations: state})
 	alice, bob := tokenCaller(t, a, "token-of-alice"), tokenCaller(t, a, "token-of-bob")
 	elsewhere := tokenCaller(t, peer, "token-of-alice")
-	cookie, err := a.newLogin(t.Context(), alice.Identity, a.gate.Load().key.print(), "")
+	cookie, err := a.newLogin(t.Context(), secret(), alice.Identity, a.gate.Load().key.print(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
@@ -19,6 +20,7 @@ type Provider struct {
 	Audiences   []string // accepted in its tokens, beside those of the server
 	AnyAudience bool     // accept every audience in its tokens
 	RedirectURI string   // where it sends browsers back to; "" leaves it to the server
+	SameAs      []string // issuers that know the same people by the same verified email
 	Enrollment  Enrollment
 
 	// Recheck is for how long a login counts before the provider is asked again; 0 means that it is not asked.
@@ -97,6 +99,25 @@ func (g *gate) ofIssuer(ctx context.Context, issuer string) (*trusted, error) {
 		}
 	}
 	return nil, failed
+}
+
+// isForgotten reports whether no configured provider has one of these issuers. It is false while a provider cannot
+// describe itself.
+func (g *gate) isForgotten(ctx context.Context, issuers []string) bool {
+	return !slices.ContainsFunc(issuers, func(issuer string) bool {
+		if issuer == core.IssuerLocal {
+			return true
+		}
+		p, err := g.ofIssuer(ctx, issuer)
+		return p != nil || err != nil
+	})
+}
+
+// Forgotten reports whether none of the issuers is that of a configured identity provider, so that a person whom only
+// they know cannot log in, and the person's API keys are refused.
+func (a *Access) Forgotten(ctx context.Context, issuers []string) bool {
+	g := a.gate.Load()
+	return !g.dev && g.isForgotten(ctx, issuers)
 }
 
 // candidates returns the providers that a token is passed to, one after the other: the one of the issuer

@@ -79,11 +79,12 @@ func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
 	}
 	login := func(name, subject string) string {
 		t.Helper()
-		start, err := a.BeginLogin(t.Context(), name, "https://base/v1/auth/callback", "/")
+		start, err := a.BeginLogin(t.Context(), LoginRequest{Provider: name, RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, _, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-" + subject, Binding: start.Binding})
+		done, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-" + subject, Binding: start.Binding})
+		token := done.Token
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,19 +94,19 @@ func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
 	if len(one.starts) != 1 || len(two.starts) != 1 {
 		t.Errorf("%d logins began with the first provider, %d with the second", len(one.starts), len(two.starts))
 	}
-	_, err := a.BeginLogin(t.Context(), "three", "https://base/v1/auth/callback", "/")
+	_, err := a.BeginLogin(t.Context(), LoginRequest{Provider: "three", RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 	want(t, "an unknown provider", string(core.CodeOf(err)), "bad_request")
 	want(t, "a login with the first", outcome(a.API(t.Context(), "", alice)), "alice")
 	want(t, "a login with the second", outcome(a.API(t.Context(), "", bob)), "bob")
 
-	begun, err := a.BeginLogin(t.Context(), "one", "https://base/v1/auth/callback", "/")
+	begun, err := a.BeginLogin(t.Context(), LoginRequest{Provider: "one", RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.SetProviders([]Provider{{Name: "one", Adapter: one}}, []string{"https://base"})
 	want(t, "a login with the first, when the second is gone", outcome(a.API(t.Context(), "", alice)), "alice")
 	want(t, "a login with the second, which is gone", outcome(a.API(t.Context(), "", bob)), "unauthenticated")
-	if _, _, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, begun), Code: "code-of-alice", Binding: begun.Binding}); err != nil {
+	if _, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, begun), Code: "code-of-alice", Binding: begun.Binding}); err != nil {
 		t.Errorf("a login that began before the reload: %v", err)
 	}
 }
@@ -126,12 +127,12 @@ func TestTheAnswerOfAnotherProviderThanTheLoginBeganWithIsRefused(t *testing.T) 
 		"of the provider":                                    {"https://two", "", true},
 	} {
 		two.set(func(p *provider) { p.states = c.states })
-		start, err := a.BeginLogin(t.Context(), "two", "https://base/v1/auth/callback", "/")
+		start, err := a.BeginLogin(t.Context(), LoginRequest{Provider: "two", RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := two.exchanges.Load() + one.exchanges.Load()
-		_, _, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-bob", Issuer: c.stated, Binding: start.Binding})
+		_, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-bob", Issuer: c.stated, Binding: start.Binding})
 		if (err == nil) != (c.want == "") || err != nil && string(core.CodeOf(err)) != c.want {
 			t.Errorf("an answer %s: got %v, want %q", name, err, c.want)
 		}

@@ -199,6 +199,8 @@ func (t *trusted) speaksFor(ctx context.Context, said auth.Identity) error {
 type provisionedAs struct {
 	issuer, subject string
 	orgRole         core.Role
+	adminBy         string
+	groups          string
 }
 
 // admit returns the identity with its user, which it provisions. Adapters may not use the server's own
@@ -208,25 +210,19 @@ func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (cor
 		return core.Identity{}, fmt.Errorf("the adapter returned no issuer, no subject, or an issuer of the server: %w", plugins.ErrUnauthenticated)
 	}
 	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{
-		Email: said.Email, DisplayName: said.DisplayName, OrgRole: rank(said.OrgRole),
+		Email: core.PlainText(said.Email), DisplayName: core.PlainText(said.DisplayName), OrgRole: rank(said.OrgRole),
 	}, Granted: strings.Join(said.Scopes, " "), Session: core.SessionHash(said.Issuer, said.SessionID)}
-	named := p.rules.admin(said)
-	if named && !id.User.OrgRole.Admin() {
-		id.User.OrgRole = core.RoleAdmin
-	}
-	as := provisionedAs{id.Issuer, id.Subject, id.User.OrgRole}
+	id.User.AdminBy = p.rules.adminBy(said)
+	as := provisionedAs{id.Issuer, id.Subject, id.User.OrgRole, id.User.AdminBy, p.rules.groupRoles(said)}
 	user, err := a.provisioned.get(ctx, as, 0, func(ctx context.Context) (core.User, error) {
-		user, err := a.users.Provision(ctx, id)
+		user, err := a.users.Provision(ctx, id, p.SameAs)
 		if err == nil {
-			user, err = a.enroll(ctx, p.rules, user)
+			user, err = a.enroll(ctx, p.rules, user, as.groups)
 		}
 		return user, err
 	})
 	if err != nil {
 		return core.Identity{}, err
-	}
-	if named && !user.OrgRole.Admin() { // a role that was given in the server does not lock out auth.admins
-		user.OrgRole = core.RoleAdmin
 	}
 	id.User = user
 	return id, nil

@@ -91,7 +91,9 @@ func TestUnknownRolesCountAsMember(t *testing.T) {
 // memory is users in memory: a database has goroutines of its own, which a synctest bubble waits for.
 type memory struct{}
 
-func (memory) Provision(_ context.Context, id core.Identity) (core.User, error) {
+func (memory) WatchMembers(func(string)) {}
+
+func (memory) Provision(_ context.Context, id core.Identity, _ []string) (core.User, error) {
 	id.User.ID = "usr_" + id.Subject
 	return id.User, nil
 }

@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"crypto/sha256"
 	"sync"
 	"sync/atomic"
 
@@ -21,13 +22,21 @@ type app struct {
 	log     hclog.Logger
 	dialog  *interact.Dialog
 
-	turn  chan struct{} // holds one token while a command is at work
-	slots chan struct{} // holds one token for each call in flight
-	retry chan struct{} // holds one; receives when a crashed remote app is called
+	turn  chan struct{}    // holds one token while a command is at work
+	retry chan struct{}    // holds one; receives when a crashed remote app is called
+	wake  chan struct{}    // holds one; receives when a sleeping app is needed
+	rest  chan chan<- bool // receives to put the app to sleep now; whether it may is sent back
+	used  atomic.Int64     // when it last started to run or acquired a slot for a call, in Unix nanoseconds
 
 	now atomic.Pointer[view]
 
 	pins pinning
+
+	recorded atomic.Pointer[recorder] // what the shared instance listed last; nil for one that never ran
+	stored   [sha256.Size]byte        // the hash of what was stored of that; used by who changes the app only
+
+	requested atomic.Pointer[requestedThen] // nil until it is asked for
+	denials   denials
 
 	unannounced bool // bundle.installed has not been published yet; used by the supervisor only
 
@@ -49,10 +58,12 @@ func (m *Manager) newApp(record core.Installation) *app {
 		key: interact.AppKey{Workspace: record.Workspace, Name: record.Name}, manager: m,
 		log:   m.log.With("workspace", record.Workspace, "app", record.Name),
 		turn:  make(chan struct{}, 1),
-		slots: make(chan struct{}, m.o.MaxCalls),
 		retry: make(chan struct{}, 1),
+		wake:  make(chan struct{}, 1),
+		rest:  make(chan chan<- bool),
 	}
-	a.dialog = m.broker.NewDialog(a, a.log)
+	a.dialog = m.broker.NewDialog(a.key, a, a.log)
+	a.dialog.SetBundle(bundleOf(record))
 	a.now.Store(newView(record))
 	return a
 }
@@ -77,7 +88,7 @@ func (a *app) transition(next core.State, change func(*view)) bool {
 	v.state, v.replaced = next, make(chan struct{})
 	v.awaited = v.awaited && (next == core.StateStopped || next == old.state)
 	if next != core.StateRunning {
-		v.instance = nil
+		v.instance, v.asleep = nil, false
 	}
 	if next == core.StateRunning || next == core.StateStopped {
 		v.failure = nil
@@ -93,6 +104,7 @@ func (a *app) transition(next core.State, change func(*view)) bool {
 		finish = a.manager.catalog.BeginChange(a.key.Workspace)
 	}
 	a.now.Store(&v)
+	a.dialog.SetBundle(bundleOf(v.record))
 	a.mu.Unlock()
 	if next != old.state {
 		a.log.Info("app state changed", "from", old.state, "to", next)
@@ -119,18 +131,9 @@ func (a *app) acquireTurn(ctx context.Context) error {
 
 func (a *app) releaseTurn() { <-a.turn }
 
-// AcquireSlot takes a place among the app's calls in flight, if one is free.
-func (a *app) AcquireSlot() bool {
-	select {
-	case a.slots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
+func bundleOf(record core.Installation) interact.Bundle {
+	return interact.Bundle{Name: record.PublicName(), Version: record.Version}
 }
-
-// ReleaseSlot is the opposite of AcquireSlot.
-func (a *app) ReleaseSlot() { <-a.slots }
 
 // interruptible lets cancelStart end what the holder of the turn waits for, until done is called.
 func (a *app) interruptible(ctx context.Context) (c context.Context, done func()) {

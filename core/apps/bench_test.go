@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -21,10 +22,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 	defer y.Close(b.Context())
 	params := json.RawMessage(`{"name":"echo","arguments":{"text":"x"}}`)
-	for name, c := range map[string]interact.Call{
-		"alone":          {Method: "x", Params: params},
-		"with a session": {Method: "x", Params: params, Client: interact.NewClient("s", false, canElicit), Asker: saysWord("x"), Notify: func(rpc.Notification) {}},
-	} {
+	for name, c := range map[string]interact.Call{"alone": {Request: link.Request{Method: "x", Params: params}}, "with a session": {Request: link.Request{Method: "x", Params: params, Notify: func(rpc.Notification) {}}, Client: interact.NewClient("s", false, canElicit), Asker: saysWord("x")}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -3,36 +3,73 @@ package apps
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
-	"github.com/ropewalk/ropewalk/core/link"
-	"github.com/ropewalk/ropewalk/core/link/remote"
-	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// Call is StartCall and Wait.
+// Call makes a call of an app. It waits for an app that is starting or restarting, at most Options.RestartWait. A call
+// that is in flight when the app dies fails at once and is never repeated, because it may have had its effect.
 //
-// A call waits for an app that is starting or restarting, at most Options.RestartWait. A call that is
-// in flight when the app dies fails at once and is never repeated, because it may have had its effect.
-// A call whose app was silent for Options.CallTimeout is cancelled. Progress that the caller receives
-// resets this clock, and it stands still while the caller's own client is asked something.
-//
-// Errors: core.CodeNotFound without such an app; core.CodeUnavailable when the app does not run, died,
-// was too slow, sent too much or has too many calls in flight; core.CodeBadRequest for params that are
-// not an object; *rpc.Error as the app sent it; ctx's error when the caller gave up.
+// Errors: core.CodeNotFound without such an app; core.CodeUnavailable when the app does not run; else those of
+// interact.Dialog.CallError.
 func (m *Manager) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
-	p, err := m.startCall(ctx, workspace, server, c)
+	a, err := m.find(workspace, server)
 	if err != nil {
 		return nil, err
 	}
-	return p.Wait(ctx)
+	if result, resumed, err := a.dialog.Resume(ctx, c); resumed {
+		return result, err
+	}
+	in, err := a.acquire(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer a.dialog.ReleaseSlot()
+	return a.dialog.Do(ctx, in, c)
+}
+
+// acquire returns the shared instance, and holds a slot when it returns no error. The slot comes first: an app with a call
+// is not put to sleep. A call that had to wait is checked again, because the app may have started with other tools.
+func (a *app) acquire(ctx context.Context, c interact.Call) (instance.Instance, error) {
+	if a.dialog.AcquireSlot() {
+		a.used.Store(time.Now().UnixNano())
+		if in := a.current(); in != nil {
+			return in, nil
+		}
+		a.dialog.ReleaseSlot()
+	}
+	in, err := a.queue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.checkHeld(c); err != nil {
+		a.dialog.ReleaseSlot()
+		return nil, err
+	}
+	return in, nil
+}
+
+// checkHeld returns core.CodeToolHeld for a call of a tool that is held back now.
+func (a *app) checkHeld(c interact.Call) error {
+	held := a.now.Load().offer.Held
+	if c.Method != "tools/call" || len(held) == 0 {
+		return nil
+	}
+	var params struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(c.Params, &params) // the app says what is wrong with them
+	for _, h := range held {
+		if h.Name == params.Name {
+			return core.Errorf(core.CodeToolHeld, "%s", h.Reason)
+		}
+	}
+	return nil
 }
 
 // current returns the shared instance when it can be called now, else nil.
@@ -48,10 +85,14 @@ func (a *app) current() instance.Instance {
 func (a *app) queue(ctx context.Context) (in instance.Instance, err error) {
 	ctx, span := tracing.StartWait(ctx, "the app")
 	defer func() { span.End(err) }()
-	timeout := time.NewTimer(a.manager.o.RestartWait)
+	if err := a.syncAsleep(ctx); err != nil {
+		return nil, err
+	}
+	timeout := time.NewTimer(a.restartWait(a.now.Load()))
 	defer timeout.Stop()
 	select {
-	case a.slots <- struct{}{}:
+	case a.dialog.Slots() <- struct{}{}:
+		a.used.Store(time.Now().UnixNano())
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-timeout.C:
@@ -59,7 +100,7 @@ func (a *app) queue(ctx context.Context) (in instance.Instance, err error) {
 	}
 	in, err = a.ready(ctx, timeout.C)
 	if err != nil {
-		a.ReleaseSlot()
+		a.dialog.ReleaseSlot()
 	}
 	return in, err
 }
@@ -109,6 +150,9 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 			if in := a.current(); in != nil {
 				return in, nil
 			}
+			if v.asleep {
+				a.wakeUp()
+			}
 		case core.StateCrashed:
 			a.wakeRetry()
 		default:
@@ -118,59 +162,11 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timeout:
+			if v.asleep {
+				return nil, unavailable(time.Second, "app %q was asleep and did not wake within %v", a.key.Name, a.restartWait(v))
+			}
 			return nil, unavailable(time.Second, "app %q is %s and was not running within %v%s", a.key.Name, v.state, a.manager.o.RestartWait, v.because())
 		}
-	}
-}
-
-// CallError implements interact.App.
-func (a *app) CallError(ctx, limit context.Context, in interact.Instance, method string, err error) error {
-	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok {
-		a.noteRefusal(rpcErr)
-		return rpcErr
-	}
-	known, ok := errors.AsType[*core.Error](err)
-	late := errors.Is(err, interact.ErrTimeout) || errors.Is(context.Cause(limit), interact.ErrTimeout)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case ok:
-		return known
-	case errors.Is(err, context.Canceled) && !late:
-		return err
-	case late:
-		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" did not answer "+method+" within "+a.manager.o.CallTimeout.String()+"; the call was cancelled")
-	case errors.Is(err, link.ErrClosed) || isClosed(in.Done()):
-		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" stopped while the call was running; it was not repeated").WithRetryAfter(time.Second)
-	case errors.Is(err, link.ErrTooLarge):
-		return core.Wrap(core.CodeUnavailable, err, fmt.Sprintf("app %s: %v: the limit is %d bytes (limits.answerBytes)", a.key.Name, link.ErrTooLarge, a.manager.o.MaxAnswer))
-	case errors.Is(err, link.ErrParams):
-		return core.Wrap(core.CodeBadRequest, err, link.ErrParams.Error())
-	}
-	for _, known := range []error{link.ErrBusy, link.ErrMalformed} {
-		if errors.Is(err, known) {
-			return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+": "+known.Error())
-		}
-	}
-	if r, ok := errors.AsType[*remote.Error](err); ok {
-		return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" could not be called: "+r.Error())
-	}
-	a.log.Warn("call to an app failed", "method", method, "error", err)
-	return core.Wrap(core.CodeUnavailable, err, "app "+a.key.Name+" could not be called")
-}
-
-// codeHeaderMismatch is the error code of a remote app whose HTTP headers are not those that its
-// schemas ask for (MCP 2026-07-28).
-const codeHeaderMismatch = -32020
-
-// noteRefusal looks at an error of the app: one about headers may mean that its schemas have changed,
-// so its tools are read again, and the next call has the headers that they ask for.
-func (a *app) noteRefusal(rpcErr *rpc.Error) {
-	if rpcErr.Code != codeHeaderMismatch {
-		return
-	}
-	if in := a.current(); in != nil {
-		in.AddListChange(core.KindTools)
 	}
 }
 

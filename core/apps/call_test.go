@@ -11,12 +11,13 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 func call(t *testing.T, y *Manager, method string) error {
 	t.Helper()
-	_, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: method, Params: json.RawMessage(`{"a":1}`)})
+	_, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: method, Params: json.RawMessage(`{"a":1}`)}})
 	return err
 }
 
@@ -29,7 +30,7 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 		m.set(func(m *memoryApp) { m.takes = 3 * time.Second })
 		m.kill()
 		before := time.Now()
-		result, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{"b": [1]}`)})
+		result, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{"b": [1]}`)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,7 @@ func TestACallerThatCancelsGetsItsOwnError(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := y.Call(ctx, ws, "notes", interact.Call{Method: "hang"})
+		_, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "hang"}})
 		if !errors.Is(err, context.DeadlineExceeded) || core.CodeOf(err) != core.CodeInternal {
 			t.Errorf("got %v, want the caller's own deadline", err)
 		}
@@ -157,7 +158,7 @@ func TestTheNumberOfCallsToOneAppAtATimeIsBounded(t *testing.T) {
 		got := make(chan error, 512)
 		for range 512 {
 			go func() {
-				_, err := y.Call(ctx, ws, "notes", interact.Call{Method: "hang"})
+				_, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "hang"}})
 				got <- err
 			}()
 		}
@@ -182,7 +183,7 @@ func TestACallOfAnAppThatDoesNotRun(t *testing.T) {
 		wait(t.Context(), time.Minute)
 		before := time.Now()
 		for name, want := range map[string]string{"notes": "dead", "off": "stopped"} {
-			_, err := y.Call(t.Context(), ws, name, interact.Call{Method: "x"})
+			_, err := y.Call(t.Context(), ws, name, interact.Call{Request: link.Request{Method: "x"}})
 			expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
 			if !strings.Contains(core.TextOf(err), want) {
 				t.Errorf("the error does not name the state: %v", err)
@@ -199,7 +200,7 @@ func TestACallWithProgressMayTakeLong(t *testing.T) {
 		synctest.Wait()
 		received := 0
 		before := time.Now()
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "slow", Notify: func(rpc.Notification) { received++ }}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "slow", Notify: func(rpc.Notification) { received++ }}}); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, "time", time.Since(before), 10*time.Minute)

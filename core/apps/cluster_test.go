@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps/schedule"
 )
 
 // memoryHub is records that several servers share, and what they tell each other.
@@ -162,7 +161,7 @@ type memoryReplica struct {
 func (h *memoryHub) replica(t *testing.T) *memoryReplica {
 	t.Helper()
 	r := &memoryReplica{app: &memoryApp{}, events: newMemoryEvents(), seat: h.seat()}
-	policy := schedule.DefaultPolicy()
+	policy := DefaultPolicy()
 	policy.Jitter = 0
 	r.Manager = New(Options{Home: t.TempDir(), Records: r.seat, Cluster: r.seat, Events: r.events, Policy: &policy})
 	r.start = r.app.launch

@@ -11,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/link"
 )
 
 func TestCommandsOnAnUnknownApp(t *testing.T) {
@@ -23,10 +24,10 @@ func TestCommandsOnAnUnknownApp(t *testing.T) {
 			"uninstall": func() error { _, err := y.Uninstall(t.Context(), where.workspace, where.name); return err },
 			"app":       func() error { _, err := y.App(where.workspace, where.name); return err },
 			"call": func() error {
-				_, err := y.Call(t.Context(), where.workspace, where.name, interact.Call{Method: "x"})
+				_, err := y.Call(t.Context(), where.workspace, where.name, interact.Call{Request: link.Request{Method: "x"}})
 				return err
 			},
-			"resource": func() error { _, err := y.Resource(t.Context(), where.workspace, where.name, Primary); return err },
+			"resource": func() error { _, err := y.Resource(t.Context(), where.workspace, where.name, Primary, ""); return err },
 		} {
 			expect(t, fmt.Sprintf("%s of %v", what, where), core.CodeOf(do()), core.CodeNotFound)
 		}

@@ -120,7 +120,7 @@ func (a *app) update(ctx context.Context, o source.Order) error {
 			return notFound(old.Name)
 		}
 		next := found.Record
-		next.ID, next.Running, next.InstalledAt = in.ID, in.Running, in.InstalledAt
+		next.ID, next.Running, next.InstalledAt, next.Permissions = in.ID, in.Running, in.InstalledAt, in.Permissions
 		*in = next
 		return nil
 	})

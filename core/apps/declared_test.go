@@ -167,6 +167,7 @@ func TestFilesOfAnInterruptedInstallAreRemovedAtOpen(t *testing.T) {
 	}
 	y := New(Options{Home: home, Records: newMemoryRecords(kept), Events: newMemoryEvents()})
 	open(t, y)
+	defer func() { _ = y.Close(t.Context()) }()
 	for _, file := range orphans {
 		if _, err := os.Stat(filepath.Join(home, filepath.Dir(file))); !os.IsNotExist(err) {
 			t.Errorf("%s is left", file)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
-	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/bundle"
@@ -90,7 +89,7 @@ func (m *Manager) Details(workspace, name string) (Details, error) {
 }
 
 // memoryOf is what the processes of an app hold, nil when none runs on this machine.
-func memoryOf(shared instance.Instance, pool []interact.Instance) *int64 {
+func memoryOf(shared instance.Instance, pool []instance.Instance) *int64 {
 	all := []any{shared}
 	for _, one := range pool {
 		all = append(all, one)
@@ -129,8 +128,9 @@ func (m *Manager) describe(a *app) core.App {
 	}
 	settings := m.sandboxOf(a.key)
 	level := m.o.Confinement.Level(settings)
-	shown.Sandbox = &core.AppSandbox{
-		Level: level.String(), Network: slices.Clone(settings.Network.Values()), OwnUser: m.o.Confinement.OwnUser(settings),
+	shown.Sandbox = &core.AppSandbox{Level: level.String(), Network: slices.Clone(settings.Network.Values())}
+	if process, ok := v.instance.(interface{ OwnUser() bool }); ok {
+		shown.Sandbox.OwnUser = process.OwnUser()
 	}
 	if level < settings.Level {
 		shown.Sandbox.Weaker = m.o.Confinement.Probe.Reason

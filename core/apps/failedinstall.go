@@ -26,7 +26,7 @@ func (f *failedInstalls) add(o source.Order, err error) {
 	failure := failureOf(err)
 	bundleName := o.Source.PublicRef()
 	if o.Source.Kind == core.SourcePath { // where a file of the server lies is no name
-		bundleName = o.ServerName
+		bundleName = core.ScopedName(o.ServerName)
 	}
 	f.apps[interact.AppKey{Workspace: o.Workspace, Name: o.ServerName}] = core.App{
 		Name: o.ServerName, BundleName: bundleName, Version: o.Version, Status: core.StateDead, Type: "plain",

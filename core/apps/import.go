@@ -2,14 +2,21 @@ package apps
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/pasted"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
 const (
@@ -17,15 +24,21 @@ const (
 	importsAtOnce   = 2   // of them that are installed at the same time
 	statusPlanned   = "planned"
 	statusInstalled = "installed"
+	statusReplaced  = "replaced"
 	statusExists    = "exists"
+	statusDisabled  = "disabled"
 	statusFailed    = "failed"
 )
 
-// Import installs the servers of an mcpServers object. A dry run resolves them to exact versions and
+// Import installs the servers of an MCP client's configuration. A dry run resolves them to exact versions and
 // says what would be installed. One server that fails does not keep the others from being installed;
 // an error concerns the request as a whole.
 func (m *Manager) Import(ctx context.Context, workspace string, r source.ImportRequest) (source.ImportResult, error) {
-	if len(r.MCPServers) == 0 || len(r.MCPServers) > maxImports {
+	servers, err := r.Servers()
+	if err != nil {
+		return source.ImportResult{}, err
+	}
+	if len(servers) == 0 || len(servers) > maxImports {
 		return source.ImportResult{}, core.Errorf(core.CodeBadRequest, "mcpServers must contain 1 to %d servers", maxImports)
 	}
 	ctx, done, err := m.beginWork(ctx)
@@ -33,81 +46,156 @@ func (m *Manager) Import(ctx context.Context, workspace string, r source.ImportR
 		return source.ImportResult{}, err
 	}
 	defer done()
-	names := slices.Sorted(maps.Keys(r.MCPServers))
+	names := slices.Sorted(maps.Keys(servers))
 	result := source.ImportResult{DryRun: r.DryRun, Servers: make([]source.ImportedServer, len(names))}
 	places := make(chan struct{}, importsAtOnce)
 	var importing sync.WaitGroup
+	taken := map[string]string{} // names of the definitions by those of their apps
 	for i, name := range names {
+		if app, err := bundle.ServerName(name); err == nil && taken[app] != "" {
+			err = core.Errorf(core.CodeBadRequest, "mcpServers.%.100s and mcpServers.%.100s both give the app name %s: rename one of them", taken[app], name, app)
+			result.Servers[i] = source.ImportedServer{Name: name, ServerName: app}
+			failImport(&result.Servers[i], err)
+			continue
+		} else if err == nil {
+			taken[app] = name
+		}
 		importing.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			result.Servers[i] = m.importServer(ctx, workspace, name, r)
+			s := source.ImportedServer{Name: name, ServerName: name}
+			if err := m.importServer(ctx, workspace, &s, servers[name], r); err != nil {
+				failImport(&s, err)
+			}
+			result.Servers[i] = s
 		})
 	}
 	importing.Wait()
 	return result, nil
 }
 
-func (m *Manager) importServer(ctx context.Context, workspace, name string, r source.ImportRequest) source.ImportedServer {
-	s := source.ImportedServer{Name: name, ServerName: name}
-	fail := func(err error) source.ImportedServer {
-		err = installError(err)
-		s.Status, s.Error, s.Message = statusFailed, string(core.CodeOf(err)), core.TextOf(err)
-		if e, ok := errors.AsType[*core.Error](err); ok {
-			s.Details = e.Details
-		}
-		if core.CodeOf(err) == core.CodeAlreadyInstalled {
-			s.Status = statusExists
-		}
-		return s
+// failImport records why a server was not installed.
+func failImport(s *source.ImportedServer, err error) {
+	_, disabled := errors.AsType[*pasted.Disabled](err)
+	err = installError(err)
+	s.Status, s.Error, s.Message = statusFailed, string(core.CodeOf(err)), core.TextOf(err)
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		s.Details = e.Details
 	}
-	request, err := source.ParseServer(name, r.MCPServers[name])
+	switch {
+	case disabled:
+		s.Status = statusDisabled
+	case core.CodeOf(err) == core.CodeAlreadyInstalled:
+		s.Status = statusExists
+	}
+}
+
+func (m *Manager) importServer(ctx context.Context, workspace string, s *source.ImportedServer, definition json.RawMessage, r source.ImportRequest) error {
+	parsed, err := source.ParseServer(s.Name, definition, r.Values)
+	s.Inputs, s.Left = parsed.Inputs, parsed.Left
 	if err != nil {
-		return fail(err)
+		return err
 	}
+	request := parsed.Request
 	request.AllowPrivate, request.Restricted = r.AllowPrivate, r.Restricted
+	request.Caller, request.Permissions, request.Hints = r.Caller, r.Permissions[s.Name], true
 	o, err := request.Order(workspace)
 	if err != nil {
-		return fail(err)
+		return err
 	}
-	s.Source, s.Ref = o.Source.Kind, o.Source.Ref
+	s.Source, s.Ref, s.Args, s.Env = o.Source.Kind, o.Source.Ref, o.Args, slices.Sorted(maps.Keys(o.Env))
+	if o.Remote != nil {
+		s.Headers = slices.Sorted(maps.Keys(o.Remote.Headers))
+	}
 	if o, err = m.policy.Load().Check(o); err != nil {
-		return fail(err)
+		return err
 	}
 	if r.Allowed != nil {
 		if err := r.Allowed(o.Source.Kind); err != nil {
-			return fail(err)
+			return err
 		}
 	}
 	o.Progress = m.progressOf(workspace, expectedName(o))
 	if r.DryRun {
-		return m.planImport(ctx, s, o, fail)
+		return m.planImport(ctx, s, o, r.Existing)
 	}
+	status := statusInstalled
 	app, err := m.install(ctx, o)
-	if err != nil {
-		return fail(err)
+	if core.CodeOf(err) == core.CodeAlreadyInstalled && r.Existing == source.ExistingReplace {
+		status = statusReplaced
+		app, err = m.replace(ctx, o)
 	}
-	s.Status, s.ServerName, s.Version, s.App = statusInstalled, app.Name, app.Version, &app
-	return s
+	if err != nil {
+		return err
+	}
+	s.Status, s.ServerName, s.Version, s.App = status, app.Name, app.Version, &app
+	return nil
 }
 
 // planImport says what would be installed.
-func (m *Manager) planImport(ctx context.Context, s source.ImportedServer, o source.Order, fail func(error) source.ImportedServer) source.ImportedServer {
+func (m *Manager) planImport(ctx context.Context, s *source.ImportedServer, o source.Order, existing string) error {
 	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
 	defer cancel()
 	found, err := m.resolver.Resolve(limit, o)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	s.ServerName, s.Version, s.Status = found.Record.Name, found.Record.Version, statusPlanned
 	err = errors.Join(found.CheckValues(), found.RemoveStaged())
-	if _, missing := m.find(o.Workspace, found.Record.Name); err == nil && missing == nil {
-		err = core.AlreadyInstalled(found.Record.Name)
-	}
 	if err != nil {
-		return fail(err)
+		return err
 	}
-	return s
+	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
+	if _, missing := m.find(k.Workspace, k.Name); missing != nil {
+		return nil
+	}
+	if existing == source.ExistingReplace {
+		return m.checkReplaceable(k)
+	}
+	return core.AlreadyInstalled(found.Record.Name)
+}
+
+// replace puts another app in the place of an installed one, which runs again when the new one does not start. The data
+// of the old one stays.
+func (m *Manager) replace(ctx context.Context, o source.Order) (core.App, error) {
+	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
+	defer cancel()
+	found, err := m.resolver.Resolve(limit, o)
+	if err != nil {
+		return core.App{}, err
+	}
+	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
+	err = errors.Join(m.checkReplaceable(k), m.checkConfined(o, found))
+	if err != nil {
+		return core.App{}, errors.Join(err, found.Discard())
+	}
+	if found.Label != "" {
+		found.SetLabel(hex.EncodeToString([]byte(rand.Text()))) // the old one may have the same files, and runs until the new one is in place
+	}
+	return m.command(ctx, k, core.CodeInstallFailed, "replaced", func(ctx context.Context, a *app) error {
+		if err := m.place(limit, found); err != nil {
+			return errors.Join(err, found.Discard())
+		}
+		if err := m.decideInstall(ctx, o, &found.Record); err != nil {
+			return errors.Join(err, found.Discard())
+		}
+		old := a.now.Load().record
+		decided := found.Record.Permissions
+		found.Decide = func([]core.Permission) []core.Permission { return decided }
+		found.Record.ID, found.Record.Running, found.Record.InstalledAt = old.ID, true, time.Now().UTC()
+		return a.replaceVersion(ctx, old, found)
+	})
+}
+
+// checkReplaceable refuses to replace an app that the configuration protects or declares.
+func (m *Manager) checkReplaceable(k interact.AppKey) error {
+	switch {
+	case m.isProtected(k):
+		return core.Errorf(core.CodeForbidden, "app %s is protected by apps.%s.protected in the configuration", k.Name, k.Name)
+	case k.Workspace == core.DefaultWorkspaceID && m.setup.Load().declared[k.Name].Source.Ref != "":
+		return core.Errorf(core.CodeForbidden, "app %s is declared by apps.%s of the configuration: change it there", k.Name, k.Name)
+	}
+	return nil
 }
 
 // InstallUpload installs an .mcpb file that is sent to the server, with the server name and the values
@@ -119,7 +207,7 @@ func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.R
 	}
 	defer done()
 	o := source.Order{
-		Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Restricted: r.Restricted, Source: core.Source{Kind: core.SourceUpload, Ref: "file"},
+		Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Restricted: r.Restricted, Caller: r.Caller, Permissions: r.Permissions, Hints: r.Hints, Source: core.Source{Kind: core.SourceUpload, Ref: "file"},
 	}
 	if o, err = m.policy.Load().Check(o); err != nil {
 		return core.App{}, err
@@ -129,7 +217,17 @@ func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.R
 		return m.resolver.FromUpload(ctx, o, body)
 	})
 	if err != nil {
-		return core.App{}, installError(err)
+		return core.App{}, uploadError(err)
 	}
 	return app, nil
+}
+
+// uploadError is installError, except that a file which is not a bundle is the fault of the request.
+func uploadError(err error) error {
+	failed := installError(err)
+	_, badManifest := errors.AsType[*bundle.ManifestError](err)
+	if core.CodeOf(failed) == core.CodeInstallFailed && (badManifest || errors.Is(err, bundle.ErrArchive)) {
+		return core.Wrap(core.CodeBadRequest, err, "the file is not a usable bundle: "+core.TextOf(err))
+	}
+	return failed
 }

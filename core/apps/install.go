@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/cleanup"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // Install installs an app and starts it. It returns when the app runs and its record is durable;
@@ -67,6 +67,9 @@ func (m *Manager) installFound(ctx context.Context, o source.Order, resolve func
 }
 
 func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve func(context.Context) (*source.Candidate, error)) (core.App, error) {
+	if err := m.checkOrder(ctx, o); err != nil {
+		return core.App{}, err
+	}
 	found, free, err := m.obtain(ctx, o, resolve)
 	if err != nil {
 		return core.App{}, err
@@ -74,6 +77,9 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	defer free()
 	record := found.Record
 	record.ID, record.Running, record.InstalledAt = rand.Text(), true, time.Now().UTC()
+	if err := m.decideInstall(ctx, o, &record); err != nil {
+		return core.App{}, errors.Join(err, found.Discard())
+	}
 	a := m.newApp(record)
 	a.turn <- struct{}{} // commands wait until the supervisor runs
 	defer a.releaseTurn()
@@ -82,11 +88,11 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	if found.Manifest != nil && found.Manifest.Description == "" {
 		a.log.Warn("manifest has an empty description")
 	}
-	in, lists, err := a.launch(ctx)
+	in, lists, err := a.launchFound(ctx, found)
 	if err != nil {
-		return core.App{}, errors.Join(withSkippedScripts(err, found), found.Discard())
+		return core.App{}, errors.Join(a.withHints(o, withSkippedScripts(err, found)), found.Discard())
 	}
-	if record.Remote != nil {
+	if record.Remote = found.Record.Remote; record.Remote != nil {
 		record.Version = in.Info().Version
 	}
 	// The record comes first: an app that was seen or announced must still be there after a crash.
@@ -234,14 +240,14 @@ func (m *Manager) checkUnrecorded(ctx context.Context, record core.Installation)
 
 func (a *app) publishInstalled(v *view) {
 	a.publish(core.EventBundleInstalled, core.BundleInstalled{
-		Name: v.record.Name, BundleName: v.record.PublicName(), Status: v.state, UI: v.ui,
+		Name: v.record.Name, BundleName: v.record.PublicName(), Status: v.state, UI: v.servedUI(),
 	})
 }
 
 // installError returns err under one of the codes of Install.
 func installError(err error) error {
 	switch core.CodeOf(err) {
-	case core.CodeBadRequest, core.CodeCredentialsRequired, core.CodeAlreadyInstalled, core.CodeUnavailable, core.CodePayloadTooLarge, core.CodeForbidden:
+	case core.CodeBadRequest, core.CodeCredentialsRequired, core.CodePermissionsRequired, core.CodeAlreadyInstalled, core.CodeUnavailable, core.CodePayloadTooLarge, core.CodeForbidden:
 		e, _ := errors.AsType[*core.Error](err)
 		return e
 	default:

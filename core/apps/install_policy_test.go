@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 

@@ -39,7 +39,7 @@ func expectedName(o source.Order) string {
 	if wanted == "" {
 		switch o.Source.Kind {
 		case core.SourceName, core.SourceNPM, core.SourcePyPI:
-			wanted = o.Source.Ref
+			wanted = source.Project(o.Source.Ref)
 		default:
 			return ""
 		}

@@ -1,11 +1,14 @@
 package apps
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -16,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // startFunc starts an instance and completes the MCP handshake. Its errors are safe to show, and wrap
@@ -27,10 +30,23 @@ type startFunc func(ctx context.Context, spec instance.Spec) (instance.Instance,
 func (a *app) spec() instance.Spec {
 	record := a.now.Load().record
 	layout := a.layout()
+	_, declared := a.manager.declaration(a.key)
+	grants, given := a.manager.grants(record)
 	return instance.Spec{
+		StartTimeout: a.startTimeout(record), Declared: declared, Grants: grants, Given: given, OnDenied: a.noteDenied,
 		Record: record, DataDir: layout.DataDir(record.Name), LogPath: layout.LogFile(record.Name), Logger: a.log,
 		Sandbox: a.manager.sandboxOf(a.key), Layer: filepath.Join(layout.LayersDir(record.Name), record.ID),
 	}
+}
+
+// startTimeout is how long the app may take from its launch to its first list of tools: what its own section of the
+// configuration says, else its record.
+func (a *app) startTimeout(record core.Installation) time.Duration {
+	configured := time.Duration(0)
+	if a.key.Workspace == core.DefaultWorkspaceID {
+		configured = a.manager.setup.Load().declared[a.key.Name].StartTimeout
+	}
+	return cmp.Or(configured, record.Patience, a.manager.o.StartTimeout)
 }
 
 // sandboxOf returns the sandbox settings of an app: those of its own section of the configuration, which
@@ -53,10 +69,19 @@ func (a *app) layout() source.Layout {
 // (link.StatelessVersion) and gets the handshake of the older revisions when it does not support that; a
 // process gets the handshake first. When the app refuses the one, the other is tried. That an app supports
 // link.StatelessVersion only is remembered.
-func (a *app) startShared(ctx context.Context) (instance.Instance, error) {
-	spec := a.spec()
+func (a *app) startShared(ctx context.Context, spec instance.Spec) (instance.Instance, error) {
 	spec.ClientCapabilities = json.RawMessage(interact.AllCapabilities)
 	spec.OnRequest, spec.OnNotification = a.dialog.AnswerShared, a.publishNotification
+	if remote := spec.Record.Remote; remote != nil && remote.Auth.UsesAccounts() {
+		if err := a.addPublished(ctx, &spec); err != nil {
+			return nil, err
+		}
+	}
+	return a.startEither(ctx, spec)
+}
+
+// startEither starts an instance with the handshake that fits, as startShared says.
+func (a *app) startEither(ctx context.Context, spec instance.Spec) (instance.Instance, error) {
 	only, server := a.dialog.OnlyStateless(), spec.Record.Remote
 	spec.Stateless = only || server != nil && server.Type == "streamable-http"
 	in, err := a.manager.start(ctx, spec)
@@ -74,13 +99,41 @@ func (a *app) startShared(ctx context.Context) (instance.Instance, error) {
 	return other, nil
 }
 
-// launch starts the app and reads its lists, within Options.StartTimeout once its files are on this
+// launchFound launches an app that was just found. A remote one without a stated transport that refuses Streamable HTTP
+// the way servers of the older transport do is tried with that (MCP 2025-11-25, Transports, Backwards Compatibility), and
+// the record says which it was.
+func (a *app) launchFound(ctx context.Context, found *source.Candidate) (instance.Instance, core.Offer, error) {
+	in, lists, err := a.launch(ctx)
+	refused, ok := errors.AsType[*instance.Failure](err)
+	if ok && found.Discover && a.takesAccounts(ctx, found, refused) {
+		return a.launch(ctx)
+	}
+	if !ok || !found.TrySSE || !slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, refused.Status) {
+		return in, lists, err
+	}
+	older := *found.Record.Remote
+	older.Type = "sse"
+	use := func(r *core.Remote) { a.transition(sameState, func(v *view) { v.record.Remote = r }) }
+	use(&older)
+	in, lists, olderErr := a.launch(ctx)
+	if olderErr != nil {
+		use(found.Record.Remote)
+		return nil, core.Offer{}, err // the first error is the more useful one
+	}
+	found.Record.Remote = &older
+	return in, lists, nil
+}
+
+// launch starts the app and reads its lists, within startTimeout once its files are on this
 // server. An instance that was started is ended when there is an error.
 func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, err error) {
 	began := time.Now()
 	defer func() {
 		if ctx.Err() == nil {
 			a.manager.o.Metrics.AppStart(a.key.Name, time.Since(began), err)
+			if err != nil {
+				a.noteFailure()
+			}
 		}
 	}()
 	if err := a.manager.files.Provide(ctx, a.now.Load().record); err != nil {
@@ -89,17 +142,20 @@ func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, er
 	if err := a.sealFiles(ctx); err != nil {
 		return nil, core.Offer{}, err
 	}
-	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)
+	spec := a.spec()
+	limit, cancel := context.WithTimeout(ctx, spec.StartTimeout)
 	defer cancel()
-	in, err := a.startShared(limit)
+	in, err := a.startShared(limit, spec)
 	if err != nil {
 		return nil, core.Offer{}, err
 	}
-	lists, err := a.reader(in).ReadAll(limit, in)
+	listed := newRecorder(in)
+	lists, err := a.reader(in).ReadAll(limit, listed)
 	if err == nil {
 		lists, err = a.checkPins(limit, in, lists)
 	}
 	if err == nil {
+		a.recorded.Store(listed)
 		return in, lists, nil
 	}
 	failure := &instance.Failure{Reason: fmt.Sprintf("its lists could not be read: %v", err)}
@@ -107,7 +163,7 @@ func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, er
 	case isClosed(in.Done()):
 		failure = in.Failure()
 	case limit.Err() != nil && ctx.Err() == nil:
-		failure.Reason = fmt.Sprintf("tools/list was not answered within %v of the start", a.manager.o.StartTimeout)
+		failure.Reason = fmt.Sprintf("tools/list was not answered within %s", spec.StartedTooLong())
 	}
 	if err := in.Shutdown(0); err != nil {
 		a.log.Error("app that failed to start could not be ended", "error", err)
@@ -158,20 +214,23 @@ func (a *app) sealFiles(ctx context.Context) error {
 
 // reader reads the lists of an instance of the app.
 func (a *app) reader(in instance.Instance) offer.Reader {
-	return offer.Reader{
+	r := offer.Reader{
 		Server: a.key.Name, Logger: a.log,
 		Headers: a.now.Load().record.Remote != nil && in.Info().Stateless,
 	}
+	if p, ok := in.(interface{ Report(sentence string) }); ok {
+		r.Report = p.Report
+	}
+	return r
 }
 
 // rereadLists reads changed lists of a running app and shows them when they differ.
 func (a *app) rereadLists(ctx context.Context, in instance.Instance, changed []core.Kind) {
 	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)
 	defer cancel()
-	lists := a.now.Load().offer
-	lists.Tools = a.pins.allListed()
+	lists, listed := a.pins.allListed(), a.recorded.Load().again(in)
 	for _, kind := range changed {
-		if err := a.reader(in).ReadList(limit, in, kind, &lists); err != nil {
+		if err := a.reader(in).ReadList(limit, listed, kind, &lists); err != nil {
 			a.log.Warn("changed list of an app could not be read; the old one stays", "list", kind, "error", err)
 		}
 	}
@@ -189,4 +248,6 @@ func (a *app) rereadLists(ctx context.Context, in instance.Instance, changed []c
 	if len(offer.Differences(&lists, &a.now.Load().offer)) > 0 {
 		a.transition(sameState, func(v *view) { v.setOffer(lists) })
 	}
+	a.recorded.Store(listed)
+	a.keepLists(in)
 }

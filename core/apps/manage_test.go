@@ -1,9 +1,11 @@
 package apps
 
 import (
+	"archive/zip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,8 +183,35 @@ func TestAnUploadedBundleIsInstalled(t *testing.T) {
 	if err != nil || app.Name != "mine" || app.Status != core.StateRunning {
 		t.Errorf("it is %+v (%v)", app, err)
 	}
-	_, err = y.InstallUpload(t.Context(), ws, strings.NewReader("no bundle"), source.Request{})
-	expect(t, "something else", core.CodeOf(err), core.CodeInstallFailed)
+}
+
+func TestAnUploadThatIsNotABundleIsABadRequest(t *testing.T) {
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
+	whole, err := os.ReadFile(bundleFile(t, "@test/notes", modeNormal, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := func(name, text string) string {
+		var b strings.Builder
+		z := zip.NewWriter(&b)
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err = errors.Join(err, z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	for what, file := range map[string]string{
+		"nothing": "", "a text": "no bundle", "half an archive": string(whole[:len(whole)/2]), "an archive without a manifest": archive("readme.md", "x"),
+		"a manifest that is not JSON": archive("manifest.json", "{"), "a manifest without a server": archive("manifest.json", `{"manifest_version":"0.3","name":"x","version":"1.0.0"}`),
+	} {
+		_, err := y.InstallUpload(t.Context(), ws, strings.NewReader(file), source.Request{})
+		if core.CodeOf(err) != core.CodeBadRequest || !strings.HasPrefix(core.TextOf(err), "the file is not a usable bundle: ") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }
 
 func TestAPastedMCPServersObjectIsPlannedAndInstalled(t *testing.T) {

@@ -16,9 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/files"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
-	"github.com/ropewalk/ropewalk/core/apps/schedule"
+	"github.com/ropewalk/ropewalk/core/apps/permit"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 )
@@ -32,17 +31,20 @@ type Manager struct {
 	catalog  *offer.Catalog
 	broker   *interact.Broker
 	resolver *source.Resolver
-	starts   *schedule.Queue
+	starts   *startQueue
 	files    *files.Store
 	start    startFunc
 	setup    atomic.Pointer[setup]
 	policy   atomic.Pointer[source.Policy]
 
-	listeners     *notify.Listeners
-	logLevels     *notify.LogLevels
-	subscriptions *notify.Subscriptions
+	listeners     *listeners
+	logLevels     *logLevels
+	subscriptions *subscriptions
 
 	failedInstalls failedInstalls
+
+	guard    *permit.Guard
+	identity identity
 
 	life context.Context //nolint:containedctx // ends when Close begins
 	die  context.CancelFunc
@@ -54,17 +56,21 @@ type Manager struct {
 	reserved map[interact.AppKey]chan struct{} // names of installs in progress; closed at their end
 
 	reconciler reconciler
+	crowd      *crowd
 }
 
 // New returns a Manager without apps; Open loads them.
 func New(o Options) *Manager {
 	o.setDefaults()
 	m := &Manager{
-		o: o, log: o.Logger, starts: schedule.NewQueue(o.StartsAtOnce, o.StartPatience),
+		o: o, log: o.Logger, starts: newStartQueue(o.StartsAtOnce, o.StartPatience),
 		apps: map[string]map[string]*app{}, reserved: map[interact.AppKey]chan struct{}{},
-		listeners: notify.NewListeners(), logLevels: notify.NewLogLevels(), subscriptions: notify.NewSubscriptions(),
+		listeners: newListeners(), logLevels: newLogLevels(), subscriptions: newSubscriptions(),
 		reconciler: reconciler{busy: map[interact.AppKey]*reconciliation{}},
 	}
+	m.crowd = &crowd{manager: m, due: make(chan struct{}, 1)}
+	m.crowd.limit(o.MaxAwake)
+	m.guard = m.newGuard()
 	m.life, m.die = context.WithCancel(context.Background())
 	m.catalog = offer.NewCatalog(m.collectOffer)
 	m.broker = interact.NewBroker(m.brokerOptions())
@@ -79,7 +85,7 @@ func New(o Options) *Manager {
 		},
 	}
 	starter := &instance.Starter{
-		HostEnv: o.HostEnv, Remote: o.Remote, Version: o.Version, StartTimeout: o.StartTimeout,
+		HostEnv: o.HostEnv, Remote: o.Remote, Version: o.Version,
 		MaxCalls:    o.MaxCalls + 64, // the slots of the app are used up first
 		MaxAnswer:   o.MaxAnswer,
 		Confinement: o.Confinement,
@@ -90,7 +96,7 @@ func New(o Options) *Manager {
 	if o.Pins != nil {
 		o.Pins.Watch(m.checkPinsAgain)
 	}
-	m.setup.Store(&setup{registries: o.Registries, declared: o.Configured})
+	m.setup.Store(newSetup(o.Registries, o.Configured))
 	m.SetInstallPolicy(o.Install)
 	return m
 }
@@ -107,8 +113,9 @@ func (m *Manager) fileOptions() files.Options {
 
 func (m *Manager) brokerOptions() interact.Options {
 	o := interact.Options{
-		Settings: m.o.Records, Logger: m.log, CallTimeout: m.o.CallTimeout, StartTimeout: m.o.StartTimeout, Grace: m.o.Grace,
+		Settings: m.o.Records, Logger: m.log, CallTimeout: m.o.CallTimeout, Grace: m.o.Grace,
 		MaxInstances: m.o.MaxSessionInstances, InstanceIdle: m.o.SessionInstanceIdle, Life: m.life, Begin: m.beginWork,
+		MaxCalls: m.o.MaxCalls, MaxAnswer: m.o.MaxAnswer,
 	}
 	if m.o.Cluster != nil {
 		o.Peers = m.o.Cluster
@@ -173,11 +180,21 @@ func (m *Manager) States() map[core.State]int {
 	return counts
 }
 
+// Asleep returns how many apps of all workspaces run, but are asleep.
+func (m *Manager) Asleep() (n int) {
+	for _, a := range m.allApps() {
+		if a.now.Load().asleep {
+			n++
+		}
+	}
+	return n
+}
+
 // InFlight returns how many calls of apps of all workspaces are in flight, by the name of the app.
 func (m *Manager) InFlight() map[string]int {
 	calls := map[string]int{}
 	for _, a := range m.allApps() {
-		calls[a.key.Name] += len(a.slots)
+		calls[a.key.Name] += len(a.dialog.Slots())
 	}
 	return calls
 }
@@ -224,10 +241,14 @@ func (m *Manager) Instructions(workspace string) []core.Instructions {
 	var all []core.Instructions
 	for _, a := range m.in(workspace) {
 		v := a.now.Load()
-		if v.instance == nil { // not running
-			continue
+		text := ""
+		switch {
+		case v.instance != nil:
+			text = v.instance.Info().Instructions
+		case v.asleep:
+			text = v.stated
 		}
-		if text := v.instance.Info().Instructions; text != "" {
+		if text != "" {
 			all = append(all, core.Instructions{Server: a.key.Name, Text: text})
 		}
 	}
@@ -339,6 +360,7 @@ func (m *Manager) Close(ctx context.Context) error {
 		m.work.Wait() // an install that could not be cancelled any more has added its app by then
 		err = errors.Join(err, m.shutdownAll(ctx))
 		m.broker.Wait()
+		m.crowd.running.Wait()
 		done <- err
 	}()
 	select {

@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -125,6 +126,20 @@ func (m *memoryRecords) Settings(_ context.Context, prefix string) (map[string]s
 	return found, nil
 }
 
+func (m *memoryRecords) PutKeptLists(ctx context.Context, workspace, app, sum, record string) error {
+	return m.PutSetting(ctx, "lists/"+workspace+"/"+app, sum+" "+record)
+}
+
+func (m *memoryRecords) KeptLists(_ context.Context, workspace, app, sum string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record, found := strings.CutPrefix(m.kept["lists/"+workspace+"/"+app], sum+" ")
+	if !found {
+		return "", notFound(app)
+	}
+	return record, nil
+}
+
 func (m *memoryRecords) Installations(context.Context) ([]core.Installation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -224,10 +239,11 @@ func (m *memoryEvents) wait(ctx context.Context, text string, n int) error {
 type memoryApp struct {
 	mu       sync.Mutex
 	tools    []string
-	refuses  string        // why the next starts fail; "" when they succeed
-	hangs    bool          // the next starts hang until they are given up
-	takes    time.Duration // how long a start takes
-	ends     time.Duration // how long an end takes
+	refuses  string                              // why the next starts fail; "" when they succeed
+	hangs    bool                                // the next starts hang until they are given up
+	takes    time.Duration                       // how long a start takes
+	ends     time.Duration                       // how long an end takes
+	activity func(*process.Activity) (seen bool) // what its processes do, when they do something
 	launches []time.Time
 	current  *memoryInstance
 	specs    []instance.Spec
@@ -306,18 +322,18 @@ func (i *memoryInstance) Call(ctx context.Context, r link.Request) (json.RawMess
 	if method == "slow" { // tells of its progress each minute
 		for range 10 {
 			if !wait(ctx, time.Minute) {
-				return nil, ctx.Err()
+				return nil, context.Cause(ctx)
 			}
 			notify(rpc.Notification{Method: "notifications/progress"})
 		}
 	}
 	if method == "ask" || method == "tools/call" { // asks its caller's client, and repeats what that says meanwhile
-		return i.spec.OnRequest(ctx, link.Question{Method: instance.MethodElicit, Params: params, Callers: []any{r.Caller}, Notify: notify})
+		return i.spec.OnRequest(ctx, rpc.Question{Method: instance.MethodElicit, Params: params, Notify: notify}, []link.Caller{r.Caller})
 	}
 	if method == "hang" {
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		case <-i.done:
 			return nil, link.ErrClosed
 		}
@@ -350,7 +366,16 @@ func (i *memoryInstance) List(_ context.Context, kind core.Kind) ([]json.RawMess
 	return raws, nil
 }
 
-func (i *memoryInstance) Info() link.Info       { return link.Info{Version: "7.7.7"} }
+func (i *memoryInstance) Info() link.Info { return link.Info{Version: "7.7.7"} }
+func (i *memoryInstance) Activity() (process.Activity, bool) {
+	i.app.mu.Lock()
+	defer i.app.mu.Unlock()
+	a, seen := process.Activity{Processes: []int{1}}, true
+	if i.app.activity != nil {
+		seen = i.app.activity(&a)
+	}
+	return a, seen
+}
 func (i *memoryInstance) Done() <-chan struct{} { return i.done }
 func (i *memoryInstance) Failure() *instance.Failure {
 	return &instance.Failure{Reason: "the process ended by signal killed"}

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -17,16 +17,17 @@ import (
 // (notifications/resources/updated), the end of elicitations (notifications/elicitation/complete), and
 // changed lists of an instance that serves one session. receive must not wait; the calls for one app
 // come in its wire order.
-func (m *Manager) Listen(workspace string, receive func(notify.Notification)) (stop func()) {
+func (m *Manager) Listen(workspace string, receive func(Notification)) (stop func()) {
 	return m.listeners.Listen(workspace, receive)
 }
 
-// publishNotification passes on a notification of the app's shared instance that belongs to no call.
-func (a *app) publishNotification(n rpc.Notification) {
-	out := notify.Notification{Server: a.key.Name, Notification: n}
+// publishNotification passes on a notification of the app's shared instance that belongs to no call, or to that of one
+// of several callers.
+func (a *app) publishNotification(n rpc.Notification, callers []link.Caller) {
+	out := Notification{Server: a.key.Name, Notification: n}
 	switch n.Method {
 	case "notifications/message":
-		if out.Session = interact.SessionOf(n.Callers); out.Session == "" && len(n.Callers) > 0 {
+		if out.Session = interact.SessionOf(callers); out.Session == "" && len(callers) > 0 {
 			return // it concerns calls of several clients, and does not say which
 		}
 	case "notifications/resources/updated":
@@ -58,17 +59,9 @@ func (m *Manager) SetLogLevel(ctx context.Context, workspace, level string) {
 	}
 }
 
-// levelSetter is an instance as far as log levels are concerned.
-type levelSetter interface {
-	Info() link.Info
-	Call(ctx context.Context, r link.Request) (json.RawMessage, error)
-}
-
 // instances returns all instances of the app that can be called.
-func (a *app) instances() (all []levelSetter) {
-	for _, in := range a.dialog.Instances() {
-		all = append(all, in)
-	}
+func (a *app) instances() []instance.Instance {
+	all := a.dialog.Instances()
 	if in := a.current(); in != nil {
 		all = append(all, in)
 	}
@@ -76,7 +69,7 @@ func (a *app) instances() (all []levelSetter) {
 }
 
 // applyLogLevel sets the log level of one instance. Without a level the app decides itself.
-func (a *app) applyLogLevel(ctx context.Context, in levelSetter) {
+func (a *app) applyLogLevel(ctx context.Context, in instance.Instance) {
 	level := a.manager.logLevels.Of(a.key.Workspace)
 	if info := in.Info(); level == "" || info.Stateless || !info.Offers("logging") {
 		return
@@ -92,12 +85,6 @@ func (a *app) applyLogLevel(ctx context.Context, in levelSetter) {
 	}
 }
 
-// subscriber is an instance as far as subscriptions are concerned.
-type subscriber interface {
-	Subscribe(ctx context.Context, uri string) error
-	Unsubscribe(ctx context.Context, uri string) error
-}
-
 // Subscribe subscribes to one resource, named as its app names it, for a session (interact.Client), or
 // "" for a client without one. Listen receives the updates until Unsubscribe was called as often. The
 // app gets the subscription again after a restart, and so does the instance that it has for the
@@ -107,15 +94,15 @@ func (m *Manager) Subscribe(ctx context.Context, workspace, server, session, uri
 	if err != nil {
 		return err
 	}
-	k := notify.SessionKey{App: a.key, Session: session}
+	k := sessionKey{App: a.key, Session: session}
 	first, err := m.subscriptions.Add(k, uri)
 	if err != nil {
 		return err
 	}
 	if first {
-		err = a.subscribeShared(ctx, "resources/subscribe", uri, subscriber.Subscribe)
+		err = a.subscribeShared(ctx, "resources/subscribe", uri, instance.Instance.Subscribe)
 	}
-	if accepted := a.subscribeSession(ctx, session, uri, subscriber.Subscribe); err != nil && !accepted {
+	if accepted := a.subscribeSession(ctx, session, uri, instance.Instance.Subscribe); err != nil && !accepted {
 		m.subscriptions.Remove(k, uri)
 		return err
 	}
@@ -124,25 +111,25 @@ func (m *Manager) Subscribe(ctx context.Context, workspace, server, session, uri
 
 // Unsubscribe is the opposite of one Subscribe. It does nothing for an app that does not run.
 func (m *Manager) Unsubscribe(ctx context.Context, workspace, server, session, uri string) error {
-	k := notify.SessionKey{App: interact.AppKey{Workspace: workspace, Name: server}, Session: session}
+	k := sessionKey{App: interact.AppKey{Workspace: workspace, Name: server}, Session: session}
 	lastOfApp, lastOfSession := m.subscriptions.Remove(k, uri)
 	a, err := m.find(workspace, server)
 	if err != nil {
 		return nil //nolint:nilerr // an app that is gone sends no updates
 	}
 	if lastOfSession {
-		a.subscribeSession(ctx, session, uri, subscriber.Unsubscribe)
+		a.subscribeSession(ctx, session, uri, instance.Instance.Unsubscribe)
 	}
 	if !lastOfApp || a.current() == nil {
 		return nil
 	}
-	return a.subscribeShared(ctx, "resources/unsubscribe", uri, subscriber.Unsubscribe)
+	return a.subscribeShared(ctx, "resources/unsubscribe", uri, instance.Instance.Unsubscribe)
 }
 
 // subscribeSession changes a subscription of the instances that the app has for a session, and reports
 // whether one accepted it. Those that are starting are waited for: they may have read the subscriptions
 // too early.
-func (a *app) subscribeSession(ctx context.Context, session, uri string, change func(subscriber, context.Context, string) error) (accepted bool) {
+func (a *app) subscribeSession(ctx context.Context, session, uri string, change func(instance.Instance, context.Context, string) error) (accepted bool) {
 	limit, cancel := context.WithTimeout(ctx, appTimeout)
 	defer cancel()
 	for _, in := range a.dialog.AwaitInstances(limit, session) {
@@ -155,22 +142,22 @@ func (a *app) subscribeSession(ctx context.Context, session, uri string, change 
 	return accepted
 }
 
-func (a *app) subscribeShared(ctx context.Context, method, uri string, change func(subscriber, context.Context, string) error) error {
+func (a *app) subscribeShared(ctx context.Context, method, uri string, change func(instance.Instance, context.Context, string) error) error {
 	in, err := a.queue(ctx)
 	if err != nil {
 		return err
 	}
-	defer a.ReleaseSlot()
+	defer a.dialog.ReleaseSlot()
 	limit, cancel := context.WithTimeoutCause(ctx, a.manager.o.CallTimeout, interact.ErrTimeout)
 	defer cancel()
 	if err := change(in, limit, uri); err != nil {
-		return a.CallError(ctx, limit, in, method, err)
+		return a.dialog.CallError(ctx, in, method, err)
 	}
 	return nil
 }
 
 // subscribeAgain subscribes an instance that has started to resources.
-func (a *app) subscribeAgain(ctx context.Context, in subscriber, uris []string) {
+func (a *app) subscribeAgain(ctx context.Context, in instance.Instance, uris []string) {
 	for _, uri := range uris {
 		limit, cancel := context.WithTimeout(ctx, appTimeout)
 		err := in.Subscribe(limit, uri)

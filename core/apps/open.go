@@ -26,11 +26,20 @@ func (m *Manager) Open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read what is installed: %w", err)
 	}
+	if err := m.identity.load(ctx, m.o.Home, m.o.Records); err != nil {
+		return err
+	}
 	for i := range records {
 		records[i].Dir = m.files.CurrentDir(records[i])
+		recorded, err := m.recordGrants(ctx, records[i])
+		if err != nil {
+			return fmt.Errorf("record the permissions of app %s: %w", recorded.Name, err)
+		}
+		records[i] = recorded
 	}
 	m.files.RemoveUnused(records)
 	m.broker.LoadCapabilities(ctx)
+	m.crowd.running.Go(func() { m.crowd.thin(m.life) })
 	ctx, done, err := m.beginWork(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
@@ -69,12 +78,14 @@ func (m *Manager) Open(ctx context.Context) error {
 	return nil
 }
 
-// resume starts a supervisor for an app that ran when the server ended. The caller holds the turn.
+// resume starts a supervisor for an app that ran when the server ended. One that may sleep and whose lists are known is
+// asleep. The caller holds the turn.
 func (a *app) resume() {
 	if !a.now.Load().record.Running {
 		return
 	}
 	a.transition(core.StateStarting, nil)
+	a.sleepAtFirst(a.manager.life)
 	a.startSupervisor(nil)
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
-	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link/remote"
@@ -35,6 +34,10 @@ type Records interface {
 	// what was found out about bundles.
 	PutSetting(ctx context.Context, name, value string) error
 	Settings(ctx context.Context, prefix string) (map[string]string, error)
+	// PutKeptLists stores the lists of an app in place of those before, and KeptLists returns them: core.CodeNotFound
+	// when there are none with this hash of what decides them. They go with the installation.
+	PutKeptLists(ctx context.Context, workspace, app, sum, record string) error
+	KeptLists(ctx context.Context, workspace, app, sum string) (record string, err error)
 }
 
 // Cluster connects the servers that share their records.
@@ -60,11 +63,23 @@ type Publisher interface{ Publish(core.Event) }
 // Pins decides which tools of an app may be used. *trust.Pins implements it.
 type Pins interface {
 	// Check returns the tools that may be used, and those that are held back.
-	Check(ctx context.Context, l trust.Listing) (allowed []core.Tool, held []core.HeldTool, err error)
+	CheckOffer(ctx context.Context, l trust.Listing, offer core.Offer, instructions string) (core.Offer, error)
 	// Revision changes when a list that was checked earlier must be checked again; then Watch's changed
 	// is called, with "" for all apps.
 	Revision() uint64
 	Watch(changed func(workspace, app string) (checked <-chan struct{}))
+}
+
+// Accounts are the linked accounts that remote apps are called with. *accounts.Manager implements it.
+type Accounts interface {
+	// Authorizer gives the tokens of an account.
+	Authorizer(account string) remote.Authorizer
+	// Discover reports whether people can link accounts at a remote app that refused a request without credentials.
+	Discover(ctx context.Context, r core.Remote, c remote.Challenge) bool
+	// Published returns the lists that an app is published with; none when it was not published yet.
+	Published(ctx context.Context, workspace, app string) (core.AppLists, error)
+	// Publish publishes an app with the lists of an account, if that may, and reports whether it did.
+	Publish(ctx context.Context, account string, lists core.AppLists) (published bool, err error)
 }
 
 // Metrics measures the apps.
@@ -106,27 +121,33 @@ type Options struct {
 	HostEnv map[string]string // the host's environment; apps see an allow-list of it
 	Remote  remote.Options    // how remote apps are reached, and which addresses are allowed
 
+	Accounts    Accounts             // nil when there are none
 	Pins        Pins                 // nil lets all tools be used
 	Sandbox     config.Sandbox       // of an app whose own section of the configuration says nothing else
 	Confinement instance.Confinement // what this machine gives
+	Closed      []string             // paths of the server that nobody grants, besides Home and those of Confinement
+	Ports       func() []int         // ports of this machine that nobody grants: of the server, its database, its plugins; nil for none
 
-	Policy              *schedule.Policy // DefaultPolicy
-	StartTimeout        time.Duration    // from launch to the first list of tools: 60 s
-	Grace               time.Duration    // from asking a process to end to killing it: 5 s
-	RestartWait         time.Duration    // how long a call waits for an app that is starting: 10 s
-	CallTimeout         time.Duration    // how long an app may be silent during a call: 5 min
-	MaxCalls            int              // calls in flight to one app: 512
-	MaxAnswer           int              // bytes of one message of an app: 16 MiB
-	StartsAtOnce        int              // apps that start at the same time: 8
-	StartPatience       time.Duration    // how long an app that starts keeps its place: 2 s
-	MaxSessionInstances int              // of the session pool, in all workspaces: 64
-	SessionInstanceIdle time.Duration    // how long one without calls is kept: 5 min
-	InstallTimeout      time.Duration    // for fetching and unpacking, before the launch: 10 min
+	Policy              *Policy       // DefaultPolicy
+	StartTimeout        time.Duration // from launch to the first list of tools: 60 s
+	Grace               time.Duration // from asking a process to end to killing it: 5 s
+	Idle                time.Duration // unused for this long, an app whose own section of the configuration says nothing else sleeps: never
+	MaxAwake            int           // processes of apps above this number sleep, where they may: no limit
+	MemoryIsShort       func() bool   // whether this machine, or what the server may have of it, is short of memory; nil for never
+	RestartWait         time.Duration // how long a call waits for an app that is starting: 10 s
+	CallTimeout         time.Duration // how long an app may be silent during a call: 5 min
+	MaxCalls            int           // calls in flight to one app: 512
+	MaxAnswer           int           // bytes of one message of an app: 16 MiB
+	StartsAtOnce        int           // apps that start at the same time: 8
+	StartPatience       time.Duration // how long an app that starts keeps its place: 2 s
+	MaxSessionInstances int           // of the session pool, in all workspaces: 64
+	SessionInstanceIdle time.Duration // how long one without calls is kept: 5 min
+	InstallTimeout      time.Duration // for fetching and unpacking, before the launch: 10 min
 }
 
 func (o *Options) setDefaults() {
 	if o.Policy == nil {
-		p := schedule.DefaultPolicy()
+		p := DefaultPolicy()
 		o.Policy = &p
 	}
 	if o.Metrics == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // confined sets the sandbox of a manager as the server does, at most at level.

@@ -15,16 +15,20 @@ import (
 type pinning struct {
 	mu       sync.Mutex // held from the check of a list until the list is shown
 	key      core.PinKey
-	listed   []core.Tool // all tools that the app listed last
+	listed   *core.Offer // everything that the app listed last
+	stated   string      // its instructions
 	dynamic  bool        // the app announces changes of its list
 	revision uint64      // of the pins when the list was checked
 }
 
-// allListed returns the tools that the app listed last, those that are held back among them.
-func (p *pinning) allListed() []core.Tool {
+// allListed returns what the app listed last, what is held back included.
+func (p *pinning) allListed() core.Offer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.listed
+	if p.listed == nil {
+		return core.Offer{}
+	}
+	return *p.listed
 }
 
 // checkPins takes the tools out of lists that nobody may use. It is called once for each listing.
@@ -36,8 +40,8 @@ func (a *app) checkPins(ctx context.Context, in instance.Instance, lists core.Of
 
 func (a *app) checkPinsLocked(ctx context.Context, in instance.Instance, lists core.Offer) (core.Offer, error) {
 	p := &a.pins
-	p.key, p.listed, p.dynamic = a.pinKey(in), lists.Tools, announcesTools(in)
-	return a.pinned(ctx, lists)
+	p.key, p.listed, p.dynamic, p.stated = a.pinKey(in), &lists, announcesTools(in), in.Info().Instructions
+	return a.pinned(ctx)
 }
 
 // pinKey returns what the tools of an instance are pinned for.
@@ -50,15 +54,14 @@ func (a *app) pinKey(in instance.Instance) core.PinKey {
 	return key
 }
 
-// pinned returns lists with the tools of the app that may be used.
-func (a *app) pinned(ctx context.Context, lists core.Offer) (_ core.Offer, err error) {
-	if a.manager.o.Pins == nil {
-		return lists, nil
-	}
+// pinned returns the lists of the app without what is held back.
+func (a *app) pinned(ctx context.Context) (core.Offer, error) {
 	p := &a.pins
+	if a.manager.o.Pins == nil {
+		return *p.listed, nil
+	}
 	p.revision = a.manager.o.Pins.Revision()
-	lists.Tools, lists.Held, err = a.manager.o.Pins.Check(ctx, trust.Listing{Key: p.key, Tools: p.listed, Dynamic: p.dynamic})
-	return lists, err
+	return a.manager.o.Pins.CheckOffer(ctx, trust.Listing{Key: p.key, Dynamic: p.dynamic}, *p.listed, p.stated)
 }
 
 // announcesTools reports whether an app announces changes of its list of tools.
@@ -94,7 +97,7 @@ func (a *app) checkPinsAgain(ctx context.Context) {
 	if a.pins.listed == nil {
 		return
 	}
-	lists, err := a.pinned(ctx, a.now.Load().offer)
+	lists, err := a.pinned(ctx)
 	if err != nil {
 		a.log.Warn("tools of an app could not be checked after a decision on its pins", "error", err)
 		return

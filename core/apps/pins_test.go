@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/trust"
 	"github.com/ropewalk/ropewalk/internal/testkit"
@@ -51,7 +50,7 @@ func rugPulls() map[string]func(definition string) string {
 func pinned(t *testing.T, s *store.Store, m *memoryApp, records *memoryRecords) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
-	policy := schedule.DefaultPolicy()
+	policy := DefaultPolicy()
 	policy.Jitter = 0
 	pins := trust.NewPins(trust.PinOptions{Mode: trust.PinEnforce, Records: s, Events: events, Logger: hclog.NewNullLogger()})
 	y := New(Options{Home: t.TempDir(), Records: records, Events: events, Policy: &policy, Pins: pins})

@@ -17,12 +17,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/logs"
-	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/link"
 )
 
 // realManager is a manager of real processes, on the given home. change may be nil.
-func realManager(t *testing.T, home string, records *memoryRecords, change func(*Options)) (*Manager, *memoryEvents) {
+func realManager(t testing.TB, home string, records *memoryRecords, change func(*Options)) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
 	o := Options{
@@ -53,7 +53,7 @@ func install(t *testing.T, y *Manager, r source.Request) core.App {
 // callTool calls a tool and returns the text of its result.
 func callTool(t *testing.T, y *Manager, server, tool, text string) (string, error) {
 	t.Helper()
-	raw, err := y.Call(t.Context(), ws, server, interact.Call{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text))})
+	raw, err := y.Call(t.Context(), ws, server, interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text))}})
 	if err != nil {
 		return "", err
 	}
@@ -326,7 +326,7 @@ func TestABundleThatExitsDuringACall(t *testing.T) {
 func TestARealBundleThatAlwaysDies(t *testing.T) {
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) {
-		o.Policy = &schedule.Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, Healthy: time.Minute}
 	})
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeFuse, nil)})
 	fuse := filepath.Join(home, "apps", "notes", "data", "fuse")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -28,7 +27,7 @@ func memoryManager(t *testing.T) (*Manager, *memoryApp, instance.Spec) {
 // waiting is a person who takes their time.
 type waiting struct{ takes time.Duration }
 
-func (w waiting) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+func (w waiting) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
 	if !wait(ctx, w.takes) {
 		return nil, ctx.Err()
 	}
@@ -38,7 +37,7 @@ func (w waiting) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.Raw
 func TestTheClockOfACallStandsStillWhileItsClientIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
-		call := interact.Call{Method: "ask", Params: json.RawMessage(`{}`), Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}}
+		call := interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}}
 		before := time.Now()
 		result, err := y.Call(t.Context(), ws, "notes", call)
 		if err != nil || string(result) != `{"action":"accept"}` {
@@ -51,16 +50,16 @@ func TestTheClockOfACallStandsStillWhileItsClientIsAsked(t *testing.T) {
 // teller is a person who tells how far they are before they answer.
 type teller struct{ waiting }
 
-func (p teller) AskWithProgress(ctx context.Context, method string, params json.RawMessage, heard func(rpc.Notification)) (json.RawMessage, error) {
-	heard(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progress":1}`)})
-	return p.Ask(ctx, method, params)
+func (p teller) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error) {
+	q.Notify(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(`{"progress":1}`)})
+	return p.waiting.Ask(ctx, q)
 }
 
 func TestProgressOfAQuestionReachesTheApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
 		var heard []string
-		call := interact.Call{Method: "ask", Client: interact.NewClient("", false, canElicit), Asker: teller{}, Notify: func(n rpc.Notification) { heard = append(heard, n.Method+string(n.Params)) }}
+		call := interact.Call{Request: link.Request{Method: "ask", Notify: func(n rpc.Notification) { heard = append(heard, n.Method+string(n.Params)) }}, Client: interact.NewClient("", false, canElicit), Asker: teller{}}
 		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +75,7 @@ func TestAQuestionIsCancelledWithItsCall(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		before := time.Now()
-		_, err := y.Call(ctx, ws, "notes", interact.Call{Method: "ask", Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}})
+		_, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "ask"}, Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}})
 		if err == nil {
 			t.Error("it was answered")
 		}
@@ -96,7 +95,7 @@ func TestTheErrorOfAClientReachesTheAppUnchanged(t *testing.T) {
 			"what gets closed": {context.Canceled, rpc.Error{Code: -32603, Message: "the client did not answer"}},
 		} {
 			asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) { return nil, c.err }}
-			_, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "ask", Client: interact.NewClient("", false, canElicit), Asker: asker})
+			_, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "ask"}, Client: interact.NewClient("", false, canElicit), Asker: asker})
 			failure, ok := errors.AsType[*rpc.Error](err)
 			if !ok || failure.Code != c.want.Code || failure.Message != c.want.Message || string(failure.Data) != string(c.want.Data) {
 				t.Errorf("%s: the app got %v", name, err)
@@ -108,12 +107,12 @@ func TestTheErrorOfAClientReachesTheAppUnchanged(t *testing.T) {
 func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryManager(t)
-		roots, err := b.OnRequest(t.Context(), link.Question{Method: instance.MethodRoots})
+		roots, err := b.OnRequest(t.Context(), rpc.Question{Method: instance.MethodRoots}, nil)
 		if err != nil || string(roots) != `{"roots":[]}` {
 			t.Errorf("roots are %s (%v)", roots, err)
 		}
 		for _, method := range []string{instance.MethodElicit, instance.MethodSample} {
-			_, err := b.OnRequest(t.Context(), link.Question{Method: method})
+			_, err := b.OnRequest(t.Context(), rpc.Question{Method: method}, nil)
 			if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != -32601 {
 				t.Errorf("%s gives %v", method, err)
 			}
@@ -121,7 +120,7 @@ func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 		// An app that asks for roots has an instance for those who declare some, and no others.
 		rooted := interact.NewClient("rooted", false, json.RawMessage(`{"roots":{"listChanged":true}}`))
 		for _, c := range []*interact.Client{interact.NewClient("plain", false, json.RawMessage(`{"x":{}}`)), rooted} {
-			if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{}`), Client: c, Asker: saysWord("x")}); err != nil {
+			if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: c, Asker: saysWord("x")}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -130,10 +129,10 @@ func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 		asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"roots":[{"uri":"file:///a"}]}`), nil
 		}}
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{}`), Client: rooted, Asker: asker}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: rooted, Asker: asker}); err != nil {
 			t.Fatal(err)
 		}
-		roots, err = m.specs[1].OnRequest(t.Context(), link.Question{Method: instance.MethodRoots})
+		roots, err = m.specs[1].OnRequest(t.Context(), rpc.Question{Method: instance.MethodRoots}, nil)
 		if err != nil || string(roots) != `{"roots":[{"uri":"file:///a"}]}` {
 			t.Errorf("between calls its roots are %s (%v)", roots, err)
 		}
@@ -144,29 +143,25 @@ func TestNotificationsOfOneSessionReachNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryManager(t)
 		var heard []string
-		defer y.Listen(ws, func(x notify.Notification) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
+		defer y.Listen(ws, func(x Notification) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
 		alice := interact.NewClient("alice", false, json.RawMessage(`{"elicitation":{"url":{}}}`))
 		params := json.RawMessage(`{"mode":"url","url":"https://a.test","elicitationId":"e1"}`)
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "ask", Params: params, Client: alice, Asker: saysWord("x")}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "ask", Params: params}, Client: alice, Asker: saysWord("x")}); err != nil {
 			t.Fatal(err)
 		}
 		say := func(b instance.Spec, method, params string) {
-			b.OnNotification(rpc.Notification{Method: method, Params: json.RawMessage(params)})
+			b.OnNotification(rpc.Notification{Method: method, Params: json.RawMessage(params)}, nil)
 		}
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e1"}`)
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e2"}`) // nobody was asked that
 		say(b, "notifications/message", `{}`)
-		of := func(session string) any {
-			return inFlight(&interact.Call{Client: interact.NewClient(session, false, nil)})
-		}
-		nobody := inFlight(&interact.Call{})
-		for _, calls := range [][]any{
-			{of("alice"), of("alice")}, {of("alice"), of("bob")}, {of("bob"), of("alice")}, {of("alice"), nobody}, {of(""), of("")}, {nobody},
+		for _, calls := range [][]link.Caller{
+			{of("alice"), of("alice")}, {of("alice"), of("bob")}, {of("bob"), of("alice")}, {of("alice"), of("")}, {of(""), of("")}, {of("")},
 		} {
-			b.OnNotification(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{}`), Callers: calls})
+			b.OnNotification(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{}`)}, calls)
 		}
 		say(b, "notifications/subscriptions/acknowledged", `{}`)
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{}`), Client: alice, Asker: saysWord("x")}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: alice, Asker: saysWord("x")}); err != nil {
 			t.Fatal(err)
 		}
 		say(m.specs[1], "notifications/message", `{}`)
@@ -189,9 +184,9 @@ func TestNotificationsOfOneSessionReachNoOther(t *testing.T) {
 func TestAnAppThatCannotRunTwiceServesAllClientsWithOneInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryManager(t)
-		_, _ = b.OnRequest(t.Context(), link.Question{Method: instance.MethodElicit})
+		_, _ = b.OnRequest(t.Context(), rpc.Question{Method: instance.MethodElicit}, nil)
 		m.set(func(m *memoryApp) { m.refuses = "the port is taken" })
-		call := interact.Call{Method: "ask", Params: json.RawMessage(`{}`), Client: interact.NewClient("alice", false, canElicit), Asker: saysWord("red")}
+		call := interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: interact.NewClient("alice", false, canElicit), Asker: saysWord("red")}
 		for range 3 {
 			if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 				t.Errorf("it gives %v", err)
@@ -207,18 +202,23 @@ func TestAnAppThatCannotRunTwiceServesAllClientsWithOneInstance(t *testing.T) {
 	})
 }
 
-func inFlight(c *interact.Call) *interact.InFlight {
-	f := &interact.InFlight{}
-	f.Init(context.Background(), c, time.Minute)
-	return f
+// of is the call of a session, "" for that of a client without one.
+type of string
+
+func (o of) Session() string        { return string(o) }
+func (of) Context() context.Context { return context.Background() }
+func (of) Hold() func()             { return func() {} }
+
+func (of) Answer(context.Context, rpc.Question, []link.Caller) (json.RawMessage, error) {
+	return nil, errors.New("nobody is asked")
 }
 
 func TestASessionSeesTheListsOfItsOwnInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryManager(t)
-		_, _ = b.OnRequest(t.Context(), link.Question{Method: instance.MethodElicit})
+		_, _ = b.OnRequest(t.Context(), rpc.Question{Method: instance.MethodElicit}, nil)
 		alice, bob := interact.NewClient("alice", false, canElicit), interact.NewClient("bob", false, canElicit)
-		call := interact.Call{Method: "ask", Params: json.RawMessage(`{}`), Client: alice, Asker: saysWord("red")}
+		call := interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: alice, Asker: saysWord("red")}
 		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 			t.Fatal(err)
 		}

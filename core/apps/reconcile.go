@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -262,7 +263,7 @@ func (a *app) replaceRecord(ctx context.Context, r core.Installation) {
 // sameInstallation reports whether two records are of the same app, to be run in the same way. The
 // manifest is part of the files.
 func sameInstallation(a, b core.Installation) bool {
-	return a.ID == b.ID && a.Source == b.Source && a.Dir == b.Dir && a.Files == b.Files &&
+	return a.ID == b.ID && a.Source == b.Source && slices.Equal(a.Permissions, b.Permissions) && a.Dir == b.Dir && a.Files == b.Files &&
 		maps.Equal(a.Env, b.Env) && sameRemote(a.Remote, b.Remote)
 }
 

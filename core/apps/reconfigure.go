@@ -2,7 +2,9 @@ package apps
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
@@ -14,20 +16,29 @@ import (
 type setup struct {
 	registries []source.NamedRegistry
 	declared   map[string]config.App
+	replaced   chan struct{} // closed when a reload has replaced this
 }
 
-// Reconfigure applies other registries and declarations. It returns at once: in the background, apps
-// that are newly declared are installed and those whose declaration changed are replaced. No other app
-// is touched.
+func newSetup(registries []source.NamedRegistry, declared map[string]config.App) *setup {
+	return &setup{registries: registries, declared: declared, replaced: make(chan struct{})}
+}
+
+// Reconfigure applies other registries and declarations. It returns at once: in the background, apps that are newly
+// declared are installed, those whose declaration changed are replaced, and those whose sandbox settings changed are
+// started again. No other app is touched.
 func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[string]config.App) {
-	before := m.setup.Swap(&setup{registries: registries, declared: declared})
-	for name := range before.declared {
-		if declared[name].Source.Ref == "" {
+	old := m.setup.Swap(newSetup(registries, declared))
+	close(old.replaced)
+	before := old.declared
+	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(declared))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		was, d := before[name], declared[name]
+		if was.Source.Ref != "" && d.Source.Ref == "" {
 			m.failedInstalls.remove(interact.AppKey{Workspace: core.DefaultWorkspaceID, Name: name})
 		}
-	}
-	for name, d := range declared {
-		if d.Source.Ref == "" || reflect.DeepEqual(before.declared[name], d) {
+		confined := !reflect.DeepEqual(was.Sandbox, d.Sandbox)
+		if reflect.DeepEqual(was, d) || d.Source.Ref == "" && !confined {
 			continue
 		}
 		ctx, done, err := m.beginWork(context.Background())
@@ -36,30 +47,55 @@ func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[st
 		}
 		go func() {
 			defer done()
-			m.applyDeclaration(ctx, name, d)
+			replaced := d.Source.Ref != "" && m.applyDeclaration(ctx, name, d)
+			if confined && !replaced {
+				m.confineAnew(ctx, name)
+			}
 		}()
 	}
 }
 
+// confineAnew starts an app again, if it is to run, with the sandbox settings of now.
+func (m *Manager) confineAnew(ctx context.Context, name string) {
+	key := interact.AppKey{Workspace: core.DefaultWorkspaceID, Name: name}
+	_, err := m.command(ctx, key, core.CodeStartFailed, "restarted with its new sandbox settings", func(ctx context.Context, a *app) error {
+		if record := a.now.Load().record; !record.Running || record.Remote != nil {
+			return nil
+		}
+		a.log.Info("app restarts: its sandbox settings changed")
+		if err := a.stopToStartAgain(ctx); err != nil {
+			return err
+		}
+		return a.startAgain(ctx)
+	})
+	if err != nil && core.CodeOf(err) != core.CodeNotFound {
+		m.log.Error("app does not run with its new sandbox settings", "app", name, "error", err)
+	}
+}
+
+// SetMaxAwake replaces Options.MaxAwake.
+func (m *Manager) SetMaxAwake(n int) { m.crowd.limit(n) }
+
 // SetInstallPolicy replaces the rules of what may be installed over the API.
 func (m *Manager) SetInstallPolicy(c config.Install) { m.policy.Store(source.NewPolicy(c)) }
 
-// applyDeclaration makes an app what is declared now.
-func (m *Manager) applyDeclaration(ctx context.Context, name string, d config.App) {
+// applyDeclaration makes an app what is declared now, and reports whether it was started anew.
+func (m *Manager) applyDeclaration(ctx context.Context, name string, d config.App) (replaced bool) {
 	a, err := m.find(core.DefaultWorkspaceID, name)
 	if err != nil {
 		m.installMissing(ctx, name, d)
-		return
+		return true
 	}
 	if err := a.acquireTurn(ctx); err != nil {
-		return // the app was removed, or the server is shutting down
+		return true // the app was removed, or the server is shutting down
 	}
 	if m.isUnchanged(ctx, declaredOrder(name, d), a.now.Load().record) {
 		a.releaseTurn()
-		return
+		return false
 	}
 	if err := a.stopForCommand(ctx); err != nil {
 		a.log.Error("not all processes of a replaced app have ended", "error", err)
 	}
 	m.updateDeclared(ctx, a, d)
+	return true
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 func TestAReloadReplacesOnlyAppsWhoseDeclarationChanged(t *testing.T) {
@@ -38,6 +40,24 @@ func TestAReloadReplacesOnlyAppsWhoseDeclarationChanged(t *testing.T) {
 	if running("same") != kept {
 		t.Error("an app whose declaration did not change was started anew")
 	}
+
+	fresh := running("fresh")
+	smaller := same
+	smaller.Sandbox = &config.Sandbox{Limits: sandbox.Limits{OpenFiles: 100}}
+	y.Reconfigure(nil, map[string]config.App{"same": smaller, "other": green, "fresh": {Sandbox: smaller.Sandbox}, "missing": {Sandbox: smaller.Sandbox}})
+	<-kept.Done()
+	<-fresh.Done()
+	again := running("same")
+	expect(t, "the limit of an app whose sandbox settings changed", y.sandboxOf(interact.AppKey{Workspace: ws, Name: "same"}).Limits.OpenFiles, 100)
+	running("fresh")
+	y.Reconfigure(nil, map[string]config.App{"same": smaller, "other": green, "fresh": {Sandbox: smaller.Sandbox, Protected: true}})
+	y.work.Wait()
+	if running("same") != again {
+		t.Error("an app whose sandbox settings stayed was started anew")
+	}
+	y.Reconfigure(nil, map[string]config.App{"same": same, "other": green})
+	<-again.Done()
+	running("same")
 
 	if _, err := y.Stop(t.Context(), ws, "other"); err != nil {
 		t.Fatal(err)

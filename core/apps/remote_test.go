@@ -15,8 +15,8 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
@@ -123,7 +123,7 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 	s, down := forgetfulServer(t)
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		private(o)
-		o.Policy = &schedule.Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
 	})
 	install(t, y, source.Request{URL: s.URL + "/far"})
 	down.Store(true)
@@ -151,7 +151,7 @@ func TestTheQueryOfARemoteAppsAddressIsShownToNobody(t *testing.T) {
 	s, down := forgetfulServer(t)
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		private(o)
-		o.Policy = &schedule.Policy{Delays: []time.Duration{0}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0}, Healthy: time.Minute}
 	})
 	install(t, y, source.Request{URL: s.URL + "/far?key=" + secret})
 	running, err := y.Details(ws, "far")
@@ -203,7 +203,7 @@ const markedRegion = `{"type":"object","properties":{"region":{"type":"string","
 func sell(t *testing.T, y *Manager) (string, error) {
 	t.Helper()
 	params := json.RawMessage(`{"name":"sell","arguments":{"region":"é"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
-	result, err := y.Call(t.Context(), ws, "shop", interact.Call{Method: "tools/call", Params: params, Client: interact.NewClient("", true, nil), Owner: "alice", Mirrors: y.Tools(ws)[0].Mirrors})
+	result, err := y.Call(t.Context(), ws, "shop", interact.Call{Request: link.Request{Method: "tools/call", Params: params, Mirrors: y.Tools(ws)[0].Mirrors}, Client: interact.NewClient("", true, nil), Owner: "alice"})
 	return string(result), err
 }
 
@@ -221,7 +221,7 @@ func TestToolsAreReadAgainWhenTheirHeadersAreRefused(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), private)
 	install(t, y, source.Request{URL: url})
 	change(markedRegion) // without a notification
-	if _, err := sell(t, y); !isCode(err, codeHeaderMismatch) {
+	if _, err := sell(t, y); !isCode(err, -32020) {
 		t.Fatalf("without the header: %v", err)
 	}
 	for range 500 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/link"
 )
 
 func TestARemoteAppThatIsAwayIsTriedForAsLongAsItIsWanted(t *testing.T) {
@@ -89,7 +90,7 @@ func TestARemoteAppThatIsAwayIsTriedAtOnceWhenItIsCalled(t *testing.T) {
 		wait(t.Context(), 2*time.Second)
 		m.set(func(m *memoryApp) { m.refuses = "" })
 		before := time.Now()
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x", Params: json.RawMessage(`{}`)}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}}); err != nil {
 			t.Errorf("the call gives %v", err)
 		}
 		expect(t, "time until the call was answered", time.Since(before), 0)
@@ -107,7 +108,7 @@ func TestCallsOfARemoteAppThatIsAwayDoNotFloodIt(t *testing.T) {
 		wait(t.Context(), time.Hour)
 		before := len(m.started())
 		for range 10 {
-			if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "x"}); core.CodeOf(err) != core.CodeUnavailable {
+			if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x"}}); core.CodeOf(err) != core.CodeUnavailable {
 				t.Errorf("the call gives %v", err)
 			}
 		}

@@ -5,10 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -24,11 +26,11 @@ type Resource struct {
 }
 
 // Resource reads one resource from its app; no file is ever opened. uri is a URI with a scheme, a path
-// below the app's own ui://<server>/, or Primary.
+// below the app's own ui://<server>/, or Primary. account is the linked account to read it with, "" for none.
 //
 // Errors: core.CodeNotFound without such an app, core.CodeResourceNotFound when the app has no
 // such resource, else those of Call.
-func (m *Manager) Resource(ctx context.Context, workspace, server, uri string) (Resource, error) {
+func (m *Manager) Resource(ctx context.Context, workspace, server, uri, account string) (Resource, error) {
 	a, err := m.find(workspace, server)
 	if err != nil {
 		return Resource{}, err
@@ -37,12 +39,12 @@ func (m *Manager) Resource(ctx context.Context, workspace, server, uri string) (
 	if err != nil {
 		return Resource{}, err
 	}
-	uri = a.listedURI(uri)
+	uri = a.listedURI(a.ownView(uri))
 	params, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		return Resource{}, noResource(server, uri)
 	}
-	raw, err := m.Call(ctx, workspace, server, interact.Call{Method: "resources/read", Params: params})
+	raw, err := m.Call(ctx, workspace, server, interact.Call{Account: account, Request: link.Request{Method: "resources/read", Params: params}})
 	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok {
 		a.log.Debug("app does not have a resource", "uri", uri, "code", rpcErr.Code, "error", rpcErr.Message)
 		return Resource{}, noResource(server, uri)
@@ -51,6 +53,22 @@ func (m *Manager) Resource(ctx context.Context, workspace, server, uri string) (
 		return Resource{}, err
 	}
 	return pickResource(raw, server, uri)
+}
+
+// ownView returns the app's own URI of a view that is given by the URI under which it is served.
+func (a *app) ownView(uri string) string {
+	v := a.now.Load()
+	rest, served := strings.CutPrefix(uri, "ui://"+a.key.Name+"/")
+	own := "ui://" + rest
+	is := func(known string) bool { return core.NormalizeURI(known) == core.NormalizeURI(own) }
+	if !served || v.ui == nil && len(v.offer.Tools)+len(v.offer.Resources) == 0 {
+		return uri
+	}
+	if v.ui != nil && is(v.ui.PrimaryView.ResourceURI) || slices.ContainsFunc(v.offer.Tools, func(t core.Tool) bool { return t.ViewURI != "" && is(t.ViewURI) }) ||
+		slices.ContainsFunc(v.offer.Resources, func(r core.Resource) bool { return is(r.URI) }) {
+		return own
+	}
+	return uri
 }
 
 // listedURI returns a URI as the app writes it in its list, where clients may percent-encode it otherwise.

@@ -10,7 +10,7 @@ import (
 func TestResourcesAreReadFromTheApp(t *testing.T) {
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	app := install(t, y, source.Request{Path: bundleDir(t, "@test/view", modeWithView, nil)})
-	expect(t, "the view of the first tool", *app.UI, core.UI{Name: "view", PrimaryView: core.PrimaryView{ResourceURI: "ui://view/main"}})
+	expect(t, "the view of the first tool", *app.UI, core.UI{Name: "view", PrimaryView: core.PrimaryView{ResourceURI: "ui://view/view/main"}})
 	said, _ := events.all()[0].Data.(core.BundleInstalled)
 	expect(t, "the view in the event", *said.UI, *app.UI)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/plain", modeNormal, nil)})
@@ -40,7 +40,7 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 		{"an app that is not there", "nowhere", Primary, core.CodeNotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := y.Resource(t.Context(), ws, c.app, c.path)
+			r, err := y.Resource(t.Context(), ws, c.app, c.path, "")
 			if c.code != "" {
 				expect(t, "code", core.CodeOf(err), c.code)
 				return
@@ -55,7 +55,7 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 	if _, err := y.Stop(t.Context(), ws, "view"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := y.Resource(t.Context(), ws, "view", "main")
+	_, err := y.Resource(t.Context(), ws, "view", "main", "")
 	expect(t, "code when the app is stopped", core.CodeOf(err), core.CodeUnavailable)
 }
 

@@ -1,37 +1,54 @@
 package apps
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"os"
+	"slices"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// Key implements interact.App.
-func (a *app) Key() interact.AppKey { return a.key }
-
-// Bundle implements interact.App.
-func (a *app) Bundle() interact.Bundle {
-	record := a.now.Load().record
-	return interact.Bundle{Name: record.PublicName(), Version: record.Version}
-}
-
 // IsRunning implements interact.App.
 func (a *app) IsRunning() bool { return a.now.Load().state == core.StateRunning }
 
+// Roots implements interact.App: directories that people granted, and those that the configuration opens.
+func (a *app) Roots() []string {
+	record, settings := a.now.Load().record, a.manager.sandboxOf(a.key)
+	if record.Remote != nil {
+		return nil
+	}
+	paths := slices.Concat(settings.Read, settings.Write)
+	for _, p := range record.Permissions {
+		if state, _ := a.manager.stateOf(record, p); p.Kind.IsPath() && state == core.PermissionGranted {
+			paths = append(paths, p.Target)
+		}
+	}
+	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.IsDir()
+	})
+}
+
 // StartFor implements interact.App: it starts the app once more, for one session or for all stateless
 // clients.
-func (a *app) StartFor(ctx context.Context, s interact.Session) (interact.Instance, error) {
+func (a *app) StartFor(ctx context.Context, s interact.Session) (instance.Instance, error) {
 	release, err := a.manager.starts.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
+	if s.Account != "" {
+		return a.startForAccount(ctx, s)
+	}
 	spec := a.spec()
 	spec.ClientCapabilities, spec.OnRequest = s.ClientCapabilities, s.OnRequest
 	spec.Stateless = spec.Stateless || s.ID == ""
@@ -39,30 +56,57 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (interact.Instan
 	if s.OneCall {
 		session = "" // it serves a stateless client
 	}
-	publish := func(n rpc.Notification) { a.publishTo(session, n) }
-	if spec.OnNotification = publish; session == "" {
-		spec.OnNotification = func(n rpc.Notification) {
-			if n.Method == "notifications/resources/updated" { // all others that belong to no request are of the older revisions
-				publish(n)
-			}
+	spec.OnNotification = func(n rpc.Notification, _ []link.Caller) {
+		if session != "" || n.Method == "notifications/resources/updated" { // all others that belong to no request are of the older revisions
+			a.publishTo(session, n)
 		}
 	}
-	in, err := a.manager.start(ctx, spec)
+	limit, cancel := context.WithTimeout(ctx, spec.StartTimeout)
+	defer cancel()
+	in, err := a.manager.start(limit, spec)
 	if err != nil {
 		a.log.Warn("app could not be started once more", "stateless", spec.Stateless, "reason", core.TextOf(err))
 		return nil, err
 	}
 	a.applyLogLevel(ctx, in)
-	a.subscribeAgain(ctx, in, a.manager.subscriptions.OfSession(notify.SessionKey{App: a.key, Session: session}))
+	a.subscribeAgain(ctx, in, a.manager.subscriptions.OfSession(sessionKey{App: a.key, Session: session}))
 	if !s.OneCall && spec.Stateless == in.Info().Stateless {
 		a.showSessionLists(in, s.ID)
 	}
 	return in, nil
 }
 
+// startForAccount starts an instance that is called with one account, for one session or for all clients.
+func (a *app) startForAccount(ctx context.Context, s interact.Session) (instance.Instance, error) {
+	spec := a.spec()
+	spec.Authorizer = a.manager.o.Accounts.Authorizer(s.Account)
+	spec.ClientCapabilities, spec.OnRequest = s.ClientCapabilities, s.OnRequest
+	if s.ID == "" {
+		spec.ClientCapabilities = json.RawMessage(interact.AllCapabilities)
+	}
+	// What belongs to no call of one session is for nobody else: it may be private to the account.
+	spec.OnNotification = func(n rpc.Notification, callers []link.Caller) {
+		if session := cmp.Or(s.ID, interact.SessionOf(callers)); session != "" && !s.OneCall {
+			a.publishTo(session, n)
+		}
+	}
+	limit, cancel := context.WithTimeout(ctx, spec.StartTimeout)
+	defer cancel()
+	in, err := a.startEither(limit, spec)
+	if err != nil {
+		a.log.Warn("app could not be started for an account", "account", s.Account, "reason", core.TextOf(err))
+		return nil, err
+	}
+	a.applyLogLevel(ctx, in)
+	if s.ID == "" {
+		a.publishLists(in, s.Account)
+	}
+	return in, nil
+}
+
 // publishTo publishes a notification to one session, or to all stateless clients for "".
 func (a *app) publishTo(session string, n rpc.Notification) {
-	a.manager.listeners.Publish(a.key.Workspace, notify.Notification{Server: a.key.Name, Session: session, Apart: true, Notification: n})
+	a.manager.listeners.Publish(a.key.Workspace, Notification{Server: a.key.Name, Session: session, Apart: true, Notification: n})
 }
 
 // EndSession ends what apps keep for one session (interact.Client).
@@ -95,7 +139,7 @@ func (a *app) showSessionLists(in instance.Instance, session string) {
 	go func() {
 		defer done()
 		a.publishListChanges(session, l.read(ctx, nil))
-		followLists(ctx, in, func(announced []core.Kind) {
+		a.followLists(ctx, in, func(announced []core.Kind) {
 			a.publishListChanges(session, append(l.read(ctx, announced), announced...))
 			l.rereadShared(announced)
 		})
@@ -143,9 +187,9 @@ func (l *sessionLists) show(ctx context.Context, lists core.Offer) (changed []co
 	a := l.app
 	if pins := a.manager.o.Pins; pins != nil {
 		revision := pins.Revision()
-		lists.Tools, lists.Held, err = pins.Check(ctx, trust.Listing{
-			Key: a.pinKey(l.instance), Tools: lists.Tools, Dynamic: announcesTools(l.instance), Before: a.pins.allListed(),
-		})
+		lists, err = pins.CheckOffer(ctx, trust.Listing{
+			Key: a.pinKey(l.instance), Dynamic: announcesTools(l.instance), Before: a.pins.allListed().Tools,
+		}, lists, l.instance.Info().Instructions)
 		if err != nil {
 			return nil, err
 		}
@@ -175,9 +219,7 @@ func (l *sessionLists) rereadShared(changed []core.Kind) {
 // rereadSessionTools has the instances of sessions list their tools again, which checks these.
 func (a *app) rereadSessionTools() {
 	for _, in := range a.dialog.Instances() {
-		if lister, ok := in.(instance.Instance); ok {
-			lister.AddListChange(core.KindTools)
-		}
+		in.AddListChange(core.KindTools)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
@@ -28,7 +28,8 @@ type person struct {
 	asked []string
 }
 
-func (p *person) Ask(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+func (p *person) Ask(_ context.Context, q rpc.Question) (json.RawMessage, error) {
+	method, params := q.Method, q.Params
 	p.mu.Lock()
 	p.asked = append(p.asked, method+" "+string(params))
 	p.mu.Unlock()
@@ -51,9 +52,7 @@ var canElicit = json.RawMessage(`{"elicitation":{}}`)
 
 // askTool has the test bundle ask text, and returns what the tool said.
 func askTool(ctx context.Context, y *Manager, text string, client *interact.Client, asker interact.Asker) (string, error) {
-	raw, err := y.Call(ctx, ws, "notes", interact.Call{
-		Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}}`, text)), Client: client, Asker: asker,
-	})
+	raw, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}}`, text))}, Client: client, Asker: asker})
 	if err != nil {
 		return "", err
 	}
@@ -150,7 +149,7 @@ func TestAFirstQuestionIsRefusedWhileAnotherCallRuns(t *testing.T) {
 	hanging := make(chan struct{})
 	go func() {
 		defer close(hanging)
-		_, _ = y.Call(ctx, ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(`{"name":"hang","arguments":{"text":""}}`)})
+		_, _ = y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"hang","arguments":{"text":""}}`)}})
 	}()
 	waitForFile(t, y, "hanging")
 	alice, p := interact.NewClient("alice", false, canElicit), saysWord("red")
@@ -225,7 +224,7 @@ func TestADeadInstanceOfASessionAffectsThatSessionOnly(t *testing.T) {
 		if i != 1 {
 			continue
 		}
-		_, err = y.Call(t.Context(), ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(`{"name":"exit","arguments":{"text":""}}`), Client: alice, Asker: p})
+		_, err = y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"exit","arguments":{"text":""}}`)}, Client: alice, Asker: p})
 		expect(t, "the call that it died in", core.CodeOf(err), core.CodeUnavailable)
 		expectGone(t, pids[1])
 	}
@@ -257,7 +256,7 @@ func TestStoppingAnAppEndsItsInstancesOfSessions(t *testing.T) {
 func TestABundleOfTheNewRevisionOnlyServesClientsOfBoth(t *testing.T) {
 	y := installNotes(t, modeNew, nil)
 	expect(t, "tools", names(y.Tools(ws)), "notes__word")
-	call := interact.Call{Method: "tools/call", Params: json.RawMessage(`{"name":"word","arguments":{},"_meta":{"x":1}}`)}
+	call := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"word","arguments":{},"_meta":{"x":1}}`)}}
 	if _, err := y.Call(t.Context(), ws, "notes", call); err == nil || !strings.Contains(err.Error(), "did not declare") {
 		t.Errorf("a caller who cannot be asked got %v", err)
 	}
@@ -283,10 +282,7 @@ func TestABundleOfTheNewRevisionOnlyServesClientsOfBoth(t *testing.T) {
 func TestABundleOfBothRevisionsHasAConnectionForEach(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	shared := look(t, y, "notes").PID
-	call := interact.Call{
-		Method: "tools/call", Client: interact.NewClient("", true, nil),
-		Params: json.RawMessage(`{"name":"inside","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`),
-	}
+	call := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"inside","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)}, Client: interact.NewClient("", true, nil)}
 	for range 2 {
 		raw, err := y.Call(t.Context(), ws, "notes", call)
 		if err != nil {
@@ -306,9 +302,9 @@ func TestABundleOfBothRevisionsHasAConnectionForEach(t *testing.T) {
 
 func TestNotificationsOfAnAppStayInItsWorkspace(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan notify.Notification, 100)
-	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
-	defer y.Listen("ws_other", func(x notify.Notification) { t.Errorf("another workspace heard %v", x) })()
+	heard := make(chan Notification, 100)
+	defer y.Listen(ws, func(x Notification) { heard <- x })()
+	defer y.Listen("ws_other", func(x Notification) { t.Errorf("another workspace heard %v", x) })()
 	if err := y.Subscribe(t.Context(), ws, "notes", "alice", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
@@ -333,10 +329,7 @@ func TestLogMessagesFollowTheirCall(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	y.SetLogLevel(t.Context(), ws, "debug")
 	var notes []string
-	_, err := y.Call(t.Context(), ws, "notes", interact.Call{
-		Method: "tools/call", Params: json.RawMessage(`{"name":"log","arguments":{"text":"for my eyes"}}`),
-		Notify: func(n rpc.Notification) { notes = append(notes, n.Method+" "+string(n.Params)) },
-	})
+	_, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"log","arguments":{"text":"for my eyes"}}`), Notify: func(n rpc.Notification) { notes = append(notes, n.Method+" "+string(n.Params)) }}})
 	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "for my eyes") {
 		t.Errorf("the caller heard %q (%v)", notes, err)
 	}

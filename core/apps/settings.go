@@ -15,6 +15,8 @@ import (
 type Settings struct {
 	Env        map[string]*string         `json:"env"`        // null removes a variable
 	UserConfig map[string]json.RawMessage `json:"userConfig"` // by key of the manifest's user_config; null removes a value
+
+	Caller core.Caller `json:"-"` // who changes them; directories that an admin of the organization names are granted, as at an installation from a path
 }
 
 // Configure changes the values of an installation, and restarts the app if it is to run. The values
@@ -35,6 +37,7 @@ func (m *Manager) Configure(ctx context.Context, workspace, name string, s Setti
 				return notFound(name)
 			}
 			in.Env = env
+			m.grantAnew(in, s.Caller)
 			return nil
 		})
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
@@ -30,7 +30,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	events := newMemoryEvents()
 	y := New(Options{
 		Home: t.TempDir(), Records: records, Events: events, RestartWait: 20 * time.Millisecond,
-		Policy: &schedule.Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: 2 * time.Millisecond, RemoteMax: 4 * time.Millisecond},
+		Policy: &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: 2 * time.Millisecond, RemoteMax: 4 * time.Millisecond},
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Error}),
 	})
 	y.start = m.launch
@@ -51,7 +51,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 				case 4:
 					_, _ = y.Uninstall(t.Context(), w, name)
 				case 5:
-					_, _ = y.Call(t.Context(), w, name, interact.Call{Method: "x"})
+					_, _ = y.Call(t.Context(), w, name, interact.Call{Request: link.Request{Method: "x"}})
 				case 6:
 					m.set(func(m *memoryApp) {
 						if m.refuses = ""; r.IntN(4) == 0 {
@@ -95,7 +95,7 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 	}
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) {
-		o.Policy = &schedule.Policy{Delays: []time.Duration{0, time.Second}, Healthy: time.Nanosecond}
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Second}, Healthy: time.Nanosecond}
 	})
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	var slowestError, slowestStart time.Duration
@@ -144,7 +144,7 @@ func TestManyCrashLoopsAtOnce(t *testing.T) {
 		records = append(records, r)
 	}
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(records...), func(o *Options) {
-		o.Policy = &schedule.Policy{Delays: []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond}, Healthy: time.Minute}
 	})
 	open(t, y)
 	dead := make(chan error, 1)

@@ -9,22 +9,22 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
+	"github.com/ropewalk/ropewalk/core/link"
 )
 
 // touch has the instance that serves a client tell that the view was updated.
 func touch(t *testing.T, y *Manager, client *interact.Client, asker interact.Asker) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
-	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(params), Client: client, Asker: asker, Owner: "o"}); err != nil {
+	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: client, Asker: asker, Owner: "o"}); err != nil {
 		t.Fatalf("%s (%v)", raw, err)
 	}
 }
 
 func TestASessionReceivesUpdatesOfItsOwnInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan notify.Notification, 100)
-	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
+	heard := make(chan Notification, 100)
+	defer y.Listen(ws, func(x Notification) { heard <- x })()
 	alice, bob, p := interact.NewClient("alice", false, canElicit), interact.NewClient("bob", false, canElicit), saysWord("red")
 	ask := func(c *interact.Client) {
 		if _, err := askTool(t.Context(), y, "hello", c, p); err != nil {
@@ -69,8 +69,8 @@ func TestASessionReceivesUpdatesOfItsOwnInstance(t *testing.T) {
 
 func TestStatelessClientsReceiveUpdatesOfTheirInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan notify.Notification, 100)
-	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
+	heard := make(chan Notification, 100)
+	defer y.Listen(ws, func(x Notification) { heard <- x })()
 	if err := y.Subscribe(t.Context(), ws, "notes", "", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
@@ -95,15 +95,15 @@ func TestStatelessClientsReceiveUpdatesOfTheirInstance(t *testing.T) {
 func touchAfterAsking(t *testing.T, y *Manager) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`
-	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(params), Client: interact.NewClient("", true, nil), Owner: "alice"}); err != nil {
+	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: interact.NewClient("", true, nil), Owner: "alice"}); err != nil {
 		t.Fatalf("%s (%v)", raw, err)
 	}
 }
 
 func TestStatelessClientsReceiveUpdatesOfTheInstancesThatServeTheirCalls(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
-	heard := make(chan notify.Notification, 100)
-	defer y.Listen(ws, func(x notify.Notification) { heard <- x })()
+	heard := make(chan Notification, 100)
+	defer y.Listen(ws, func(x Notification) { heard <- x })()
 	ask := func() {
 		raw, err := statelessAsk(t.Context(), y, "alice", "what word?", "")
 		if _, err := answered(t.Context(), y, "alice", firstQuestion(t, raw, err), "red"); err != nil {

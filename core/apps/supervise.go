@@ -7,7 +7,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
-	"github.com/ropewalk/ropewalk/core/apps/schedule"
 )
 
 // The events of a supervised app:
@@ -23,26 +22,32 @@ import (
 // dead: it is tried for as long as it is wanted, with growing delays, and at once when it is called.
 // Only the first attempts of an outage, as many as a process has, are announced.
 
-// rereadPause is the least time between two readings of an app's lists, so that an app that announces
-// changes all the time costs little. The first announcement is followed at once.
-const rereadPause = 100 * time.Millisecond
+// rereadPause is the least time between two readings of an app's lists. The first announcement is followed at once.
+// An app that announces changes all the time, such as after each reading, is read at intervals that double from the
+// stormAfter-th announcement in a row on, up to rereadMost.
+const (
+	rereadPause = 100 * time.Millisecond
+	rereadMost  = time.Minute
+	stormAfter  = 8
+)
 
 // callRetryPause is the least time between two attempts to reach a remote app that is called.
 const callRetryPause = time.Second
 
 // supervise keeps the app running until ctx ends (the app is stopped then) or its restart attempts are
-// used up (it is dead then). in is nil when the app has to be started first. The error says why the
+// used up (it is dead then). in is nil when the app has to be started first, or sleeps. The error says why the
 // app's processes could not be ended.
 func (a *app) supervise(ctx context.Context, in instance.Instance) error {
-	tries := schedule.Attempts{Policy: *a.manager.o.Policy, Remote: a.now.Load().record.Remote != nil}
+	tries := attempts{Policy: *a.manager.o.Policy, Remote: a.now.Load().record.Remote != nil}
 	var failure *instance.Failure
-	if in == nil {
+	asleep := a.now.Load().asleep
+	if in == nil && !asleep {
 		in, failure = a.tryStart(ctx, true)
 	}
-	for {
+	for ; ; asleep = false {
 		var up time.Duration
-		if in != nil {
-			failure = a.watchInstance(ctx, in)
+		if in != nil || asleep {
+			in, failure = a.attend(ctx, in)
 			up = time.Since(a.now.Load().since)
 		}
 		if ctx.Err() != nil {
@@ -132,13 +137,19 @@ func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, fa
 }
 
 func (a *app) markRunning(in instance.Instance, lists core.Offer) {
+	a.used.Store(time.Now().UnixNano())
 	a.transition(core.StateRunning, func(v *view) {
-		v.instance, v.since = in, time.Now()
+		if !v.asleep {
+			v.since = time.Now()
+		}
+		v.instance, v.asleep = in, false
 		v.setOffer(lists)
 		if v.record.Remote != nil && in.Info().Version != "" {
 			v.record.Version = in.Info().Version
 		}
 	})
+	a.manager.crowd.look()
+	a.keepLists(in)
 	a.checkPinsIfDecided()
 	if a.unannounced {
 		a.unannounced = false
@@ -146,21 +157,39 @@ func (a *app) markRunning(in instance.Instance, lists core.Offer) {
 	}
 }
 
-// watchInstance waits until the instance is gone or ctx ends, and reads its lists again when it
-// announces changes. It returns why the instance is gone.
-func (a *app) watchInstance(ctx context.Context, in instance.Instance) *instance.Failure {
-	followLists(ctx, in, func(changed []core.Kind) { a.rereadLists(ctx, in, changed) })
-	if ctx.Err() == nil {
-		return in.Failure()
+// watchInstance waits until the instance is gone, is idle, or ctx ends, and reads its lists again when it
+// announces changes. It returns why the instance is gone; idle says that it lives and can be put to sleep.
+func (a *app) watchInstance(ctx context.Context, in instance.Instance) (failure *instance.Failure, idle bool) {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	waited := make(chan bool, 1)
+	go func() {
+		quiet := a.awaitIdle(watching, in)
+		waited <- quiet
+		if quiet {
+			stop()
+		}
+	}()
+	a.followLists(watching, in, func(changed []core.Kind) { a.rereadLists(watching, in, changed) })
+	stop()
+	idle = <-waited
+	switch {
+	case ctx.Err() != nil:
+		return nil, false
+	case idle && !isClosed(in.Done()):
+		return nil, true
+	default:
+		return in.Failure(), false
 	}
-	return nil
 }
 
 // followLists calls reread with the lists that an instance announced as changed, until the instance is
 // gone or ctx ends.
-func followLists(ctx context.Context, in instance.Instance, reread func(changed []core.Kind)) {
+func (a *app) followLists(ctx context.Context, in instance.Instance, reread func(changed []core.Kind)) {
 	changed := in.ListsChanged()
-	var pause <-chan time.Time // while it is set, announcements wait
+	var due <-chan time.Time // while it is set, announcements wait
+	var last time.Time       // when the lists were last read
+	pause, row, warned := rereadPause, 0, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -168,10 +197,20 @@ func followLists(ctx context.Context, in instance.Instance, reread func(changed 
 		case <-in.Done():
 			return
 		case <-changed:
+			if row++; time.Since(last) > 2*pause+time.Second {
+				pause, row = rereadPause, 0
+			}
+			if row >= stormAfter {
+				pause = min(2*pause, rereadMost)
+				if !warned {
+					warned = true
+					a.log.Warn("app announces changes of its lists all the time; they are read at growing intervals", "announcements", row)
+				}
+			}
 			reread(in.TakeListChanges())
-			changed, pause = nil, time.After(rereadPause)
-		case <-pause:
-			changed, pause = in.ListsChanged(), nil
+			last, changed, due = time.Now(), nil, time.After(pause)
+		case <-due:
+			changed, due = in.ListsChanged(), nil
 		}
 	}
 }

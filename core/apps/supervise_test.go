@@ -1,18 +1,21 @@
 package apps
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
-	"github.com/ropewalk/ropewalk/core/apps/schedule"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
@@ -39,7 +42,7 @@ func remoteRecord(name string, running bool) core.Installation {
 func managerOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
-	policy := schedule.DefaultPolicy()
+	policy := DefaultPolicy()
 	policy.Jitter = 0
 	y := New(Options{Home: t.TempDir(), Records: records, Events: events, Policy: &policy})
 	y.start = m.launch
@@ -299,7 +302,7 @@ func TestIllegalTransitionsAreRefused(t *testing.T) {
 
 func TestTheDefaultPolicyHasThreeAttempts(t *testing.T) {
 	for range 200 {
-		tries := schedule.Attempts{Policy: schedule.DefaultPolicy()}
+		tries := attempts{Policy: DefaultPolicy()}
 		for i, least := range []time.Duration{0, time.Second, 4 * time.Second} {
 			n, delay, ok := tries.Next(0)
 			if !ok || n != i+1 || delay < least || delay > least+least/10 {
@@ -341,5 +344,56 @@ func TestARecordThatCannotBeWrittenChangesNothing(t *testing.T) {
 		expect(t, "apps", len(y.List(ws)), 2)
 		expect(t, "instances", m.alive(), 1)
 		expectEvents(t, events, core.EventBundleInstallFailed)
+	})
+}
+
+// restless is an instance that announces a change whenever its lists were read.
+type restless struct {
+	instance.Instance
+	*instance.ListChanges
+	done chan struct{}
+}
+
+func (r restless) Done() <-chan struct{} { return r.done }
+
+func (r restless) AddListChange(kind core.Kind)  { r.ListChanges.AddListChange(kind) }
+func (r restless) ListsChanged() <-chan struct{} { return r.ListChanges.ListsChanged() }
+func (r restless) TakeListChanges() []core.Kind  { return r.ListChanges.TakeListChanges() }
+
+func TestAnAppThatAnnouncesChangesAllTheTimeIsReadAtGrowingIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		a := &app{log: hclog.New(&hclog.LoggerOptions{Output: &log})}
+		in := restless{ListChanges: instance.NewListChanges(), done: make(chan struct{})}
+		var reads atomic.Int32
+		var announcing atomic.Bool
+		announcing.Store(true)
+		go a.followLists(t.Context(), in, func([]core.Kind) {
+			if reads.Add(1); announcing.Load() {
+				in.AddListChange(core.KindTools)
+			}
+		})
+		in.AddListChange(core.KindTools)
+		<-time.After(time.Hour)
+		synctest.Wait()
+		if n := reads.Load(); n < 60 || n > 80 {
+			t.Errorf("read %d times in an hour", n)
+		}
+		if n := strings.Count(log.String(), "all the time"); n != 1 {
+			t.Errorf("warned %d times: %s", n, log.String())
+		}
+		announcing.Store(false)
+		<-time.After(5 * time.Minute)
+		synctest.Wait()
+		reads.Store(0)
+		for range 3 {
+			in.AddListChange(core.KindTools)
+			<-time.After(time.Second)
+			synctest.Wait()
+		}
+		if n := reads.Load(); n != 3 {
+			t.Errorf("after a quiet time, 3 changes were followed %d times within a second each", n)
+		}
+		close(in.done)
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -34,7 +35,7 @@ type asking struct {
 // statelessAsk has the test bundle ask text, as a client of the revision without sessions does it.
 func statelessAsk(ctx context.Context, y *Manager, owner, text, more string) (json.RawMessage, error) {
 	params := fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`, text, more)
-	return y.Call(ctx, ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(params), Client: interact.NewClient("", true, nil), Owner: owner})
+	return y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: interact.NewClient("", true, nil), Owner: owner})
 }
 
 // answered goes on with a call that asked, as owner.
@@ -89,7 +90,7 @@ func TestProgressOfASuspendedCallReachesTheRequestThatResumesIt(t *testing.T) {
 	} {
 		call := func(more, meta string, notify func(rpc.Notification)) (json.RawMessage, error) {
 			params := `{"name":"ask","arguments":{"text":"?"}` + more + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}` + meta + `}}`
-			return y.Call(t.Context(), ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(params), Client: interact.NewClient("", true, nil), Owner: "alice", Notify: notify})
+			return y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params), Notify: notify}, Client: interact.NewClient("", true, nil), Owner: "alice"})
 		}
 		raw, err := call("", `,"progressToken":"first"`, func(n rpc.Notification) { t.Errorf("the first request heard %s", n.Params) })
 		a := firstQuestion(t, raw, err)
@@ -120,7 +121,7 @@ func TestAURLElicitationIsRequestedInTheResult(t *testing.T) {
 		{"one that cannot", interact.NewClient("", true, nil), `{"elicitation":{}}`, -32021, `{"requiredCapabilities":{"elicitation":{"url":{}}}}`},
 	} {
 		params := `{"name":"visit","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + c.can + `}}`
-		result, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(params), Client: c.client, Owner: "alice"})
+		result, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: c.client, Owner: "alice"})
 		if failure, ok := errors.AsType[*rpc.Error](err); ok {
 			expect(t, c.name+": the code", failure.Code, c.code)
 			result = failure.Data
@@ -141,7 +142,7 @@ func TestASuspendedCallIsResumedForItsOwnMethodAndTargetOnly(t *testing.T) {
 	raw, err := statelessAsk(t.Context(), y, "alice", "?", "")
 	a := firstQuestion(t, raw, err)
 	other := fmt.Sprintf(`{"name":"echo","arguments":{"text":"?"},"requestState":%q,"inputResponses":{"q1":{"action":"accept","content":{"word":"red"}}}}`, a.RequestState)
-	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Method: "tools/call", Params: json.RawMessage(other), Client: interact.NewClient("", true, nil), Owner: "alice"}); !isCode(err, codeInvalidParams) {
+	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(other)}, Client: interact.NewClient("", true, nil), Owner: "alice"}); !isCode(err, codeInvalidParams) {
 		t.Errorf("another tool went on with it: %s (%v)", raw, err)
 	}
 	for _, answers := range []string{`{}`, `{"q1":5}`, `{"q1":null}`, `{"q1":[]}`, `{"q2":{}}`, `5`} {
@@ -185,16 +186,13 @@ func TestSuspendedCallsOfManyClientsAreKeptApart(t *testing.T) {
 func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
-		call := interact.Call{
-			Method: "tools/call", Client: interact.NewClient("", true, nil), Owner: "alice",
-			Params: json.RawMessage(`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`),
-		}
+		call := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`)}, Client: interact.NewClient("", true, nil), Owner: "alice"}
 		raw, err := y.Call(t.Context(), ws, "notes", call)
 		a := firstQuestion(t, raw, err)
 		wait(t.Context(), 10*time.Minute+time.Second)
 		synctest.Wait()
 		expect(t, "suspended calls", suspendedCallsOf(y), 0)
-		expect(t, "calls in flight", len(y.apps[ws]["notes"].slots), 0)
+		expect(t, "calls in flight", len(y.apps[ws]["notes"].dialog.Slots()), 0)
 		if _, err := answered(t.Context(), y, "alice", a, "late"); !isCode(err, codeInvalidParams) {
 			t.Errorf("it went on: %v", err)
 		}
@@ -215,6 +213,6 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		firstQuestion(t, raw, err) // in the place of one that its client left
 		synctest.Wait()
 		expect(t, "suspended calls of both", suspendedCallsOf(y), maxSuspendedPerOwner+1)
-		expect(t, "calls in flight of both", len(y.apps[ws]["notes"].slots), maxSuspendedPerOwner+1)
+		expect(t, "calls in flight of both", len(y.apps[ws]["notes"].dialog.Slots()), maxSuspendedPerOwner+1)
 	})
 }

@@ -16,7 +16,8 @@ import (
 // values and whether it runs stay. If the new version does not start, the old one runs again.
 //
 // Errors: core.CodeNotFound; core.CodeBadRequest for a source without versions;
-// core.CodeCredentialsRequired when the new version needs more values; core.CodeInstallFailed.
+// core.CodeCredentialsRequired when the new version needs more values; core.CodePermissionsRequired when r decides about
+// permissions, and not about all that the new version asks for; core.CodeInstallFailed.
 func (m *Manager) Update(ctx context.Context, workspace, name string, r source.UpdateRequest) (core.App, error) {
 	var invalid error
 	app, err := m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) error {
@@ -49,7 +50,11 @@ func (m *Manager) Update(ctx context.Context, workspace, name string, r source.U
 		if err := m.place(limit, found); err != nil {
 			return errors.Join(err, found.Discard())
 		}
-		found.Record.ID, found.Record.Running, found.Record.InstalledAt = old.ID, old.Running, old.InstalledAt
+		found.Record.ID, found.Record.Running, found.Record.InstalledAt, found.Record.Permissions = old.ID, old.Running, old.InstalledAt, old.Permissions
+		if err := m.decideUpdate(ctx, r, found); err != nil {
+			invalid = err
+			return errors.Join(err, found.Discard())
+		}
 		return a.replaceVersion(ctx, old, found)
 	})
 	if invalid != nil {
@@ -82,8 +87,8 @@ func checkSameSource(old core.Installation, found *source.Candidate) error {
 // updateOrder returns the order for another version of an installed app.
 func (m *Manager) updateOrder(r core.Installation, update source.UpdateRequest) (source.Order, error) {
 	o, err := m.policy.Load().Check(source.Order{
-		Workspace: r.Workspace, ServerName: r.Name, Exact: true, Version: update.Version, Env: r.Env, Restricted: update.Restricted,
-		Source: core.Source{Kind: r.Source.Kind, Ref: r.Source.Ref}, Progress: m.progressOf(r.Workspace, r.Name),
+		Workspace: r.Workspace, ServerName: r.Name, Exact: true, Version: update.Version, Env: r.Env, Patience: r.Patience, Restricted: update.Restricted,
+		Source: core.Source{Kind: r.Source.Kind, Ref: r.Source.Ref, Bin: r.Source.Bin}, Progress: m.progressOf(r.Workspace, r.Name),
 	})
 	if err != nil {
 		return o, err
@@ -135,8 +140,11 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 	}
 	show(found.Record)
 	a.transition(core.StateStarting, nil)
-	in, lists, err := a.launch(ctx)
+	in, lists, err := a.launchFound(ctx, found)
 	if err == nil {
+		if found.Record.Remote != nil {
+			found.Record.Version = in.Info().Version
+		}
 		if err = a.recordVersion(ctx, old, found); err != nil {
 			err = errors.Join(err, in.Shutdown(m.o.Grace))
 		}
@@ -147,7 +155,11 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 		a.transition(core.StateStopped, func(v *view) { v.awaited = true })
 		show(old)
 		a.resume()
-		return core.Wrap(core.CodeInstallFailed, err, "version "+found.Record.Version+" did not start, version "+old.Version+" runs again: "+core.TextOf(err))
+		newVersion := "version " + found.Record.Version
+		if found.Record.Version == "" { // of a remote app, which only it knows
+			newVersion = "the new app"
+		}
+		return core.Wrap(core.CodeInstallFailed, err, newVersion+" did not start, version "+old.Version+" runs again: "+core.TextOf(err))
 	}
 	a.markRunning(in, lists)
 	a.startSupervisor(in)
@@ -160,6 +172,9 @@ func (a *app) recordVersion(ctx context.Context, old core.Installation, found *s
 	record, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), old.Workspace, old.Name, func(in *core.Installation) error {
 		if in.ID != old.ID { // another app by now
 			return notFound(old.Name)
+		}
+		if found.Record.Permissions = in.Permissions; found.Decide != nil {
+			found.Record.Permissions = found.Decide(in.Permissions)
 		}
 		*in = found.Record
 		return nil

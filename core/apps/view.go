@@ -19,7 +19,9 @@ type view struct {
 	named    bool     // ui comes from the manifest
 	state    core.State
 	awaited  bool              // its next start comes without a command: the first one here, or one with another record
-	instance instance.Instance // nil unless running
+	instance instance.Instance // nil unless running and awake
+	asleep   bool              // it runs as far as its clients can see, but has no process until it is needed
+	stated   string            // the instructions of the instance that was put to sleep
 	offer    core.Offer        // kept while crashed or about to start, so that tools do not disappear during a restart
 	since    time.Time         // when it last became running
 	restarts int
@@ -61,11 +63,24 @@ func (v *view) setOffer(lists core.Offer) {
 	}
 }
 
+// servedUI is the UI with the URI under which its view is served.
+func (v *view) servedUI() *core.UI {
+	if v.ui == nil {
+		return nil
+	}
+	ui := *v.ui
+	ui.PrimaryView.ResourceURI = core.ViewURI(v.record.Name, ui.PrimaryView.ResourceURI)
+	return &ui
+}
+
 // app returns v as the HTTP API shows it.
 func (v *view) app() core.App {
 	app := core.App{
 		Name: v.record.Name, BundleName: v.record.PublicName(), Version: v.record.Version,
-		Status: v.state, Type: v.kind, ToolCount: len(v.offer.Tools), TrustScore: v.record.TrustScore, UI: v.ui,
+		Status: v.state, Asleep: v.asleep, Type: v.kind, ToolCount: len(v.offer.Tools), TrustScore: v.record.TrustScore, UI: v.servedUI(),
+	}
+	if r := v.record.Remote; r != nil && r.Auth.UsesAccounts() {
+		app.Auth = r.Auth.Type
 	}
 	if v.failure != nil {
 		app.LastError, app.LastOutput = v.failure.Reason, v.failure.Output

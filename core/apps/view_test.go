@@ -21,10 +21,10 @@ func TestTheViewOfAToolDisappearsWithTheTool(t *testing.T) {
 		offer core.Offer
 		want  string
 	}{
-		{withViews("", "ui://notes/a"), "ui://notes/a"},
-		{withViews("ui://notes/b"), "ui://notes/b"},
+		{withViews("", "ui://notes/a"), "ui://notes/notes/a"},
+		{withViews("ui://notes/b"), "ui://notes/notes/b"},
 		{withViews(""), ""},
-		{withViews("ui://notes/c"), "ui://notes/c"},
+		{withViews("ui://notes/c"), "ui://notes/notes/c"},
 	} {
 		v.setOffer(c.offer)
 		got := ""
@@ -40,7 +40,7 @@ func TestAViewThatTheManifestNamesStays(t *testing.T) {
 		"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}},"_meta":{"com.example/host":{"name":"Notes","primaryView":{"resourceUri":"ui://notes/main"}}}}`)})
 	for _, offer := range []core.Offer{withViews("ui://notes/a"), withViews("")} {
 		v.setOffer(offer)
-		if ui := v.app().UI; ui == nil || ui.PrimaryView.ResourceURI != "ui://notes/main" {
+		if ui := v.app().UI; ui == nil || ui.PrimaryView.ResourceURI != "ui://notes/notes/main" {
 			t.Errorf("the view is %+v", ui)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func recordOf(r core.AuditRecord) contract.Record {
 	out := contract.Record{
 		Time: r.Time, Actor: valid(r.Actor), Address: valid(r.Address), Workspace: valid(r.Workspace), Action: valid(r.Action),
-		Target: valid(r.Target), Outcome: valid(r.Outcome), RequestID: valid(r.RequestID), TraceID: valid(r.TraceID),
+		Target: valid(r.Target), Outcome: valid(r.Outcome), Reason: valid(r.Reason), RequestID: valid(r.RequestID), TraceID: valid(r.TraceID), Duration: r.Duration,
 	}
 	switch {
 	case len(r.Arguments) > contract.MaxArguments:
@@ -28,5 +28,5 @@ func valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // sizeOf is about how many bytes a record has in a batch.
 func sizeOf(r *contract.Record) int {
-	return 64 + len(r.Actor) + len(r.Address) + len(r.Workspace) + len(r.Action) + len(r.Target) + len(r.Outcome) + len(r.RequestID) + len(r.TraceID) + len(r.Arguments)
+	return 64 + len(r.Actor) + len(r.Address) + len(r.Workspace) + len(r.Action) + len(r.Target) + len(r.Outcome) + len(r.Reason) + len(r.RequestID) + len(r.TraceID) + len(r.Arguments)
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -91,6 +92,10 @@ func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
 	}
 	if r.TraceID == "" {
 		r.TraceID = tracing.TraceID(ctx)
+	}
+	if r.RequestID == "" {
+		origin := core.OriginOf(ctx)
+		r.RequestID, r.Address = origin.RequestID, cmp.Or(r.Address, origin.Address)
 	}
 	if !l.arguments {
 		r.Arguments = nil

@@ -79,7 +79,7 @@ func (s Server) check(c *checker) {
 	if s.MCPConfig == nil {
 		c.required("server.entry_point", s.EntryPoint)
 	}
-	if s.EntryPoint != "" && !localPath(s.EntryPoint) {
+	if s.EntryPoint != "" && !isWithin(s.EntryPoint) {
 		c.add("server.entry_point", "is %q, want a path inside the bundle", s.EntryPoint)
 	}
 	if s.MCPConfig == nil {
@@ -134,8 +134,8 @@ func (k Compatibility) check(c *checker) {
 
 func isPlatform(name string) bool { return name == "darwin" || name == "linux" || name == "win32" }
 
-// localPath reports whether p stays inside the bundle when joined to its directory.
-func localPath(p string) bool {
+// isWithin reports whether p stays inside the bundle when joined to its directory.
+func isWithin(p string) bool {
 	if strings.ContainsAny(p, "\x00\\") || path.IsAbs(p) {
 		return false
 	}

@@ -14,15 +14,28 @@ const maxEnvValue = 120 << 10
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
 
+// loadsNothing reports whether a variable is one of an interpreter, of git or of colours that changes output and names only.
+func loadsNothing(name string) bool {
+	switch strings.ToUpper(name) {
+	case "NODE_ENV", "RUST_LOG",
+		"PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONFAULTHANDLER",
+		"NODE_NO_WARNINGS", "NODE_DISABLE_COLORS", "FORCE_COLOR", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE",
+		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "GIT_TERMINAL_PROMPT":
+		return true
+	}
+	return false
+}
+
 // deniedEnv reports whether a value of the variable could choose what code runs or whom the program
 // trusts: it configures the loader, an interpreter, a shell, TLS, a proxy or a package manager, or moves
 // the directories that the server gives an app. Letter case does not matter. It holds for declared
 // variables, too.
 func deniedEnv(name string) bool {
+	if loadsNothing(name) {
+		return false
+	}
 	upper := strings.ToUpper(name)
 	switch upper {
-	case "NODE_ENV", "RUST_LOG":
-		return false
 	case "PATH", "HOME", "SHELL", "USER", "LOGNAME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "TZDIR",
 		"ENV", "IFS", "PS4", "CDPATH", "FPATH", "ZDOTDIR", "GLOBIGNORE", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND",
 		"VIRTUAL_ENV", "LOCPATH", "NLSPATH", "HOSTALIASES", "LOCALDOMAIN", "CLASSPATH", "PHPRC", "SSLKEYLOGFILE", "TCLLIBPATH", "MANPATH", "INFOPATH",
@@ -70,7 +83,7 @@ func CheckEnv(env map[string]core.Secret, declared ...string) error {
 			return core.Errorf(core.CodeBadRequest, "env.%.100q is no name for an environment variable: use letters, digits and _", name)
 		case deniedEnv(name):
 			return core.Errorf(core.CodeBadRequest, "env.%s may not be set: it changes how programs are found or loaded", name)
-		case !slices.Contains(declared, name) && !isSetting(name):
+		case !slices.Contains(declared, name) && !isSetting(name) && !loadsNothing(name):
 			return core.Errorf(core.CodeBadRequest, "env.%s is neither a variable that the bundle declares nor named like a setting (API_KEY, BASE_URL): declare it in the manifest's env", name)
 		case strings.ContainsRune(value, 0):
 			return core.Errorf(core.CodeBadRequest, "env.%s must not hold a NUL byte", name)

@@ -38,6 +38,16 @@ func (l Launch) String() string {
 	return fmt.Sprintf("%s (%d arguments, %d variables)", l.Path, len(l.Args), len(l.Env))
 }
 
+// Variables is the environment by name.
+func (l Launch) Variables() map[string]string {
+	env := make(map[string]string, len(l.Env))
+	for _, variable := range l.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		env[name] = value
+	}
+	return env
+}
+
 // GoString is String, for %#v.
 func (l Launch) GoString() string { return l.String() }
 

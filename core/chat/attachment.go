@@ -156,7 +156,9 @@ func userMessage(conversation string, r Request) (core.Message, model.Message, e
 		shown.Attachments = append(shown.Attachments, reference)
 		said.Blocks = append(said.Blocks, model.Block{Kind: model.File, ID: id, Name: a.Name, MIMEType: media, URL: a.URL, Data: content})
 	}
-	said.Blocks = append(said.Blocks, model.Block{Kind: model.Text, Text: r.Message})
+	if strings.TrimSpace(r.Message) != "" { // providers refuse empty texts
+		said.Blocks = append(said.Blocks, model.Block{Kind: model.Text, Text: r.Message})
+	}
 	var err error
 	if stored.Metadata, err = json.Marshal(shown); err == nil {
 		stored.Blocks, err = json.Marshal([]model.Message{said})

@@ -16,6 +16,24 @@ import (
 
 func encoded(content string) string { return base64.StdEncoding.EncodeToString([]byte(content)) }
 
+func TestAPictureAloneIsAMessage(t *testing.T) {
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			h := open(t, protocol, nil)
+			h.model.Say(t, titled, `{"match":{},"response":{"content":"Seen."}}`)
+			answer, _ := h.must(chat.Request{Attachments: []chat.Attachment{{Name: "a.png", MIMEType: "image/png", Data: encoded("the image")}}})
+			if answer.Response != "Seen." {
+				t.Errorf("%+v", answer)
+			}
+			for _, asked := range h.asked() {
+				if got := text(asked["messages"]); strings.Contains(got, `"text":""`) {
+					t.Errorf("a provider refuses an empty text: %.500s", got)
+				}
+			}
+		})
+	}
+}
+
 func TestAttachmentsReachTheModelAndAreKeptByReference(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {

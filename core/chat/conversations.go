@@ -80,6 +80,7 @@ func (e *Engine) Delete(ctx context.Context, c core.Caller, id string) error {
 	if err := e.store.DeleteConversation(ctx, ref); err != nil {
 		return err
 	}
+	e.publish(ref, core.EventConversationDeleted, core.ConversationDeleted{ID: ref.ID})
 	e.titles.start(func() { e.tools.EndSession(elicit.SessionID(ref.ID)) }) // apps may take their time
 	return nil
 }

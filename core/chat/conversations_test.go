@@ -193,7 +193,7 @@ func TestAnAdminSetsTheModels(t *testing.T) {
 	h := open(t, "anthropic", nil)
 	h.model.Say(t, titled, `{"match":{},"response":{"content":"Ok."}}`)
 	set := func(arguments string) string {
-		raw, err := h.tools.Call(t.Context(), owner(), tools.Call{Name: "system__set_model_config", Arguments: json.RawMessage(arguments)})
+		raw, _, err := h.tools.Call(t.Context(), owner(), tools.Call{Name: "system__set_model_config", Arguments: json.RawMessage(arguments)})
 		if err != nil {
 			t.Fatal(err)
 		}

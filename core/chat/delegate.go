@@ -44,7 +44,7 @@ func taskOf(ctx context.Context) *task {
 // conversation, that may use the tools the calling run may use, but not delegate further.
 func (e *Engine) Delegate() tools.System {
 	return tools.System{
-		Name: "delegate", Title: "Delegate a task", Flags: []string{config.FlagDelegation},
+		Name: "delegate", Title: "Delegate a task", Requirement: core.Requirement{Flags: []string{config.FlagDelegation}},
 		Description: "Gives one self-contained task to another assistant with the same tools, and returns its last message. " +
 			"Use it for work that needs many calls of tools whose results you do not need to see.",
 		Schema: json.RawMessage(`{
@@ -112,10 +112,11 @@ func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, oute
 		}
 	} else {
 		l.llm, l.totals, conversation = outer.loop.llm, outer.loop.totals, outer.loop.conversation
+		l.effort, l.guard = outer.loop.effort, outer.loop.guard
 		l.session, l.within = outer.loop.session, outer.call
 		allow, server = append(allow, outer.loop.toolset.allowed...), outer.loop.toolset.server
 	}
-	l.toolset = newToolset(withoutDelegate{e.tools}, c, allow, server, nil, nil)
+	l.toolset = e.newToolset(withoutDelegate{e.tools}, c, allow, server, nil, nil)
 	l.store = func(ctx context.Context, t turn) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()

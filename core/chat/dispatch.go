@@ -14,12 +14,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
-	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// wholeResult is how large a result may be to be sent to the client whole, bytes. One with a view is
-// always sent whole: the view needs it.
-const wholeResult = 64 << 10
+// How large a result may be to be sent to the client whole, bytes. One with a view is always sent whole: the view
+// needs it. History has every result whole.
+const (
+	wholeText   = 64 << 10 // of a result that is text only: the client has its beginning as output
+	wholeResult = 8 << 20
+)
 
 // dispatched is the completed tool calls of one turn, in the order they were asked for.
 type dispatched struct {
@@ -39,7 +41,7 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 		invalid, isInvalid := removeInvalidInput(b)
 		name, tool := l.toolset.resolve(b.Name)
 		b.Name = name
-		call := ToolCall{ID: b.ID, Name: name, Input: b.Input, ResourceURI: tool.ViewURI}
+		call := ToolCall{ID: b.ID, Name: name, Input: b.Input, ResourceURI: core.ViewURI(tool.Server, tool.ViewURI)}
 		emit(Event{EventToolStart, toolStart{RunID: l.runID, ID: call.ID, Name: name, Input: call.Input, ResourceURI: call.ResourceURI}})
 		wg.Go(func() {
 			start := time.Now()
@@ -50,9 +52,11 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 				raw, call.Output, call.OK = l.call(ctx, call, emit)
 			}
 			call.Ms = time.Since(start).Milliseconds()
+			call.Result = raw
 			d.calls[i] = call
-			d.results[i] = model.Block{Kind: model.ToolResult, ID: call.ID, Text: call.Output, Error: !call.OK}
-			if len(raw) > wholeResult && call.ResourceURI == "" {
+			d.results[i] = model.Block{Kind: model.ToolResult, ID: call.ID, Text: call.Output, Error: !call.OK, Files: imagesOfResult(raw)}
+			l.turn.answered(call, d.results[i])
+			if call.ResourceURI == "" && (len(raw) > wholeResult || len(raw) > wholeText && isPlain(raw)) {
 				raw = nil
 			}
 			done := func() {
@@ -84,15 +88,18 @@ func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMes
 	if !l.toolset.allows(c.Name) {
 		return nil, fmt.Sprintf("There is no tool %q that may be used here.", c.Name), false
 	}
+	if err := l.admitted(ctx); err != nil {
+		return nil, "The tool was not called. " + sentenceOf(err), false
+	}
 	token, _ := json.Marshal(map[string]string{"progressToken": c.ID}) // strings always marshal
 	ctx = withTask(ctx, &task{loop: l, call: c.ID, progress: func(message string, step float64) {
 		emit(Event{EventToolProgress, toolProgress{RunID: l.runID, ID: c.ID, Progress: step, Message: message}})
 	}})
 	call := tools.Call{
-		Name: c.Name, Arguments: c.Input, Meta: token, Agent: true, CheckInput: true,
+		Name: c.Name, ID: c.ID, Arguments: c.Input, Meta: token, Agent: true, CheckInput: true,
 		Notify: func(n rpc.Notification) { l.emitProgress(c.ID, n, emit) },
 	}
-	raw, err := l.callTool(ctx, c, call)
+	raw, err := l.callTool(ctx, call)
 	if err != nil {
 		return nil, l.failureText(ctx, c.Name, err), false
 	}
@@ -102,17 +109,16 @@ func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMes
 }
 
 // callTool makes a call in which the app may ask the run's person.
-func (l *loop) callTool(ctx context.Context, c ToolCall, call tools.Call) (raw json.RawMessage, err error) {
-	ctx, span := tracing.StartTool(ctx, c.Name, c.ID, l.caller.Workspace.ID)
-	defer func() { span.EndMCP(err, raw) }()
+func (l *loop) callTool(ctx context.Context, call tools.Call) (raw json.RawMessage, err error) {
 	if l.session == nil {
-		return l.e.tools.Call(ctx, l.caller, call)
+		raw, _, err = l.e.tools.Call(ctx, l.caller, call)
+		return raw, err
 	}
-	asker := l.session.Asker(cmp.Or(l.within, c.ID), c.Name)
+	asker := l.session.Asker(cmp.Or(l.within, call.ID), call.Name)
 	call.From = asker.From()
-	raw, err = l.e.tools.Call(ctx, l.caller, call)
+	raw, _, err = l.e.tools.Call(ctx, l.caller, call)
 	if err != nil && asker.AcceptsURLs(ctx, err) {
-		raw, err = l.e.tools.Call(ctx, l.caller, call)
+		raw, _, err = l.e.tools.Call(ctx, l.caller, call)
 	}
 	return raw, err
 }

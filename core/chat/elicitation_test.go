@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -27,7 +27,7 @@ const address = `{"mode":"url","message":"Log in.","url":"https://idp.example/lo
 func (h *fixture) asksFor(params string) {
 	h.apps.add("files", "do", "")
 	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
-		reply, err := k.Ask(ctx, "elicitation/create", json.RawMessage(params))
+		reply, err := k.Ask(ctx, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(params)})
 		if err != nil {
 			return "", err
 		}
@@ -143,8 +143,8 @@ func TestAPersonIsSentToAnAddress(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.asksFor(address)
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
-		h.apps.Notify("", notify.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
-		h.apps.Notify("", notify.Notification{Server: "files", Session: "chat conv_other", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
+		h.apps.Notify("", apps.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
+		h.apps.Notify("", apps.Notification{Server: "files", Session: "chat conv_other", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
 		attempt(t, h.Engine, owner(), q["id"], elicit.Accept, `{"password":"secret"}`, "") // which does not count
 	})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"accept"}` {
@@ -177,7 +177,7 @@ func TestAPersonWhoLeavesCancelsTheQuestion(t *testing.T) {
 	h.apps.add("files", "do", "")
 	got := make(chan string, 1)
 	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
-		reply, err := k.Ask(ctx, "elicitation/create", json.RawMessage(form))
+		reply, err := k.Ask(ctx, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(form)})
 		got <- fmt.Sprint(string(reply), err)
 		return "", ctx.Err()
 	}
@@ -227,11 +227,11 @@ func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 			h := open(t, "openai", nil)
 			h.apps.add("files", "do", "")
 			h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
-				_, err := k.Ask(ctx, "elicitation/create", json.RawMessage(params))
+				_, err := k.Ask(ctx, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(params)})
 				if refused, ok := errors.AsType[*rpc.Error](err); !ok || refused.Code != -32602 {
 					t.Errorf("%v", err)
 				}
-				_, err = k.Ask(ctx, "sampling/createMessage", json.RawMessage(`{}`))
+				_, err = k.Ask(ctx, rpc.Question{Method: "sampling/createMessage", Params: json.RawMessage(`{}`)})
 				if refused, ok := errors.AsType[*rpc.Error](err); !ok || refused.Code != -32601 {
 					t.Errorf("sampling: %v", err)
 				}

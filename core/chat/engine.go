@@ -3,13 +3,14 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/chat/claim"
+
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -27,20 +28,22 @@ type Store interface {
 	Messages(ctx context.Context, ref core.ConversationRef) ([]core.Message, error)
 	// AppendMessages stores messages with the usage of the calls that made them, all or nothing.
 	AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error)
+	// SaveUnfinished keeps what the turn that a run is in has so far, until the next AppendMessages; nil keeps nothing.
+	SaveUnfinished(ctx context.Context, ref core.ConversationRef, m *core.Message) error
 	Attachment(ctx context.Context, ref core.ConversationRef, id string) (core.Attachment, error) // core.CodeNotFound
 	PutUsage(ctx context.Context, u core.Usage) error
 	Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error)
 	Setting(ctx context.Context, name string) (string, error) // core.CodeNotFound when nothing is stored
 	PutSetting(ctx context.Context, name, value string) error
 
-	claim.Store
+	claimStore
 	elicit.Store
 }
 
 // Tools is the namespace of a workspace's tools.
 type Tools interface {
 	List(c core.Caller) []tools.Listed
-	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
+	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
 	EndSession(id string)
 
 	elicit.Tools
@@ -83,6 +86,8 @@ type Options struct {
 	// RunLease is for how long other servers that share the state respect a run of a server that was
 	// killed: 15 s.
 	RunLease time.Duration
+	// ToolBudget is how many tokens of tools a model is offered; 0 for 75,000. Above that it searches for the others.
+	ToolBudget int
 	// QuestionTimeout is how long a question of an app waits for its person before it counts as declined:
 	// 5 min.
 	QuestionTimeout time.Duration
@@ -99,16 +104,22 @@ type Engine struct {
 	events   Publisher
 	metrics  Metrics
 
+	toolBytes int // how many bytes of tools a model is offered
+
 	titles    titles
 	questions *elicit.Questions
-	claims    *claim.Claims
+	claims    *claims
+	detached  *detached
 }
 
 // New returns an Engine.
 func New(o Options) *Engine {
 	e := &Engine{
-		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, events: o.Events, metrics: o.Metrics, titles: newTitles(),
-		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: claim.New(o.Store, o.RunLease, o.Logger),
+		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, events: o.Events, metrics: o.Metrics, titles: newTitles(), toolBytes: maxSchemas,
+		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: newClaims(o.Store, o.RunLease, o.Logger), detached: newDetached(),
+	}
+	if o.ToolBudget > 0 {
+		e.toolBytes = 4 * o.ToolBudget
 	}
 	if e.metrics == nil {
 		e.metrics = noMetrics{}
@@ -128,10 +139,10 @@ func (e *Engine) Reply(ctx context.Context, c core.Caller, id string, r elicit.R
 	return e.questions.Reply(ctx, c, id, r)
 }
 
-// Close ends what goes on in the background, and waits for it until ctx ends. Runs end with their own
+// Close ends what goes on in the background, and waits for it until ctx ends. Runs that are not detached end with their own
 // contexts.
 func (e *Engine) Close(ctx context.Context) error {
-	err := e.titles.close(ctx)
+	err := errors.Join(e.detached.close(ctx), e.titles.close(ctx))
 	e.models.Load().Close()
 	return err
 }

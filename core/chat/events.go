@@ -19,6 +19,8 @@ type Emit func(Event)
 const (
 	EventStart        = "chat.start"
 	EventText         = "text.delta"
+	EventReasoning    = "reasoning.delta"
+	EventReasoned     = "reasoning.done"
 	EventToolStart    = "tool.start"
 	EventToolProgress = "tool.progress"
 	EventToolDone     = "tool.done"
@@ -34,6 +36,12 @@ type runStarted struct {
 type textDelta struct {
 	RunID string `json:"runId"`
 	Text  string `json:"text"`
+}
+
+// reasoned reports that a stretch of reasoning ended.
+type reasoned struct {
+	RunID string `json:"runId"`
+	Ms    int64  `json:"ms"`
 }
 
 type toolStart struct {

@@ -7,22 +7,23 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/model"
-	"github.com/ropewalk/ropewalk/core/chat/part"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // messageMetadata is the metadata of an assistant message. What is stored is that of one turn; what is
 // shown is that of a whole run.
 type messageMetadata struct {
-	Skill        *string     `json:"skill,omitempty"`
-	ToolCalls    []ToolCall  `json:"toolCalls"`
-	Parts        []part.Part `json:"parts,omitempty"` // not stored: they follow from the turns
-	InputTokens  int64       `json:"inputTokens"`
-	OutputTokens int64       `json:"outputTokens"`
-	CostUSD      *float64    `json:"costUsd"`
-	Model        string      `json:"model"`
-	LLMMs        int64       `json:"llmMs"`
-	Iterations   int         `json:"iterations"`
-	StopReason   StopReason  `json:"stopReason,omitempty"` // when it is not complete
+	Skill        *string    `json:"skill,omitempty"`
+	ToolCalls    []ToolCall `json:"toolCalls"`
+	Parts        []Part     `json:"parts,omitempty"`       // not stored: they follow from the turns
+	InputTokens  *int64     `json:"inputTokens,omitempty"` // nil when it is not known, as the next
+	OutputTokens *int64     `json:"outputTokens,omitempty"`
+	CostUSD      *float64   `json:"costUsd"`
+	Model        string     `json:"model"`
+	LLMMs        int64      `json:"llmMs"`
+	Iterations   int        `json:"iterations"`
+	StopReason   StopReason `json:"stopReason,omitempty"`  // when it is not complete
+	StopMessage  string     `json:"stopMessage,omitempty"` // what it means, for a person
 }
 
 // History returns the messages of a conversation, with one assistant message for each run;
@@ -32,7 +33,19 @@ func (e *Engine) History(ctx context.Context, c core.Caller, id string) ([]core.
 	if err != nil {
 		return nil, err
 	}
+	if last := len(stored) - 1; last >= 0 && stored[last].Unfinished && (stored[last].Claimed || e.claims.isActive(id)) {
+		stored[last].Metadata = goingOn(stored[last].Metadata)
+	}
 	return mergeRuns(stored), nil
+}
+
+// goingOn is the metadata of an unfinished turn whose run goes on.
+func goingOn(metadata json.RawMessage) json.RawMessage {
+	without, err := rawjson.Without(metadata, "stopReason", "stopMessage")
+	if err != nil {
+		return metadata
+	}
+	return without
 }
 
 // mergeRuns joins each message with those that continue it.
@@ -58,10 +71,13 @@ func mergeMessage(turns []core.Message) core.Message {
 	}
 	var texts []string
 	var sum messageMetadata
-	said, calls := make([]string, len(turns)), make([]int, len(turns))
+	parts := make([]turnParts, len(turns))
+	special := false // there is more than texts and calls
 	priced, readable := true, true
 	for i, t := range turns {
-		if said[i] = t.Content; t.Content != "" {
+		parts[i] = turnParts{before: reasoningOf(t.Blocks), text: t.Content}
+		special = special || len(parts[i].before) > 0
+		if t.Content != "" {
 			texts = append(texts, t.Content)
 		}
 		var m messageMetadata
@@ -69,7 +85,7 @@ func mergeMessage(turns []core.Message) core.Message {
 			readable = false
 			continue
 		}
-		calls[i] = len(m.ToolCalls)
+		parts[i].calls = len(m.ToolCalls)
 		priced = priced && m.CostUSD != nil
 		sum = sum.plus(m)
 	}
@@ -77,11 +93,12 @@ func mergeMessage(turns []core.Message) core.Message {
 	if !priced {
 		sum.CostUSD = nil
 	}
-	if len(sum.ToolCalls) == 0 && len(turns) == 1 {
+	special = special || len(sum.ToolCalls) > 0
+	if !special && len(turns) == 1 {
 		return whole
 	}
-	if len(sum.ToolCalls) > 0 {
-		sum.Parts = part.OfTurns(said, calls)
+	if special {
+		sum.Parts = partsOfTurns(parts)
 	}
 	if raw, err := json.Marshal(sum); err == nil && readable {
 		whole.Metadata = raw
@@ -95,20 +112,32 @@ func (m messageMetadata) plus(next messageMetadata) messageMetadata {
 		m.Skill = next.Skill
 	}
 	m.ToolCalls = append(append([]ToolCall{}, m.ToolCalls...), next.ToolCalls...)
-	m.InputTokens += next.InputTokens
-	m.OutputTokens += next.OutputTokens
+	m.InputTokens, m.OutputTokens = core.SumKnown(m.InputTokens, next.InputTokens), core.SumKnown(m.OutputTokens, next.OutputTokens)
 	m.LLMMs += next.LLMMs
 	m.Iterations += next.Iterations
-	m.StopReason = next.StopReason
+	m.StopReason, m.StopMessage = next.StopReason, next.StopMessage
 	if next.Model != "" {
 		m.Model = next.Model
 	}
-	if next.CostUSD != nil {
-		cost := *next.CostUSD
-		if m.CostUSD != nil {
-			cost += *m.CostUSD
-		}
-		m.CostUSD = &cost
-	}
+	m.CostUSD = core.SumKnown(m.CostUSD, next.CostUSD)
 	return m
+}
+
+// reasoningOf returns the reasoning and the summaries among the stored blocks of a turn, as parts to show.
+func reasoningOf(blocks json.RawMessage) (parts []Part) {
+	var messages []model.Message
+	if len(blocks) == 0 || json.Unmarshal(blocks, &messages) != nil {
+		return nil
+	}
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			switch {
+			case b.Kind == model.Reasoning && (b.Text != "" || b.Ms > 0):
+				parts = append(parts, Part{Type: PartReasoning, Text: b.Text, Ms: b.Ms})
+			case b.Kind == model.Summary:
+				parts = append(parts, Part{Type: PartSummary, Text: b.Text})
+			}
+		}
+	}
+	return parts
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(provider.Around(m))) }
@@ -104,28 +105,6 @@ func (f *fakeApps) calls() []string {
 	return all
 }
 
-type bus struct {
-	mu  sync.Mutex
-	all []core.Event
-}
-
-func (b *bus) Publish(e core.Event) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.all = append(b.all, e)
-}
-
-func (b *bus) changed() (names []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, e := range b.all {
-		if d, ok := e.Data.(core.DataChanged); ok {
-			names = append(names, d.Server+"__"+d.Tool)
-		}
-	}
-	return names
-}
-
 // fixture is an engine on a real store and a real provider of models; its apps are fakes.
 type fixture struct {
 	*chat.Engine
@@ -134,9 +113,19 @@ type fixture struct {
 	model  *testenv.ModelProvider
 	store  *store.Store
 	apps   *fakeApps
-	bus    *bus
+	bus    *fakes.Events
 	tools  *tools.Namespace
 	config config.Models
+}
+
+// changed returns the tools that data.changed was published for.
+func (h *fixture) changed() (names []string) {
+	for _, e := range h.bus.All() {
+		if d, ok := e.Data.(core.DataChanged); ok {
+			names = append(names, d.Server+"__"+d.Tool)
+		}
+	}
+	return names
 }
 
 // protocols are the vendors whose protocol a model is called over.
@@ -152,7 +141,7 @@ func open(t *testing.T, protocol string, change func(*config.Models)) *fixture {
 // openOn opens an engine on a state that others may have open.
 func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, protocol string, change func(*config.Models)) *fixture {
 	t.Helper()
-	h := &fixture{t: t, home: home, model: p, apps: newFakeApps(), bus: &bus{}}
+	h := &fixture{t: t, home: home, model: p, apps: newFakeApps(), bus: &fakes.Events{}}
 	var err error
 	if h.store, err = store.Open(t.Context(), state); err != nil {
 		t.Fatal(err)

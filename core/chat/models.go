@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
 	"github.com/ropewalk/ropewalk/core/chat/model/openai"
-	"github.com/ropewalk/ropewalk/core/chat/price"
+
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
@@ -34,19 +34,20 @@ type Models struct {
 	fast      string
 	maxOutput int
 	budget    int64
-	prices    price.Table
+	prices    model.Prices
 }
 
 type provider struct {
 	calls  model.Provider
 	vendor string // whose API it speaks, for traces
 	usable bool   // it has a key, or needs none
+	at     string // its address, "" for the vendor's own
 	close  func()
 }
 
 // NewModels returns the configured models. It connects to nothing.
 func NewModels(c config.Models) (*Models, error) {
-	prices, err := price.Load(c.Prices)
+	prices, err := model.LoadPrices(c.Prices)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func NewModels(c config.Models) (*Models, error) {
 	proxy := httpproxy.Config{HTTPSProxy: c.Proxy.URL.Reveal(), NoProxy: c.Proxy.NoProxy}
 	for name, p := range c.Providers {
 		s := model.Settings{BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(), Proxy: proxy.ProxyFunc()}
-		one := provider{vendor: p.Type, usable: p.BaseURL != "" || p.APIKey != ""}
+		one := provider{vendor: p.Type, at: p.BaseURL, usable: p.BaseURL != "" || p.APIKey != ""}
 		switch p.Type {
 		case config.ProviderAnthropic:
 			a := anthropic.New(s)
@@ -84,6 +85,7 @@ type selected struct {
 	name     string // the provider's name of it
 	provider model.Provider
 	vendor   string // whose API the provider speaks, for traces
+	origin   string // of what it says
 	models   *Models
 }
 
@@ -101,7 +103,7 @@ func (m *Models) find(full string) (selected, error) {
 		return selected{}, core.Errorf(core.CodeModelNotConfigured,
 			"the model provider %s has no key: set models.providers.%s.apiKey%s", name, name, environmentHint(name))
 	}
-	return selected{full: full, name: of, provider: p.calls, vendor: p.vendor, models: m}, nil
+	return selected{full: full, name: of, provider: p.calls, vendor: p.vendor, origin: model.Origin(full, p.at), models: m}, nil
 }
 
 func environmentHint(name string) string {

@@ -25,6 +25,6 @@ func (m *Models) Probe(ctx context.Context) (string, error) {
 		return m.byDefault, err
 	}
 	request := model.Request{Messages: []model.Message{model.Said(model.User, "Reply with the word ok.")}, MaxTokens: 16}
-	_, err = c.provider.Call(ctx, c.name, request, func(string) {})
+	_, err = c.provider.Call(ctx, c.name, request, model.Pieces{})
 	return c.full, err
 }

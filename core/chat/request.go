@@ -3,9 +3,11 @@ package chat
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
 const (
@@ -23,6 +25,8 @@ type Request struct {
 	AllowedTools   []string        `json:"allowedTools"`
 	MaxIterations  *int            `json:"maxIterations"` // above 50 means 50
 	Attachments    []Attachment    `json:"attachments"`
+	Detach         bool            `json:"detach"` // the run goes on when the client leaves
+	Effort         string          `json:"effort"` // how much the model thinks, one of model.Efforts; "" leaves it to the provider
 }
 
 // AppContext is the app that the person looks at.
@@ -32,11 +36,14 @@ type AppContext struct {
 }
 
 func (r Request) check() error {
-	if strings.TrimSpace(r.Message) == "" {
+	if strings.TrimSpace(r.Message) == "" && len(r.Attachments) == 0 { // a picture can be a question of its own
 		return core.Errorf(core.CodeBadRequest, "message is required")
 	}
 	if r.MaxIterations != nil && *r.MaxIterations < 1 {
 		return core.Errorf(core.CodeBadRequest, "maxIterations must be at least 1")
+	}
+	if r.Effort != "" && !slices.Contains(model.Efforts(), r.Effort) {
+		return core.Errorf(core.CodeBadRequest, "effort must be one of %s", strings.Join(model.Efforts(), ", "))
 	}
 	if !isObject(r.Metadata) {
 		return core.Errorf(core.CodeBadRequest, "metadata must be an object")

@@ -1,15 +1,16 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/chat/claim"
+
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/model"
-	"github.com/ropewalk/ropewalk/core/chat/replay"
+
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
@@ -24,7 +25,7 @@ type Run struct {
 	e        *Engine
 	id       string
 	ref      core.ConversationRef
-	claim    *claim.Claim
+	claim    *claim
 	loop     *loop
 	skill    *string
 	untitled bool // the conversation has no title yet
@@ -42,62 +43,46 @@ func (e *Engine) Begin(ctx context.Context, c core.Caller, r Request) (*Run, err
 	if err := e.allowAttachments(r.Attachments); err != nil {
 		return nil, err
 	}
-	if r.ConversationID == "" {
-		return e.beginNew(ctx, c, r)
-	}
-	ref := c.Conversation(r.ConversationID)
-	if _, err := e.store.Conversation(ctx, ref); err != nil {
-		return nil, err
-	}
-	claimed, err := e.claims.Acquire(ctx, ref)
+	ref, err := e.conversationOf(ctx, c, r)
 	if err != nil {
 		return nil, err
-	}
-	llm, err := e.selectModel(ctx, r.Model)
-	var known core.Conversation
-	if err == nil {
-		known, err = e.store.Conversation(ctx, ref)
 	}
 	var run *Run
-	if err == nil {
-		run, err = e.admit(ctx, c, r, known, claimed, llm)
-	}
-	if err != nil {
-		claimed.Release()
-		return nil, err
-	}
-	return run, nil
+	err = e.claims.Acquire(ctx, ref, func(claimed *claim) (err error) {
+		run, err = e.admit(ctx, c, r, ref, claimed)
+		return err
+	})
+	return run, err
 }
 
-func (e *Engine) beginNew(ctx context.Context, c core.Caller, r Request) (*Run, error) {
-	llm, err := e.selectModel(ctx, r.Model)
-	if err != nil {
-		return nil, err
+// conversationOf returns the conversation of a request, which it creates when the request names none.
+func (e *Engine) conversationOf(ctx context.Context, c core.Caller, r Request) (core.ConversationRef, error) {
+	if r.ConversationID != "" {
+		_, err := e.store.Conversation(ctx, c.Conversation(r.ConversationID))
+		return c.Conversation(r.ConversationID), err
+	}
+	if _, err := e.selectModel(ctx, r.Model); err != nil {
+		return core.ConversationRef{}, err
 	}
 	created, err := e.store.CreateConversation(ctx, core.Conversation{Workspace: c.Workspace.ID, Owner: c.User.ID, Metadata: r.Metadata})
-	if err != nil {
-		return nil, err
-	}
-	claimed, err := e.claims.Acquire(ctx, c.Conversation(created.ID))
-	if err != nil {
-		return nil, err
-	}
-	run, err := e.admit(ctx, c, r, created, claimed, llm)
-	if err != nil {
-		claimed.Release()
-		return nil, err
-	}
-	return run, nil
+	return c.Conversation(created.ID), err
 }
 
 // admit reads the earlier messages, and stores the new one.
-func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, in core.Conversation, claimed *claim.Claim, llm selected) (*Run, error) {
-	ref := c.Conversation(in.ID)
+func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.ConversationRef, claimed *claim) (*Run, error) {
+	llm, err := e.selectModel(ctx, r.Model)
+	if err != nil {
+		return nil, err
+	}
+	in, err := e.store.Conversation(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
 	before, err := e.store.Messages(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	earlier := replay.Messages(before)
+	earlier := storedAsRequest(before)
 	if err := e.loadAttachments(ctx, ref, earlier); err != nil {
 		return nil, err
 	}
@@ -117,24 +102,38 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, in core.Co
 		run.skill = &picked.Name
 	}
 	run.loop = &loop{
-		e: e, caller: c, llm: llm, runID: run.id, conversation: in.ID, limit: r.iterations(), totals: &tally{},
-		messages: replay.Append(earlier, said),
+		e: e, caller: c, llm: llm, effort: r.Effort, runID: run.id, conversation: in.ID, limit: r.iterations(), totals: &tally{},
+		messages: appendMessage(earlier, said),
 		system:   systemPrompt(c, skills, picked, r.AppContext, now),
-		toolset:  newToolset(e.tools, c, allowlistOf(r.AllowedTools, picked, r.server()), r.server(), picked, before),
+		toolset:  e.newToolset(e.tools, c, allowlistOf(r.AllowedTools, picked, r.server()), r.server(), picked, before),
 		store:    run.storeTurn,
+		save:     run.saveTurn,
 	}
 	return run, nil
 }
+
+// Guard has check asked before each model call and each tool call of the run, which ends when it returns an error. The
+// error is a sentence that says why.
+func (r *Run) Guard(check func(context.Context) error) { r.loop.guard = check }
 
 // Do runs until the model has nothing more to do, and passes the events to emit: chat.start first, then
 // done or error last. When ctx ends, so does the run, with what was said so far and the reason cancelled.
 // A nil emit is for a client that sees nothing before the answer: the questions of apps are declined at
 // once. The errors are core.Errors.
 func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
-	defer r.claim.Release()
+	answer, last, err := r.whileClaimed(ctx, emit)
+	if emit != nil && last.Name != "" {
+		emit(last) // a client that sees it may send the next message at once
+	}
+	return answer, err
+}
+
+// whileClaimed is Do up to the last event, which it returns. The conversation is free when it returns.
+func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last Event, err error) {
+	defer r.Abandon()
 	ctx, ok := r.claim.Start(ctx)
 	if !ok {
-		return Answer{}, core.Errorf(core.CodeUnavailable, "the run was not started in time")
+		return Answer{}, Event{}, core.Errorf(core.CodeUnavailable, "the run was not started in time")
 	}
 	session := r.e.questions.Open(r.loop.caller, r.ref.ID, r.id, emitElicitation(emit))
 	defer session.Close(ctx)
@@ -147,25 +146,20 @@ func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 	ctx, span := tracing.StartAgent(ctx, r.ref.ID, r.loop.llm.name)
 	reason, err := r.loop.run(ctx, emit)
 	span.End(err)
-	session.Close(ctx)
 	if core.CodeOf(err) == core.CodeNotFound { // deleted meanwhile, through another server
 		reason, err = Cancelled, nil
 	}
 	if err != nil {
 		r.e.metrics.ChatRun("failed", time.Since(began))
 		failure := r.e.failure(r.loop.caller, r.loop.llm, err)
-		r.claim.Release()
-		emit(Event{EventError, failedEvent(failure)})
-		return Answer{}, failure
+		return Answer{}, Event{EventError, failedEvent(failure)}, failure
 	}
 	r.e.metrics.ChatRun(string(reason), time.Since(began))
-	answer := r.answer(reason)
-	if r.untitled && reason != Cancelled {
+	answer = r.answer(reason)
+	if r.untitled && reason != Cancelled && reason != Incomplete {
 		r.e.startTitle(r.loop.caller, r.ref, r.message, answer.Response)
 	}
-	r.claim.Release() // a client that sees done may send the next message at once
-	emit(Event{EventDone, answer})
-	return answer, nil
+	return answer, Event{EventDone, answer}, nil
 }
 
 // emitElicitation passes the events about questions on; nil for nil.
@@ -181,36 +175,65 @@ func (r *Run) answer(reason StopReason) Answer {
 	return Answer{
 		Response: r.loop.response(), ConversationID: r.ref.ID, WorkspaceID: r.ref.Workspace, SkillName: r.skill,
 		ToolCalls: append([]ToolCall{}, r.loop.calls...), InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens,
-		StopReason: reason, Usage: usage,
+		StopReason: reason, StopMessage: r.loop.stopMessage(reason), Usage: usage,
 	}
 }
 
 // storeTurn stores a turn of the model and the results of its tools. The turns of a run are one message:
 // the first begins it, the others continue it.
 func (r *Run) storeTurn(ctx context.Context, t turn) error {
+	r.loop.turn.end()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if len(t.messages) == 0 {
 		_, err := r.e.store.AppendMessages(ctx, r.ref, nil, t.used)
 		return err
 	}
-	blocks, err := json.Marshal(t.messages)
+	stored, err := r.said(t)
 	if err != nil {
 		return err
 	}
-	metadata, err := json.Marshal(messageMetadata{
-		Skill: r.skill, ToolCalls: append([]ToolCall{}, t.calls...), InputTokens: t.used.InputTokens, OutputTokens: t.used.OutputTokens,
-		CostUSD: t.used.CostUSD, Model: t.used.Model, LLMMs: t.used.LLM.Milliseconds(), Iterations: 1, StopReason: t.stopped,
-	})
-	if err != nil {
-		return err
-	}
-	_, err = r.e.store.AppendMessages(ctx, r.ref, []core.Message{{
-		Role: string(model.Assistant), Content: t.text, Blocks: blocks, Metadata: metadata, Timestamp: time.Now(), Continues: r.appended,
-	}}, t.used)
+	_, err = r.e.store.AppendMessages(ctx, r.ref, []core.Message{stored}, t.used)
 	r.appended = r.appended || err == nil
 	return err
 }
 
-// Abandon gives the run up before Do was called. The person's message stays stored.
+// Abandon frees the conversation. Call it when Do is not called; the person's message stays stored.
 func (r *Run) Abandon() { r.claim.Release() }
+
+// saveTurn keeps what a turn has so far, in case the server is killed; nil keeps nothing.
+func (r *Run) saveTurn(ctx context.Context, t *turn) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	var m *core.Message
+	if t != nil {
+		t.stopMessage = r.loop.stopMessage(t.stopped)
+		stored, err := r.said(*t)
+		if err != nil {
+			return // what cannot be stored whole is not stored in part
+		}
+		m = &stored
+	}
+	if err := r.e.store.SaveUnfinished(ctx, r.ref, m); err != nil && core.CodeOf(err) != core.CodeNotFound {
+		r.e.log.Warn("a part of an answer was not saved; the answer goes on", "conversation", r.ref.ID, "error", err)
+	}
+}
+
+// said is a turn as it is stored.
+func (r *Run) said(t turn) (core.Message, error) {
+	blocks, err := model.Encode(t.messages)
+	if err != nil {
+		return core.Message{}, err
+	}
+	m := messageMetadata{
+		Skill: r.skill, ToolCalls: append([]ToolCall{}, t.calls...), CostUSD: t.used.CostUSD, Model: cmp.Or(t.used.Model, r.loop.llm.full),
+		LLMMs: t.used.LLM.Milliseconds(), Iterations: 1, StopReason: t.stopped, StopMessage: t.stopMessage,
+	}
+	if t.stopped != Incomplete { // of which nobody says what it used
+		m.InputTokens, m.OutputTokens = &t.used.InputTokens, &t.used.OutputTokens
+	}
+	metadata, err := json.Marshal(m)
+	return core.Message{
+		Role: string(model.Assistant), Content: t.text, Blocks: blocks, Metadata: metadata, Timestamp: time.Now(), Continues: r.appended,
+	}, err
+}

@@ -17,7 +17,20 @@ const (
 	MaxIterations StopReason = "max_iterations"
 	TokenBudget   StopReason = "token_budget"
 	Cancelled     StopReason = "cancelled"
+
+	NoToolCalls   StopReason = "no_tool_calls"  // the model announced tool calls, and made none
+	ContentFilter StopReason = "content_filter" // the provider withheld the rest of the answer
+	Refusal       StopReason = "refusal"        // the model refuses
+	ContextWindow StopReason = "context_window" // the model's context is full
+	UnknownEnd    StopReason = "unknown_end"    // the provider gave a reason that is not known
+	ProviderError StopReason = "provider_error" // of an answer that the provider broke off
+	Incomplete    StopReason = "incomplete"     // the server ended in the middle of the run
 )
+
+// StopReasons are the reasons that history may give for a run that did not end as complete.
+func StopReasons() []StopReason {
+	return []StopReason{MaxIterations, TokenBudget, Cancelled, NoToolCalls, ContentFilter, Refusal, ContextWindow, UnknownEnd, ProviderError, Incomplete}
+}
 
 // Answer is the result of a run.
 type Answer struct {
@@ -29,6 +42,7 @@ type Answer struct {
 	InputTokens    int64      `json:"inputTokens"`
 	OutputTokens   int64      `json:"outputTokens"`
 	StopReason     StopReason `json:"stopReason"`
+	StopMessage    string     `json:"stopMessage,omitempty"` // what StopReason means, for a person
 	Usage          Usage      `json:"usage"`
 }
 
@@ -41,6 +55,8 @@ type ToolCall struct {
 	OK          bool            `json:"ok"`
 	Ms          int64           `json:"ms"`
 	ResourceURI string          `json:"resourceUri,omitempty"`
+	// Result is the whole result of the tool, in history.
+	Result json.RawMessage `json:"result,omitempty"`
 }
 
 // Usage is what a run used. InputTokens does not count tokens read from or written to a cache. CostUSD is

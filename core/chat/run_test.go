@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
 			h := open(t, protocol, nil)
-			h.apps.add("files", "write", `,"_meta":{"ui":{"resourceUri":"ui://files/view"}}`)
+			h.apps.add("files", "write", `,"_meta":{"ui":{"resourceUri":"ui://files/files/view"}}`)
 			h.apps.listed[0].ViewURI = "ui://files/view"
 			h.model.Say(t, titled, writes, wrote)
 			answer, events := h.must(chat.Request{Message: "please write it", Metadata: json.RawMessage(`{"from":"test"}`)})
@@ -48,11 +49,11 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 			if got := h.apps.calls(); !slices.Equal(got, []string{`files write {"path":"a.txt"}`}) {
 				t.Errorf("the app was asked %q", got)
 			}
-			if got := h.bus.changed(); !slices.Equal(got, []string{"files__write"}) {
+			if got := h.changed(); !slices.Equal(got, []string{"files__write"}) {
 				t.Errorf("data.changed for %v", got)
 			}
 			done := events.data("tool.done")[0]
-			if done["resourceUri"] != "ui://files/view" || done["ok"] != true || done["result"] == nil || done["output"] != "done: write" {
+			if done["resourceUri"] != "ui://files/files/view" || done["ok"] != true || done["result"] == nil || done["output"] != "done: write" {
 				t.Errorf("tool.done %v", done)
 			}
 			h.wasKept(answer)
@@ -83,5 +84,42 @@ func (h *fixture) wasKept(answer chat.Answer) {
 	all, err := h.Recent(h.t.Context(), owner())
 	if err != nil || len(all) != 1 || string(all[0].Metadata) != `{"from":"test"}` {
 		h.t.Errorf("recent %+v, %v", all, err)
+	}
+}
+
+func TestTheAccessOfTheCallerIsReadBeforeEachModelCallAndEachToolCall(t *testing.T) {
+	for name, c := range map[string]struct{ good, asked, called int }{
+		"lost before the first model call":  {0, 0, 0},
+		"lost before the tool call":         {1, 1, 0},
+		"lost before the second model call": {2, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, "anthropic", nil)
+			h.apps.add("files", "write", "")
+			h.model.Say(t, titled, writes, wrote)
+			run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "write it"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const sentence = "The run ended because the login ended."
+			checks := 0 // one after the other: there is one tool call
+			run.Guard(func(context.Context) error {
+				if checks++; checks > c.good {
+					return core.Errorf(core.CodeUnauthenticated, sentence)
+				}
+				return nil
+			})
+			answer, err := run.Do(t.Context(), (&tape{}).emit)
+			if err != nil || answer.StopReason != chat.Cancelled || answer.StopMessage != sentence {
+				t.Errorf("%+v %v", answer, err)
+			}
+			if asked, called := len(h.asked()), len(h.apps.calls()); asked != c.asked || called != c.called {
+				t.Errorf("the model was asked %d times, want %d; the app was called %d times, want %d", asked, c.asked, called, c.called)
+			}
+			messages, err := h.History(t.Context(), owner(), answer.ConversationID)
+			if err != nil || c.asked > 0 && (len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), sentence)) {
+				t.Errorf("history: %+v %v", messages, err)
+			}
+		})
 	}
 }

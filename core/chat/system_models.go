@@ -12,7 +12,7 @@ import (
 // before the configuration, at once and also after a new start.
 func (e *Engine) SetModelConfig() tools.System {
 	return tools.System{
-		Name: "set_model_config", Title: "Set the models", AdminOnly: true,
+		Name: "set_model_config", Title: "Set the models", Requirement: SetModels(),
 		Description: "Sets the model of chats (default) and the one of small things such as titles (fast), each as provider:model. " +
 			"An empty text goes back to the configuration's. Without either it tells which are in force.",
 		Schema: json.RawMessage(`{
@@ -31,19 +31,30 @@ func (e *Engine) SetModelConfig() tools.System {
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
 			}
-			return e.setModels(ctx, in.Default, in.Fast)
+			return e.SetModels(ctx, in.Default, in.Fast)
 		},
 	}
 }
 
-func (e *Engine) setModels(ctx context.Context, byDefault, fast *string) (any, error) {
+// SetModels is what Engine.SetModels requires.
+func SetModels() core.Requirement { return core.Requirement{Role: core.OrganizationAdmin} }
+
+// ModelNames are the models in use, each as provider:model.
+type ModelNames struct {
+	Default string `json:"default"`
+	Fast    string `json:"fast"`
+}
+
+// SetModels sets the model of chats and the one of small things; nil leaves one as it is, and "" goes back to the
+// configuration's. It returns those in use.
+func (e *Engine) SetModels(ctx context.Context, byDefault, fast *string) (ModelNames, error) {
 	m := e.models.Load()
 	for _, name := range []*string{byDefault, fast} {
 		if name == nil || *name == "" {
 			continue
 		}
 		if _, err := m.find(*name); err != nil {
-			return nil, err
+			return ModelNames{}, err
 		}
 	}
 	for setting, name := range map[string]*string{settingDefault: byDefault, settingFast: fast} {
@@ -51,17 +62,9 @@ func (e *Engine) setModels(ctx context.Context, byDefault, fast *string) (any, e
 			continue
 		}
 		if err := e.store.PutSetting(ctx, setting, *name); err != nil {
-			return nil, err
+			return ModelNames{}, err
 		}
 	}
-	now := map[string]string{}
-	for key, from := range map[string]struct{ setting, configured string }{
-		"default": {settingDefault, m.byDefault}, "fast": {settingFast, m.fast},
-	} {
-		var err error
-		if now[key], err = e.currentModel(ctx, from.setting, from.configured); err != nil {
-			return nil, err
-		}
-	}
-	return now, nil
+	set, err := e.ModelSettings(ctx)
+	return ModelNames{set.Default, set.Fast}, err
 }

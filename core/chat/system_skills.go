@@ -15,7 +15,7 @@ import (
 // every prompt of the instance, so they take an admin of the organization.
 func (e *Engine) ManageSkills() tools.System {
 	return tools.System{
-		Name: "manage_skills", Title: "Manage skills", Flags: []string{config.FlagSkillManagement},
+		Name: "manage_skills", Title: "Manage skills", Requirement: core.Requirement{Flags: []string{config.FlagSkillManagement}},
 		Description: "Lists, reads, writes or deletes skills: texts that tell the assistant how to do something. " +
 			"A skill of type context is in every prompt; one of type skill is when a message holds one of its triggers, or two of its keywords.",
 		Schema: json.RawMessage(`{

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/model"
-	"github.com/ropewalk/ropewalk/core/chat/plaintext"
 )
 
 const (
@@ -94,8 +93,8 @@ func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.Conversa
 	start := time.Now()
 	answer, err := model.Call(ctx, llm.provider, llm.name, model.Request{
 		System: []string{titlePrompt}, MaxTokens: titleTokens,
-		Messages: []model.Message{model.Said(model.User, "The person wrote:\n"+plaintext.Head(message, titleSource)+"\n\nThe assistant answered:\n"+plaintext.Head(reply, titleSource))},
-	}, func(string) {}, func(*model.Error, time.Duration) {})
+		Messages: []model.Message{model.Said(model.User, "The person wrote:\n"+head(message, titleSource)+"\n\nThe assistant answered:\n"+head(reply, titleSource))},
+	}, model.Pieces{}, func(*model.Error, time.Duration) {})
 	used := llm.usage(c, answer.Usage, start)
 	e.metrics.ModelCall(used, err != nil && ctx.Err() == nil)
 	if answer.Usage != (model.Usage{}) {
@@ -107,7 +106,7 @@ func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.Conversa
 	if err != nil {
 		return err
 	}
-	title := plaintext.Title(answer.Text(), titleLength)
+	title := plainTitle(answer.Text(), titleLength)
 	if title == "" {
 		return nil
 	}
@@ -118,13 +117,13 @@ func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.Conversa
 	return err
 }
 
-// publishTitle announces a title to the owner of a conversation, and to nobody else.
 func (e *Engine) publishTitle(ref core.ConversationRef, title string) {
-	if e.events == nil {
-		return
+	e.publish(ref, core.EventConversationUpdated, core.ConversationUpdated{ID: ref.ID, Title: title})
+}
+
+// publish announces something to the owner of a conversation, and to nobody else.
+func (e *Engine) publish(ref core.ConversationRef, name string, data any) {
+	if e.events != nil {
+		e.events.Publish(core.Event{Name: name, Workspace: ref.Workspace, Owner: ref.Owner, Data: data})
 	}
-	e.events.Publish(core.Event{
-		Name: core.EventConversationUpdated, Workspace: ref.Workspace, Owner: ref.Owner,
-		Data: core.ConversationUpdated{ID: ref.ID, Title: title},
-	})
 }

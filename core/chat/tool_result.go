@@ -1,51 +1,135 @@
 package chat
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// resultLimit is how many characters of a tool's result a model receives.
-const resultLimit = 50_000
+const (
+	resultLimit = 50_000  // characters of a tool's result that a model receives
+	imageLimit  = 5 << 20 // bytes of an image of a result that a model receives, as Anthropic takes it
+)
 
 // content is one block of a tool's result.
 type content struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`
-	MIMEType string `json:"mimeType"`
-	Data     string `json:"data"`
-	URI      string `json:"uri"`
-	Name     string `json:"name"`
-	Resource struct {
-		URI  string `json:"uri"`
-		Text string `json:"text"`
+	Type        string `json:"type"`
+	Text        string `json:"text"`
+	MIMEType    string `json:"mimeType"`
+	Data        string `json:"data"`
+	URI         string `json:"uri"`
+	Name        string `json:"name"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Resource    struct {
+		URI      string `json:"uri"`
+		MIMEType string `json:"mimeType"`
+		Text     string `json:"text"`
+		Blob     string `json:"blob"`
 	} `json:"resource"`
 }
 
-// textOfResult is what a model receives of a CallToolResult, and whether the tool succeeded. Content that
-// is not text is described; structured content replaces a missing text.
-func textOfResult(raw json.RawMessage) (text string, ok bool) {
-	var result struct {
-		Content           []content       `json:"content"`
-		StructuredContent json.RawMessage `json:"structuredContent"`
-		IsError           bool            `json:"isError"`
+// toolResult is a CallToolResult.
+type toolResult struct {
+	Content           []json.RawMessage `json:"content"`
+	StructuredContent json.RawMessage   `json:"structuredContent"`
+	IsError           bool              `json:"isError"`
+}
+
+// contents are the blocks of the content. A member of another type is ignored.
+func (r toolResult) contents() []content {
+	all := make([]content, len(r.Content))
+	for i, raw := range r.Content {
+		_ = json.Unmarshal(raw, &all[i]) // what could be read is used
 	}
+	return all
+}
+
+// textOfResult is what a model receives of a CallToolResult as text, and whether the tool succeeded. Images are
+// described, for models that do not see them. Structured content follows, unless a text is the same.
+func textOfResult(raw json.RawMessage) (text string, ok bool) {
+	var result toolResult
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return "The tool's answer is not a valid tool result.", false
 	}
 	var parts []string
-	for _, c := range result.Content {
-		if part := c.text(); part != "" {
+	structured := compacted(result.StructuredContent)
+	for _, c := range result.contents() {
+		part := c.text()
+		if part != "" {
 			parts = append(parts, part)
 		}
+		if structured != "" && c.Type == "text" && sameJSON(part, structured) {
+			structured = ""
+		}
 	}
-	text = strings.Join(parts, "\n")
-	if text == "" && len(result.StructuredContent) > 0 && string(result.StructuredContent) != "null" {
-		text = string(result.StructuredContent)
+	if structured != "" && structured != "null" {
+		parts = append(parts, structured)
 	}
-	return truncate(text), !result.IsError
+	return truncate(strings.Join(parts, "\n")), !result.IsError
+}
+
+// isPlain reports whether a result is text only.
+func isPlain(raw json.RawMessage) bool {
+	var result toolResult
+	_ = json.Unmarshal(raw, &result) // a member of another type is ignored
+	return !slices.ContainsFunc(result.contents(), func(c content) bool { return c.Type != "text" })
+}
+
+func compacted(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if len(raw) == 0 || json.Compact(&b, raw) != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// sameJSON reports whether a text is that JSON value, with its members in any order.
+func sameJSON(text, compact string) bool {
+	var a, b any
+	for from, to := range map[string]*any{text: &a, compact: &b} {
+		d := json.NewDecoder(strings.NewReader(from))
+		d.UseNumber()
+		if d.Decode(to) != nil {
+			return false
+		}
+	}
+	one, _ := json.Marshal(a)
+	other, _ := json.Marshal(b)
+	return bytes.Equal(one, other)
+}
+
+// imagesOfResult are the images of a CallToolResult that a model can get: of a type that every provider takes,
+// which is the one that the bytes have.
+func imagesOfResult(raw json.RawMessage) (images []model.Block) {
+	var result toolResult
+	if len(raw) == 0 || json.Unmarshal(raw, &result) != nil {
+		return nil
+	}
+	for _, c := range result.contents() {
+		data, name := c.Data, c.Name
+		if c.Type == "resource" {
+			data, name = c.Resource.Blob, c.Resource.URI
+		} else if c.Type != "image" {
+			continue
+		}
+		if base64.StdEncoding.DecodedLen(len(data)) > imageLimit+2 {
+			continue
+		}
+		image, err := base64.StdEncoding.DecodeString(data)
+		media := http.DetectContentType(image)
+		if err == nil && slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, media) {
+			images = append(images, model.Block{Kind: model.File, Name: name, MIMEType: media, Data: image})
+		}
+	}
+	return images
 }
 
 func (c content) text() string {
@@ -55,14 +139,43 @@ func (c content) text() string {
 	case "image", "audio":
 		return fmt.Sprintf("[%s, %s, %d bytes]", c.Type, c.MIMEType, len(c.Data)/4*3)
 	case "resource_link":
-		return strings.TrimSpace(fmt.Sprintf("[resource %s %s]", c.URI, c.Name))
+		return c.link()
 	case "resource":
-		if c.Resource.Text != "" {
-			return c.Resource.Text
-		}
-		return fmt.Sprintf("[resource %s]", c.Resource.URI)
+		return c.embedded()
 	}
 	return ""
+}
+
+// link is a link to a resource, with everything that says what it is.
+func (c content) link() string {
+	text := strings.TrimSpace(fmt.Sprintf("[resource %s %s", c.URI, c.Name))
+	if c.Title != "" {
+		text += fmt.Sprintf(" %q", c.Title)
+	}
+	if c.MIMEType != "" {
+		text += " (" + c.MIMEType + ")"
+	}
+	text += "]"
+	if c.Description != "" {
+		text += " " + c.Description
+	}
+	return text
+}
+
+// embedded is a resource in the result: its text, also when that is in a blob.
+func (c content) embedded() string {
+	r := c.Resource
+	if r.Text != "" {
+		return r.Text
+	}
+	if r.Blob == "" {
+		return fmt.Sprintf("[resource %s]", r.URI)
+	}
+	blob, err := base64.StdEncoding.DecodeString(r.Blob)
+	if err == nil && (model.Block{MIMEType: r.MIMEType}).IsText() && utf8.Valid(blob) {
+		return string(blob)
+	}
+	return fmt.Sprintf("[resource %s, %s, %d bytes]", r.URI, r.MIMEType, len(r.Blob)/4*3)
 }
 
 // truncate shortens a text that is too long, and adds a note.

@@ -86,8 +86,8 @@ func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
 			if got := text(h.asked()[1]["messages"]); !strings.Contains(got, strings.ReplaceAll(c.want, `"`, `\"`)) {
 				t.Errorf("the model got %s", got)
 			}
-			if len(h.bus.changed()) != 0 {
-				t.Errorf("data.changed for %v", h.bus.changed())
+			if len(h.changed()) != 0 {
+				t.Errorf("data.changed for %v", h.changed())
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxTools   = 100     // tools that a model is offered at a time
-	maxSchemas = 300_000 // bytes of their descriptions and schemas
+	maxSchemas = 300_000 // bytes of their descriptions and schemas, without Options.ToolBudget
 
 	systemServer = "system"
 	searchTool   = "system__search"
@@ -29,6 +29,7 @@ type toolset struct {
 	allowed allowlist
 	server  string // the app that the person looks at
 	skill   *skill.Skill
+	budget  int // bytes of descriptions and schemas
 
 	mu      sync.Mutex
 	listed  []tools.Listed // as of the latest turn
@@ -44,8 +45,8 @@ type modelTool struct {
 	model model.Tool
 }
 
-func newToolset(source Tools, c core.Caller, a allowlist, server string, picked *skill.Skill, before []core.Message) *toolset {
-	s := &toolset{source: source, caller: c, allowed: a, server: server, skill: picked, wanted: map[string]bool{}}
+func (e *Engine) newToolset(source Tools, c core.Caller, a allowlist, server string, picked *skill.Skill, before []core.Message) *toolset {
+	s := &toolset{source: source, caller: c, allowed: a, server: server, skill: picked, budget: e.toolBytes, wanted: map[string]bool{}}
 	for _, m := range before {
 		var meta struct {
 			ToolCalls []ToolCall `json:"toolCalls"`
@@ -67,7 +68,7 @@ func (s *toolset) tools() []model.Tool {
 		s.update(listed)
 	}
 	chosen := s.known
-	if s.reduced = !fit(s.known); s.reduced {
+	if s.reduced = !s.fit(); s.reduced {
 		chosen = s.choose()
 	}
 	out := make([]model.Tool, len(chosen))
@@ -106,6 +107,9 @@ func (s *toolset) resolve(name string) (string, core.Tool) {
 	if t := s.byName[name]; t != nil {
 		return t.model.Name, t.tool
 	}
+	if t := s.withAccount(name); t != nil {
+		return name, t.tool
+	}
 	return name, core.Tool{}
 }
 
@@ -113,7 +117,16 @@ func (s *toolset) resolve(name string) (string, core.Tool) {
 func (s *toolset) allows(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.byName[name] != nil
+	return s.byName[name] != nil || s.withAccount(name) != nil
+}
+
+// withAccount returns the tool of a name that names the account to call it with, nil for others.
+func (s *toolset) withAccount(name string) *modelTool {
+	plain, account := tools.SplitAccount(name)
+	if account == "" {
+		return nil
+	}
+	return s.byName[plain]
 }
 
 // addSearchResult adds the tools that a search found to those offered from the next turn on.
@@ -156,7 +169,7 @@ func (s *toolset) choose() []modelTool {
 	in, count, size := make([]bool, len(s.known)), 0, 0
 	for _, rank := range ranks {
 		for i, t := range s.known {
-			if in[i] || !rank(t) || count == maxTools || size+weight(t) > maxSchemas {
+			if in[i] || !rank(t) || count == maxTools || size+weight(t) > s.budget {
 				continue
 			}
 			in[i], count, size = true, count+1, size+weight(t)
@@ -171,12 +184,12 @@ func (s *toolset) choose() []modelTool {
 	return chosen
 }
 
-func fit(all []modelTool) bool {
+func (s *toolset) fit() bool {
 	size := 0
-	for _, t := range all {
+	for _, t := range s.known {
 		size += weight(t)
 	}
-	return len(all) <= maxTools && size <= maxSchemas
+	return len(s.known) <= maxTools && size <= s.budget
 }
 
 func weight(t modelTool) int { return len(t.model.Description) + len(t.model.Schema) }

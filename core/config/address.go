@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -43,6 +44,10 @@ func (k *check) checkHTTP() {
 		}
 	}
 	out.Console = in.Console
+	if in.TLS.CertFile != "" && in.TLS.KeyFile != "" { // the schema demands both
+		base := filepath.Dir(k.cfg.File)
+		out.TLS = TLS{CertFile: absolute(base, in.TLS.CertFile), KeyFile: absolute(base, in.TLS.KeyFile)}
+	}
 	if in.Metrics != "" {
 		k.checkMetrics(in.Metrics)
 	}

@@ -1,9 +1,9 @@
 package config
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,9 +38,8 @@ func (d document) authSections() []authSection {
 func (s authSection) auth(base string) Auth {
 	a := Auth{
 		Plugin: plugin("auth", s.at, s.keys, base), ClientID: text(s.keys, "clientId"), RedirectURI: text(s.keys, "redirectUri"),
-		Admins: admins(s.keys["admins"]), Join: joinRule(s.keys["join"]), Scopes: texts(s.keys["scopes"]),
+		Admins: texts(s.keys["admins"]), Join: joinRules(s.keys["join"]), Scopes: texts(s.keys["scopes"]), SameAs: texts(s.keys["sameAs"]),
 	}
-	a.Name = cmp.Or(text(s.keys, "name"), a.Adapter)
 	a.Audiences, a.AnyAudience = audiences(s.keys["audience"])
 	a.Recheck = defaultRecheck
 	if n, ok := s.keys["recheckSeconds"].(json.Number); ok {
@@ -52,16 +51,14 @@ func (s authSection) auth(base string) Auth {
 }
 
 func (k *check) checkAuth() {
-	first := map[string]string{} // the path by name
+	var all []Plugin
+	var sections []any
 	for i, section := range k.doc.authSections() {
 		a := &k.cfg.Auth[i]
 		k.checkAuthSection(a, section)
-		k.checkPlugin("auth", section.at, a.Plugin, section.keys)
-		if other, twice := first[a.Name]; twice && a.Name != "" {
-			k.add(layer.Join(section.at, "name"), "%s is the name of %s already; give one of them another name", k.shown(layer.Join(section.at, "name"), a.Name), other)
-		}
-		first[a.Name] = section.at
+		all, sections = append(all, a.Plugin), append(sections, section.keys)
 	}
+	k.checkPlugins("auth", all, sections)
 }
 
 func (k *check) checkAuthSection(a *Auth, section authSection) {
@@ -77,6 +74,22 @@ func (k *check) checkAuthSection(a *Auth, section authSection) {
 	if a.RedirectURI != "" {
 		if _, err := webAddress(a.RedirectURI); err != nil || !strings.HasSuffix(a.RedirectURI, callbackPath) {
 			k.add(at("redirectUri"), "want an address of the form <base URL>%s", callbackPath)
+		}
+	}
+	for i, entry := range a.Admins {
+		path := layer.Join(section.at, fmt.Sprintf("admins[%d]", i))
+		switch kind, name, _ := strings.Cut(entry, ":"); {
+		case kind == "email" && !strings.Contains(name, "@"), (kind == "group" || kind == "subject") && name == "":
+			k.add(path, "want email:ADDRESS, group:NAME or subject:NAME")
+		case !slices.Contains([]string{"email", "group", "subject"}, kind) && !strings.Contains(entry, "@"):
+			k.warn("%s: %s names both a subject and a group: write subject:NAME or group:NAME", path, k.shown(path, entry))
+		}
+	}
+	for i, j := range a.Join {
+		if slices.ContainsFunc(a.Join[:i], func(earlier Join) bool {
+			return earlier.Group == j.Group && (j.Group == "" || earlier.Workspace == j.Workspace)
+		}) {
+			k.add(layer.Join(section.at, fmt.Sprintf("join[%d]", i)), "says again what an entry before it says: one entry without a group, and one for each group and workspace")
 		}
 	}
 	if a.AnyAudience {

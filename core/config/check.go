@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/config/layer"
 	"github.com/ropewalk/ropewalk/core/config/schema"
+	"github.com/ropewalk/ropewalk/core/tools/view"
 )
 
 const (
@@ -32,10 +33,10 @@ func (k *check) run() Problems {
 	k.checkHTTP()
 	k.checkDevMode()
 	k.checkAuth()
-	store, _ := k.doc.SessionStore.(map[string]any)
-	k.checkPlugin("sessionstore", "sessionStore", k.cfg.SessionStore, store)
-	k.checkRegistries()
+	k.checkPlugins("sessionstore", []Plugin{k.cfg.SessionStore}, []any{k.doc.SessionStore})
+	k.checkPlugins("registry", k.cfg.Registries, k.doc.Registries)
 	k.checkApps()
+	k.checkViews()
 	k.checkSandbox("sandbox", &k.doc.Sandbox)
 	k.checkAudit()
 	k.checkStorageKeys()
@@ -109,6 +110,15 @@ func (k *check) checkSkills() {
 	}
 }
 
+// checkViews checks what decides in the views that are declared.
+func (k *check) checkViews() {
+	for _, v := range k.cfg.Views {
+		if _, err := view.New(v.View); err != nil {
+			k.add(layer.Join("views", v.Name), "%v", err)
+		}
+	}
+}
+
 // checkStorageKeys refuses several sources of keys: it would not be clear which one encrypts.
 func (k *check) checkStorageKeys() {
 	s := k.doc.Storage
@@ -130,12 +140,27 @@ func (k *check) checkDevMode() {
 		"dev mode (neither %s nor auth.adapter is set) listens on loopback only: set one of them, or listen on 127.0.0.1", EnvAPIKey)
 }
 
-// checkPlugin checks a section that names an adapter.
-func (k *check) checkPlugin(kind, at string, p Plugin, section map[string]any) {
+// checkPlugins checks the sections that name the adapters of a kind: their keys, whether the adapters exist, and that each
+// has a name of its own.
+func (k *check) checkPlugins(kind string, all []Plugin, sections []any) {
+	first := map[string]string{} // the path by name
+	for i, p := range all {
+		keys, _ := sections[i].(map[string]any)
+		k.checkPlugin(kind, p, keys)
+		other, twice := first[p.Name]
+		if path := layer.Join(p.At, "name"); twice && p.Name != "" {
+			k.add(path, "%s is the name of %s already; give one of them another name", k.shown(path, p.Name), other)
+		} else {
+			first[p.Name] = p.At
+		}
+	}
+}
+
+func (k *check) checkPlugin(kind string, p Plugin, section map[string]any) {
 	for key := range section {
 		for _, name := range schema.Known(k.schema.Section(kind)) {
 			if key != name && strings.EqualFold(key, name) {
-				k.add(layer.Join(at, key), "unknown key; did you mean %s?", name)
+				k.add(layer.Join(p.At, key), "unknown key; did you mean %s?", name)
 			}
 		}
 	}
@@ -147,32 +172,16 @@ func (k *check) checkPlugin(kind, at string, p Plugin, section map[string]any) {
 	if _, err := os.Stat(installed); err == nil {
 		return
 	}
-	path := at
+	path := p.At
 	if section != nil {
-		path = layer.Join(at, "adapter")
+		path = layer.Join(p.At, "adapter")
 	}
-	k.addUnless(path, []string{layer.Join(at, "path"), layer.Join(at, "sha256")},
+	k.addUnless(path, []string{layer.Join(p.At, "path"), layer.Join(p.At, "sha256")},
 		"there is no built-in adapter %s, and no plugin of that name in %s%s", k.shown(path, p.Adapter), filepath.Dir(installed), schema.Nearest(p.Adapter, names))
 }
 
 func (k *check) checkPluginKeys() {
 	if k.cfg.Plugins.RequireSignature && len(k.cfg.Plugins.TrustedKeys) == 0 {
 		k.addUnless("plugins.requireSignature", []string{"plugins.trustedKeys"}, "needs plugins.trustedKeys: without a key no signature counts")
-	}
-}
-
-func (k *check) checkRegistries() {
-	first := make(map[string]int)
-	for i, r := range k.cfg.Registries {
-		at := fmt.Sprintf("registries[%d]", i)
-		k.checkPlugin("registry", at, r.Plugin, k.doc.Registries[i])
-		if r.Name == "" {
-			continue
-		}
-		if j, twice := first[r.Name]; twice {
-			k.add(at+".name", "%s is the name of registries[%d] already", k.shown(at+".name", r.Name), j)
-			continue
-		}
-		first[r.Name] = i
 	}
 }

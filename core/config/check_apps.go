@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
@@ -15,8 +16,8 @@ var serverName = regexp.MustCompile(`^[a-z0-9-]+$`)
 
 // checkApps checks the declared apps: addresses, headers, and what does not go together.
 func (k *check) checkApps() {
-	for _, name := range slices.Sorted(maps.Keys(k.doc.Apps)) {
-		section := k.doc.Apps[name]
+	for _, name := range slices.Sorted(maps.Keys(k.doc.Apps.named)) {
+		section := k.doc.Apps.named[name]
 		at := layer.Join("apps", name)
 		if !serverName.MatchString(name) {
 			k.add(at, "want a server name of lower-case letters, digits and hyphens")
@@ -58,6 +59,12 @@ func (k *check) checkTransport(at string, t *transportSection) {
 	}
 	if auth.Type != "" && auth.Type != "header" && auth.Name+auth.Value != "" {
 		k.addUnless(at+".auth.name", []string{at + ".auth.type"}, "only the type header takes name and value")
+	}
+	if auth.Type != "" && auth.Type != core.AuthUser && auth.Type != core.AuthShared && auth.ClientID+auth.ClientSecret+strings.Join(auth.Scopes, "") != "" {
+		k.addUnless(at+".auth.clientId", []string{at + ".auth.type"}, "only the types user and shared take clientId, clientSecret and scopes")
+	}
+	if auth.ClientSecret != "" && auth.ClientID == "" {
+		k.addUnless(at+".auth.clientSecret", []string{at + ".auth.type"}, "needs clientId")
 	}
 	if auth.Name != "" && !httpguts.ValidHeaderFieldName(auth.Name) {
 		k.add(at+".auth.name", "is no valid HTTP header name")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,11 +71,31 @@ func TestAuthAdminsAndJoinAreSettingsOfTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(c.Auth[0].Admins, " ") != "alice@example.com sub-1" || c.Auth[0].Join != (Join{Workspace: "ws_default", Role: "member"}) {
+	if strings.Join(c.Auth[0].Admins, " ") != "Alice@Example.com sub-1" || !slices.Equal(c.Auth[0].Join, []Join{{Workspace: "ws_default", Role: "member"}}) {
 		t.Errorf("%+v", c.Auth)
 	}
 	if got := string(c.Auth[0].Settings.JSON()); got != `{"issuer":"i"}` {
 		t.Errorf("the adapter gets %s", got)
+	}
+}
+
+func TestAuthJoinMayNameAWorkspaceForEachGroup(t *testing.T) {
+	c, err := loadText(t, "auth: {adapter: x, join: [{}, {group: eng, workspace: ws_a}, {group: eng, role: admin}]}\n", nil)
+	want := []Join{{"", "ws_default", "member"}, {"eng", "ws_a", "member"}, {"eng", "ws_default", "admin"}}
+	if err != nil || !slices.Equal(c.Auth[0].Join, want) {
+		t.Errorf("%v %+v", err, c)
+	}
+	for text, at := range map[string]string{
+		"[{}, {role: admin}]": "auth.join[1]",
+		"[{group: a, workspace: ws_a}, {group: a, workspace: ws_a}]": "auth.join[1]",
+		"[{group: a, rule: admin}]":                                  "auth.join[0].rule",
+		"{group: a, role: king}":                                     "auth.join.role",
+		"[{group: \"\"}]":                                            "auth.join[0].group",
+		"[]":                                                         "auth.join",
+	} {
+		if _, err := loadText(t, "auth: {adapter: x, join: "+text+"}\n", nil); err == nil || !strings.Contains(err.Error(), at+":") {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 
@@ -103,10 +124,10 @@ func TestAuthMayBeAListOfAdapters(t *testing.T) {
 	if len(c.Auth) != 2 || c.Dev() || c.Auth[0].Name != "x" || c.Auth[1].Name != "second" || c.Auth[1].At != "auth[1]" {
 		t.Fatalf("%+v", c.Auth)
 	}
-	if first := c.Auth[0]; first.Join != (Join{Workspace: "ws_default", Role: "member"}) || len(first.Admins) != 1 || first.AnyAudience || string(first.Settings.JSON()) != `{"issuer":"i"}` {
+	if first := c.Auth[0]; !slices.Equal(first.Join, []Join{{Workspace: "ws_default", Role: "member"}}) || len(first.Admins) != 1 || first.AnyAudience || string(first.Settings.JSON()) != `{"issuer":"i"}` {
 		t.Errorf("%+v", first)
 	}
-	if second := c.Auth[1]; second.Join != (Join{}) || len(second.Admins) != 0 || !second.AnyAudience || string(second.Settings.JSON()) != `{}` {
+	if second := c.Auth[1]; len(second.Join) != 0 || len(second.Admins) != 0 || !second.AnyAudience || string(second.Settings.JSON()) != `{}` {
 		t.Errorf("%+v", second)
 	}
 }

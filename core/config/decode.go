@@ -2,8 +2,10 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,38 +17,73 @@ import (
 
 // document is the file's form, after defaults; schema.json says what may be in it.
 type document struct {
-	HTTP           httpSection           `json:"http"`
-	APIKey         string                `json:"apiKey"`
-	Auth           any                   `json:"auth"`
-	SessionStore   any                   `json:"sessionStore"`
-	Storage        storageSection        `json:"storage"`
-	Registries     []map[string]any      `json:"registries"`
-	Features       Features              `json:"features"`
-	Apps           map[string]appSection `json:"apps"`
-	MCP            mcpSection            `json:"mcp"`
-	Chat           chatSection           `json:"chat"`
-	Models         modelsSection         `json:"models"`
-	Skills         skillsSection         `json:"skills"`
-	Log            Log                   `json:"log"`
-	Limits         Limits                `json:"limits"`
-	Sandbox        sandboxSection        `json:"sandbox"`
-	Audit          auditSection          `json:"audit"`
-	Tools          toolsSection          `json:"tools"`
-	Install        installSection        `json:"install"`
-	PluginDefaults pluginsSection        `json:"plugins"`
+	HTTP           httpSection            `json:"http"`
+	APIKey         string                 `json:"apiKey"`
+	Auth           any                    `json:"auth"`
+	SessionStore   any                    `json:"sessionStore"`
+	Storage        storageSection         `json:"storage"`
+	Registries     []any                  `json:"registries"`
+	Features       Features               `json:"features"`
+	Apps           appsSection            `json:"apps"`
+	MCP            mcpSection             `json:"mcp"`
+	Chat           chatSection            `json:"chat"`
+	Models         modelsSection          `json:"models"`
+	Skills         skillsSection          `json:"skills"`
+	Log            Log                    `json:"log"`
+	Limits         Limits                 `json:"limits"`
+	Sandbox        sandboxSection         `json:"sandbox"`
+	Idle           string                 `json:"idle"`
+	Audit          auditSection           `json:"audit"`
+	Tools          toolsSection           `json:"tools"`
+	Views          map[string]viewSection `json:"views"`
+	Install        installSection         `json:"install"`
+	PluginDefaults pluginsSection         `json:"plugins"`
 }
 
 type httpSection struct {
-	Host                 string   `json:"host"`
-	Port                 int      `json:"port"`
-	BaseURL              string   `json:"baseUrl"`
-	TrustedProxies       []string `json:"trustedProxies"`
-	AllowedHosts         []string `json:"allowedHosts"`
-	AllowedOrigins       []string `json:"allowedOrigins"`
-	Metrics              string   `json:"metrics"`
-	ShutdownDelaySeconds int      `json:"shutdownDelaySeconds"`
-	Console              bool     `json:"console"`
-	ViewOrigin           string   `json:"viewOrigin"`
+	Host           string   `json:"host"`
+	Port           int      `json:"port"`
+	BaseURL        string   `json:"baseUrl"`
+	TrustedProxies []string `json:"trustedProxies"`
+	AllowedHosts   []string `json:"allowedHosts"`
+	AllowedOrigins []string `json:"allowedOrigins"`
+	Metrics        string   `json:"metrics"`
+	TLS            struct {
+		CertFile string `json:"certFile"`
+		KeyFile  string `json:"keyFile"`
+	} `json:"tls"`
+	ShutdownDelaySeconds int    `json:"shutdownDelaySeconds"`
+	Console              bool   `json:"console"`
+	ViewOrigin           string `json:"viewOrigin"`
+}
+
+// appsSection is the sections of apps by name, and what holds for all of them.
+type appsSection struct {
+	MaxAwake int
+	named    map[string]appSection
+}
+
+// UnmarshalJSON tells the two apart: no name of an app has a capital letter.
+func (s *appsSection) UnmarshalJSON(raw []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	s.named = make(map[string]appSection, len(all))
+	for name, section := range all {
+		if name == "maxAwake" {
+			if err := json.Unmarshal(section, &s.MaxAwake); err != nil {
+				return err
+			}
+			continue
+		}
+		var app appSection
+		if err := unmarshal(section, &app); err != nil {
+			return err
+		}
+		s.named[name] = app
+	}
+	return nil
 }
 
 type appSection struct {
@@ -57,6 +94,8 @@ type appSection struct {
 	Env            map[string]string `json:"env"`
 	Protected      bool              `json:"protected"`
 	InstallScripts bool              `json:"installScripts"`
+	StartTimeout   int               `json:"startTimeoutSeconds"`
+	Idle           string            `json:"idle"`
 	Sandbox        *sandboxSection   `json:"sandbox"`
 	Transport      *transportSection `json:"transport"`
 }
@@ -69,7 +108,27 @@ type transportSection struct {
 		Token string `json:"token"`
 		Name  string `json:"name"`
 		Value string `json:"value"`
+
+		ClientID     string   `json:"clientId"`
+		ClientSecret string   `json:"clientSecret"`
+		Scopes       []string `json:"scopes"`
 	} `json:"auth"`
+}
+
+type viewSection struct {
+	core.View
+	Workspaces []string    `json:"workspaces"`
+	Roles      []core.Role `json:"roles"`
+}
+
+// viewsOf returns the declared views by name.
+func viewsOf(sections map[string]viewSection) (all []View) {
+	for _, name := range slices.Sorted(maps.Keys(sections)) {
+		v := View(sections[name])
+		v.Name = name
+		all = append(all, v)
+	}
+	return all
 }
 
 type mcpSection struct {
@@ -161,20 +220,22 @@ func (d document) config(base string, env Environment) *Config {
 		Log:          d.Log,
 		Limits:       d.Limits,
 		Sandbox:      d.Sandbox.over(Sandbox{}, base),
+		Idle:         idle(d.Idle),
 		Audit:        d.Audit.audit(base),
 		Tools:        d.Tools.tools(),
+		Views:        viewsOf(d.Views),
 		Install:      d.Install.install(),
 		Plugins:      d.PluginDefaults.plugins(base),
-		Apps:         make(map[string]App, len(d.Apps)),
+		Apps:         make(map[string]App, len(d.Apps.named)),
+		MaxAwake:     d.Apps.MaxAwake,
 	}
 	for _, section := range d.authSections() {
 		c.Auth = append(c.Auth, section.auth(base))
 	}
 	for i, section := range d.Registries {
-		at := fmt.Sprintf("registries[%d]", i)
-		c.Registries = append(c.Registries, Registry{Plugin: plugin("registry", at, section, base), Name: text(section, "name")})
+		c.Registries = append(c.Registries, plugin("registry", fmt.Sprintf("registries[%d]", i), section, base))
 	}
-	for name, section := range d.Apps {
+	for name, section := range d.Apps.named {
 		app := section.app(base)
 		if section.Sandbox != nil {
 			own := section.Sandbox.over(c.Sandbox, base)
@@ -188,10 +249,14 @@ func (d document) config(base string, env Environment) *Config {
 // plugin reads an adapter's section: a name alone, or a mapping.
 func plugin(kind, at string, section any, base string) Plugin {
 	if name, short := section.(string); short {
-		return Plugin{Adapter: name, At: at}
+		return Plugin{Name: name, Adapter: name, At: at}
 	}
 	keys, _ := section.(map[string]any)
 	p := Plugin{Adapter: text(keys, "adapter"), SHA256: strings.ToLower(text(keys, "sha256")), At: at}
+	p.Name = p.Adapter
+	if slices.Contains(schema.HostKeys(kind), "name") {
+		p.Name = cmp.Or(text(keys, "name"), p.Adapter)
+	}
 	if path := text(keys, "path"); path != "" {
 		p.Path = absolute(base, path)
 	}
@@ -236,32 +301,31 @@ func audiences(v any) (list []string, all bool) {
 	}
 }
 
-// admins reads auth.admins. Emails are compared without regard to case.
-func admins(v any) []string {
-	list := texts(v)
-	for i, name := range list {
-		if strings.Contains(name, "@") {
-			list[i] = strings.ToLower(name)
+// joinRules reads auth.join: one rule, or a list of them.
+func joinRules(v any) []Join {
+	switch v := v.(type) {
+	case []any:
+		var all []Join
+		for _, one := range v {
+			all = append(all, joinRules(one)...)
 		}
+		return all
+	case map[string]any:
+		workspace := cmp.Or(text(v, "workspace"), "default")
+		if workspace == "default" {
+			workspace = core.DefaultWorkspaceID
+		}
+		return []Join{{Group: text(v, "group"), Workspace: workspace, Role: cmp.Or(core.Role(text(v, "role")), core.RoleMember)}}
 	}
-	return list
-}
-
-// joinRule reads auth.join.
-func joinRule(v any) Join {
-	section, set := v.(map[string]any)
-	if !set {
-		return Join{}
-	}
-	workspace := text(section, "workspace")
-	if workspace == "default" {
-		workspace = core.DefaultWorkspaceID
-	}
-	return Join{Workspace: workspace, Role: core.Role(text(section, "role"))}
+	return nil
 }
 
 func (s appSection) app(base string) App {
-	app := App{Version: s.Version, Env: secrets(s.Env), Protected: s.Protected, InstallScripts: s.InstallScripts}
+	app := App{Version: s.Version, Env: secrets(s.Env), Protected: s.Protected, InstallScripts: s.InstallScripts, StartTimeout: seconds(s.StartTimeout)}
+	if s.Idle != "" {
+		limit := idle(s.Idle)
+		app.Idle = &limit
+	}
 	switch {
 	case s.Path != "":
 		app.Source = core.Source{Kind: core.SourcePath, Ref: absolute(base, s.Path)}
@@ -275,9 +339,16 @@ func (s appSection) app(base string) App {
 		app.Remote.Type, app.Remote.Headers = t.Type, secrets(t.Headers)
 		if t.Auth.Type != "" {
 			app.Remote.Auth = core.RemoteAuth{Type: t.Auth.Type, Token: core.Secret(t.Auth.Token), Name: t.Auth.Name, Value: core.Secret(t.Auth.Value)}
+			app.Remote.Auth.ClientID, app.Remote.Auth.ClientSecret, app.Remote.Auth.Scopes = t.Auth.ClientID, core.Secret(t.Auth.ClientSecret), strings.Join(t.Auth.Scopes, " ")
 		}
 	}
 	return app
+}
+
+// idle reads idle and apps.<name>.idle, whose form the schema has checked. Never is 0.
+func idle(text string) time.Duration {
+	d, _ := time.ParseDuration(text)
+	return d
 }
 
 func secrets(in map[string]string) map[string]core.Secret {
@@ -330,3 +401,24 @@ func (s storageSection) storage(base string) Storage {
 	}
 	return storage
 }
+
+// Settings is an adapter's part of the configuration: one JSON object. It may hold secrets, so
+// every way of printing it gives "[redacted]"; JSON is the one way out.
+type Settings struct{ raw core.Secret }
+
+// NewSettings wraps a JSON object.
+func NewSettings(object json.RawMessage) Settings { return Settings{core.Secret(object)} }
+
+// JSON returns the object itself, {} when nothing is set.
+func (s Settings) JSON() json.RawMessage {
+	if s.raw == "" {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(s.raw.Reveal())
+}
+
+// Format covers every verb.
+func (s Settings) Format(f fmt.State, verb rune) { s.raw.Format(f, verb) }
+
+// MarshalText covers JSON and YAML.
+func (s Settings) MarshalText() ([]byte, error) { return s.raw.MarshalText() }

@@ -44,7 +44,7 @@ func (k *check) checkInstall() {
 		"workspaceAdmin": k.cfg.Install.Registries.WorkspaceAdmin, "organizationAdmin": k.cfg.Install.Registries.OrganizationAdmin,
 	} {
 		for i, name := range names {
-			if !slices.ContainsFunc(k.cfg.Registries, func(r Registry) bool { return r.Name == name }) {
+			if !slices.ContainsFunc(k.cfg.Registries, func(r Plugin) bool { return r.Name == name }) {
 				at := fmt.Sprintf("install.registries.%s[%d]", role, i)
 				k.add(at, "there is no registry %s in registries", k.shown(at, name))
 			}

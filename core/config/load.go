@@ -86,6 +86,7 @@ func build(s *schema.Schema, o Options, home, file string, content []byte) (*Con
 	c.Home, c.File, c.Environment, c.places = home, file, o.Environment, merged.Places
 	c.effective = effective(merged)
 	c.deriveLimits()
+	c.deriveIdle()
 	k := check{cfg: c, doc: d, schema: s, expanded: merged.Expanded, problems: merged.Problems}
 	return c, k.run(), nil
 }
@@ -158,4 +159,28 @@ func cause(err error) error {
 		return fmt.Errorf("cannot be read: %w", p.Err)
 	}
 	return err
+}
+
+// Problem is one thing that is wrong with the configuration.
+type Problem = layer.Problem
+
+// Problems is all that is wrong with a configuration. Load returns it as its error.
+type Problems = layer.Problems
+
+// Place is where a value was set.
+type Place = layer.Place
+
+// Locate returns where the value at a path was set: the place of the path itself, else of the nearest
+// path around it, else the file as a whole.
+func (c *Config) Locate(path string) Place {
+	if p, ok := c.places.Locate(path); ok {
+		return p
+	}
+	return Place{Source: c.File}
+}
+
+// Problem puts a problem on the line of its path, so that an adapter's own check of its settings reads
+// like the server's. The path of the adapter setting f is adapter.At + "." + f.
+func (c *Config) Problem(path, message string) Problem {
+	return Problem{Place: c.Locate(path), Path: path, Message: message}
 }

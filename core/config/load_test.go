@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/config/layer"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
@@ -51,8 +51,8 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		HTTP: HTTP{Host: "127.0.0.1", Port: 27247, Console: true, TrustedProxies: []netip.Prefix{
 			netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"),
 		}},
-		SessionStore: Plugin{Adapter: "memory", At: "sessionStore"},
-		Storage:      Storage{StaleMembership: 5 * time.Minute, ApprovalRetention: 24 * time.Hour},
+		SessionStore: Plugin{Name: "memory", Adapter: "memory", At: "sessionStore"},
+		Storage:      Storage{StaleMembership: 5 * time.Minute, ApprovalRetention: 30 * 24 * time.Hour},
 		Features: Features{
 			"mcpServer": true, "bundleManagement": true, "bundleDiscovery": true, "toolDiscovery": true, "skillManagement": true,
 			"delegation": true, "userManagement": true, "workspaceManagement": true, "fileContext": true,
@@ -65,9 +65,10 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		Chat:   Chat{ElicitationTimeout: 5 * time.Minute},
 		Log:    Log{Level: "info", Format: "text"},
 		Limits: Limits{APIBodyBytes: 1 << 20, MCPBodyBytes: 4 << 20, AnswerBytes: 16 << 20},
-		Tools:  Tools{Pin: trust.PinEnforce, Approve: []string{}, ApprovalWait: 45 * time.Second, ApprovalExpiry: 15 * time.Minute},
+		Tools:  Tools{Pin: trust.PinEnforce, Approve: []string{}, ApprovalWait: 45 * time.Second, ApprovalExpiry: 15 * time.Minute, Surface: "full", Favourites: []string{}},
 		Sandbox: Sandbox{
-			Level: sandbox.LevelNamespaces, Network: sandbox.Network{Mode: sandbox.NetworkLoopbackOff},
+			Grantable: GrantersOrg,
+			Level:     sandbox.LevelNamespaces, Network: sandbox.Network{Mode: sandbox.NetworkLoopbackOff},
 			Limits: sandbox.Limits{Memory: 2 << 30, Processes: 256, OpenFiles: 4096, FileSize: 4 << 30},
 		},
 		Plugins: Plugins{
@@ -116,6 +117,7 @@ apps:
   kept: {protected: true}
   notes: {name: "@a/notes", version: 1.2.3}
   far: {url: https://far.example.com/mcp}
+  linked: {url: https://far.example.com/mcp, transport: {auth: {type: user, clientId: c, clientSecret: s, scopes: [a, b]}}}
   near: {url: https://near.example.com/sse, transport: {type: sse, headers: {X-A: b}, auth: {type: header, name: X-Key, value: v}}}
 mcp: {maxSessions: 7, maxInstances: 9, sessionTtlSeconds: 60, replica: b2}
 log: {level: debug, format: json}
@@ -129,16 +131,16 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY],
 	equal(t, "origins", c.AllowedOrigins, []string{"https://app.example.com", "http://localhost:5173"})
 	equal(t, "key", c.APIKey.Reveal(), "from-the-file-123")
 	equal(t, "auth", c.Auth[0], Auth{
-		Plugin: Plugin{Adapter: "oidc", Path: filepath.Join(home, "bin/auth-oidc"), SHA256: strings.ToLower(sum), At: "auth", Settings: c.Auth[0].Settings},
-		Name:   "oidc", Audiences: []string{"one", "two"}, ClientID: "client", RedirectURI: "https://tools.example.com/v1/auth/callback", Recheck: 5 * time.Minute,
+		Plugin:    Plugin{Name: "oidc", Adapter: "oidc", Path: filepath.Join(home, "bin/auth-oidc"), SHA256: strings.ToLower(sum), At: "auth", Settings: c.Auth[0].Settings},
+		Audiences: []string{"one", "two"}, ClientID: "client", RedirectURI: "https://tools.example.com/v1/auth/callback", Recheck: 5 * time.Minute,
 	})
 	equal(t, "auth settings", string(c.Auth[0].Settings.JSON()),
 		`{"clientId":"client","issuer":"https://id.example.com","nested":{"a":[1,2.5,12345678901234567890,true,null]},"redirectUri":"https://tools.example.com/v1/auth/callback"}`)
-	equal(t, "session store", c.SessionStore, Plugin{Adapter: "redis", At: "sessionStore"})
+	equal(t, "session store", c.SessionStore, Plugin{Name: "redis", Adapter: "redis", At: "sessionStore"})
 	equal(t, "session store settings", string(c.SessionStore.Settings.JSON()), `{}`)
-	equal(t, "registries", c.Registries, []Registry{
-		{Name: "internal", Plugin: Plugin{Adapter: "directory", At: "registries[0]", Settings: NewSettings(json.RawMessage(`{"folder":"/bundles"}`))}},
-		{Name: "world", Plugin: Plugin{Adapter: "mpak", At: "registries[1]"}},
+	equal(t, "registries", c.Registries, []Plugin{
+		{Name: "internal", Adapter: "directory", At: "registries[0]", Settings: NewSettings(json.RawMessage(`{"folder":"/bundles"}`))},
+		{Name: "world", Adapter: "mpak", At: "registries[1]"},
 	})
 	equal(t, "features", []bool{c.Features.Enabled(FlagDelegation), c.Features.Enabled(FlagMCPServer), Features(nil).Enabled(FlagMCPServer)},
 		[]bool{false, true, true})
@@ -148,6 +150,9 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY],
 		"notes": {Source: core.Source{Kind: core.SourceName, Ref: "@a/notes"}, Version: "1.2.3"},
 		"far": {Source: core.Source{Kind: core.SourceURL, Ref: "https://far.example.com/mcp"},
 			Remote: &core.Remote{URL: "https://far.example.com/mcp", Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}, AllowPrivate: true}},
+		"linked": {Source: core.Source{Kind: core.SourceURL, Ref: "https://far.example.com/mcp"},
+			Remote: &core.Remote{URL: "https://far.example.com/mcp", Type: "streamable-http", AllowPrivate: true,
+				Auth: core.RemoteAuth{Type: core.AuthUser, ClientID: "c", ClientSecret: "s", Scopes: "a b"}}},
 		"near": {Source: core.Source{Kind: core.SourceURL, Ref: "https://near.example.com/sse"},
 			Remote: &core.Remote{URL: "https://near.example.com/sse", Type: "sse", Headers: map[string]core.Secret{"X-A": "b"},
 				Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: "v"}, AllowPrivate: true}},
@@ -218,6 +223,25 @@ func TestTheWorkOSKeyOfTheEnvironmentGoesToThatAdapterAlone(t *testing.T) {
 	equal(t, "workos", string(mustLoad(t, "auth: {adapter: workos, idpDomain: x}", env).Auth[0].Settings.JSON()), `{"apiKey":"sk_1","idpDomain":"x"}`)
 	equal(t, "set in the file", string(mustLoad(t, "auth: {adapter: workos, idpDomain: x, apiKey: sk_2}", env).Auth[0].Settings.JSON()), `{"apiKey":"sk_2","idpDomain":"x"}`)
 	equal(t, "oidc", string(mustLoad(t, "auth: {adapter: oidc, idpDomain: x}", env).Auth[0].Settings.JSON()), `{"idpDomain":"x"}`)
+}
+
+func TestANumberOfAwakeAppsLetsAppsSleep(t *testing.T) {
+	c := mustLoad(t, "apps: {maxAwake: 10, a: {protected: true}}\n", nil)
+	equal(t, "awake", c.MaxAwake, 10)
+	equal(t, "apps", c.Apps, map[string]App{"a": {Protected: true}})
+	equal(t, "unused", c.Idle, 10*time.Minute)
+	equal(t, "as the file says", mustLoad(t, "idle: never\napps: {maxAwake: 10}\n", nil).Idle, time.Duration(0))
+	equal(t, "without a number", mustLoad(t, "apps: {maxAwake: 0}\n", nil).Idle, time.Duration(0))
+}
+
+func TestAnAppThatSaysNothingAboutIdlenessFollowsAllOthers(t *testing.T) {
+	c := mustLoad(t, "idle: 90s\napps: {a: {idle: never}, b: {idle: 2h}, c: {protected: true}}\n", nil)
+	equal(t, "for all", c.Idle, 90*time.Second)
+	equal(t, "never", *c.Apps["a"].Idle, time.Duration(0))
+	equal(t, "longer", *c.Apps["b"].Idle, 2*time.Hour)
+	if c.Apps["c"].Idle != nil {
+		t.Errorf("an app without the setting has %v", *c.Apps["c"].Idle)
+	}
 }
 
 func TestAKeyWithoutAValueCountsAsNotSet(t *testing.T) {

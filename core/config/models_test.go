@@ -69,10 +69,7 @@ func TestModelsAreReachedThroughTheProxyOfTheEnvironmentUnlessItIsSaidOtherwise(
 
 func TestTheChatsPatienceIsConfigured(t *testing.T) {
 	equal(t, "by default", mustLoad(t, "", nil).Chat.ElicitationTimeout, 5*time.Minute)
-	before, after := mustLoad(t, "", nil), mustLoad(t, "chat: {elicitationTimeoutSeconds: 7}", nil)
-	equal(t, "set", after.Chat.ElicitationTimeout, 7*time.Second)
-	after.Home = before.Home
-	equal(t, "seen by a reload", Diff(before, after), []string{"chat"})
+	equal(t, "set", mustLoad(t, "chat: {elicitationTimeoutSeconds: 7}", nil).Chat.ElicitationTimeout, 7*time.Second)
 }
 
 func TestAModelWithoutAKeyIsWarnedOf(t *testing.T) {

@@ -38,7 +38,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			file: "htp: {}\nhttp:\n  prot: 80\n  zzz: 1\nfeatures: {mcpServers: false}\nlog:\n  Level: info\n",
 			want: `1: htp: unknown key; did you mean http?
 3: http.prot: unknown key; did you mean port?
-4: http.zzz: unknown key; known are allowedHosts, allowedOrigins, baseUrl, console, host, metrics, port, shutdownDelaySeconds, trustedProxies, viewOrigin
+4: http.zzz: unknown key; known are allowedHosts, allowedOrigins, baseUrl, console, host, metrics, port, shutdownDelaySeconds, tls, trustedProxies, viewOrigin
 5: features.mcpServers: unknown key; did you mean mcpServer?
 7: log.Level: unknown key; did you mean level?`,
 		},
@@ -133,7 +133,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			name: "registries with one name, or none",
 			file: "registries:\n- {name: a, adapter: directory, folder: x}\n- {adapter: directory, folder: x}\n- {name: a, adapter: directory, folder: y}\n",
 			want: `3: registries[1].name: is required
-4: registries[2].name: "a" is the name of registries[0] already`,
+4: registries[2].name: "a" is the name of registries[0] already; give one of them another name`,
 		},
 		{
 			name: "apps that cannot be",
@@ -153,9 +153,11 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
   typo: {pth: a}
   half: {protected: true, env: {A: b}}
   alone: {protected: true}
+  client: {url: https://x, transport: {auth: {type: bearer, token: t, clientId: c}}}
+  secret: {url: https://x, transport: {auth: {type: user, clientSecret: s}}}
 `,
-			want: `2: apps.none: want a mapping with exactly one of path, name and url, or with protected, sandbox or installScripts alone
-3: apps.both: want a mapping with exactly one of path, name and url, or with protected, sandbox or installScripts alone
+			want: `2: apps.none: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
+3: apps.both: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
 4: apps.System: want a server name of lower-case letters, digits and hyphens
 5: apps.system: system is the name of the server's own tools: choose another
 6: apps.ftp.url: want an absolute address that starts with https:// or http://
@@ -169,7 +171,9 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 13: apps.none2.transport.auth.token: only the type bearer takes a token
 13: apps.none2.transport.headers.b d: is no valid HTTP header
 14: apps.typo.pth: unknown key; did you mean path?
-15: apps.half: want a mapping with exactly one of path, name and url, or with protected, sandbox or installScripts alone`,
+15: apps.half: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
+17: apps.client.transport.auth.clientId: only the types user and shared take clientId, clientSecret and scopes
+18: apps.secret.transport.auth.clientSecret: needs clientId`,
 		},
 		{
 			name: "addresses of all kinds",
@@ -213,7 +217,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 			file: "log: {level: info}\nlog: {level: debug}\n? [a]\n: b\nbase: &b {c: d}\nhttp: {<<: *b}\nfeatures: !!set {}\n",
 			want: `2: log: set twice; first on line 1
 3: a key must be a text
-5: base: unknown key; known are apiKey, apps, audit, auth, chat, features, http, install, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools
+5: base: unknown key; known are apiKey, apps, audit, auth, chat, features, http, idle, install, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools, views
 6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
 		},
 		{
@@ -228,6 +232,19 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 			name: "a type of a provider that does not exist, once",
 			file: "models: {default: 'm:x', providers: {m: {type: opnai, baseUrl: 'http://127.0.0.1:1'}}}\n",
 			want: `1: models.providers.m.type: "opnai" is none of anthropic, openai; did you mean openai?`,
+		},
+		{
+			name: "a number of awake apps that is none",
+			file: "apps: {maxAwake: -1, maxawake: {protected: true}, A: {protected: true}}\n",
+			want: `1: apps.maxAwake: must be at least 0
+1: apps.A: want a server name of lower-case letters, digits and hyphens`,
+		},
+		{
+			name: "idle limits that are none",
+			file: "idle: 10\napps: {a: {idle: 0s}, b: {idle: soon}}\n",
+			want: `1: idle: want text, not a number
+2: apps.a.idle: want a duration such as 10m, or never
+2: apps.b.idle: want a duration such as 10m, or never`,
 		},
 		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: column 4: at "c:": a ":" is not allowed here: indent this line as the keys beside it, look for a missing ":" on the line before, or quote a text that has ": " in it`},
 		{name: "a list in place of the settings", file: "- a\n", want: `1: want a mapping of settings`},

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // Sandbox is how the processes of an app are confined.
@@ -15,7 +15,20 @@ type Sandbox struct {
 	Limits   sandbox.Limits
 	Read     []string // absolute
 	Write    []string // absolute
+
+	Grantable Granters // of the section sandbox alone, as Shared
+	Shared    []string // absolute; what admins of workspaces may grant
 }
+
+// Granters are those who may grant permissions to apps.
+type Granters string
+
+// The Granters.
+const (
+	GrantersNobody    Granters = "nobody"
+	GrantersOrg       Granters = "organizationAdmins" // and admins of workspaces below Sandbox.Shared
+	GrantersWorkspace Granters = "workspaceAdmins"
+)
 
 // sandboxSection is the file's form. What is nil is inherited.
 type sandboxSection struct {
@@ -29,6 +42,8 @@ type sandboxSection struct {
 	CPU         *float64 `json:"cpu"`
 	Read        []string `json:"read"`
 	Write       []string `json:"write"`
+	Grantable   string   `json:"grantable"`
+	Shared      []string `json:"shared"`
 }
 
 // over is what the section makes of base.
@@ -53,6 +68,10 @@ func (s sandboxSection) over(base Sandbox, dir string) Sandbox {
 	set(&base.Limits.CPU, s.CPU, 1)
 	base.Read = slices.Concat(base.Read, absoluteAll(dir, s.Read))
 	base.Write = slices.Concat(base.Write, absoluteAll(dir, s.Write))
+	if s.Grantable != "" {
+		base.Grantable = Granters(s.Grantable)
+	}
+	base.Shared = slices.Concat(base.Shared, absoluteAll(dir, s.Shared))
 	return base
 }
 
@@ -84,7 +103,7 @@ func (k *check) checkSandbox(at string, s *sandboxSection) {
 			k.add(at+".network", "%v", err)
 		}
 	}
-	for key, paths := range map[string][]string{"read": s.Read, "write": s.Write} {
+	for key, paths := range map[string][]string{"read": s.Read, "write": s.Write, "shared": s.Shared} {
 		for _, path := range paths {
 			if path == "" || filepath.Clean(path) == "/" {
 				k.add(at+"."+key, "name the directories that are needed, not the whole machine")

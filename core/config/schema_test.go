@@ -144,41 +144,6 @@ func TestALoadLeavesTheSchemaAsItWas(t *testing.T) {
 	}
 }
 
-func TestDiffNamesTheSectionsThatChanged(t *testing.T) {
-	base := "apiKey: a-good-long-key-1234\nauth: {adapter: x, issuer: a}\nregistries: [{name: a, adapter: b, folder: c}]\napps: {a: {path: p, env: {T: u}}}\n"
-	cases := []struct{ name, file, want string }{
-		{"nothing, though written otherwise", strings.ReplaceAll(base, ", ", ",   ") + "log:\n", ""},
-		{"the key", strings.Replace(base, "1234", "5678", 1), "apiKey"},
-		{"an adapter's own setting", strings.Replace(base, "issuer: a", "issuer: b", 1), "auth"},
-		{"a registry's own setting", strings.Replace(base, "folder: c", "folder: d", 1), "registries"},
-		{"a secret of an app", strings.Replace(base, "T: u", "T: v", 1), "apps"},
-		{"everything else", base + "http: {port: 1}\nsessionStore: redis\nstorage: {url: 'postgres://u:p@h/d'}\nfeatures: {delegation: false}\nmcp: {maxSessions: 3}\nlog: {level: warn}\nplugins: {passEnv: [A]}\n",
-			"http sessionStore storage features mcp log plugins"},
-		{"origins", base + "http: {allowedOrigins: ['https://a']}\n", "http"},
-	}
-	before := mustLoad(t, base, nil)
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			after := mustLoad(t, c.file, nil)
-			after.Home, after.Apps = before.Home, rehome(after, before.Home)
-			equal(t, "sections", strings.Join(Diff(before, after), " "), c.want)
-		})
-	}
-	other := *before
-	other.Home = "/elsewhere"
-	equal(t, "home", Diff(before, &other), []string{"home"})
-}
-
-// rehome moves the apps' paths from one test's home to another's.
-func rehome(c *Config, home string) map[string]App {
-	apps := maps.Clone(c.Apps)
-	for name, app := range apps {
-		app.Source.Ref = home + "/p"
-		apps[name] = app
-	}
-	return apps
-}
-
 func TestAnAdaptersSettingsAreHeldAgainstItsSchemaOnlyWhereItIsMeant(t *testing.T) {
 	type settings struct {
 		URL string `json:"url"`

@@ -41,7 +41,7 @@ func LoadPlugins(o Options) (Plugins, error) {
 	return d.PluginDefaults.plugins(c.base()), nil
 }
 
-// LoadAddress returns the address of the server of a home on its own machine: http://host:port, from the section
+// LoadAddress returns the address of the server of a home on its own machine: http://host:port or https://host:port, from the section
 // http and nothing else; "" when a server chooses its port as it starts (http.port is 0). The rest of the configuration
 // may name variables that only the server's environment has.
 func LoadAddress(o Options) (string, error) {
@@ -56,7 +56,11 @@ func LoadAddress(o Options) (string, error) {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, strconv.Itoa(d.HTTP.Port)), nil
+	scheme := "http://"
+	if d.HTTP.TLS.CertFile != "" {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, strconv.Itoa(d.HTTP.Port)), nil
 }
 
 // LoadStorage reads the section storage: of the Config it returns, only Home, File, Environment and Storage are set.

@@ -40,14 +40,14 @@ func TestTheRetentionOfUsageIsInDays(t *testing.T) {
 }
 
 func TestApprovalsEventsAndAuditFilesHaveARetention(t *testing.T) {
-	c := mustLoad(t, "storage: {approvalRetentionDays: 30, eventRetentionHours: 12}\naudit: {file: a.log, rotateMegabytes: 64, rotateDays: 7, retentionDays: 90}", nil)
-	equal(t, "approvals", c.Storage.ApprovalRetention, 30*24*time.Hour)
+	c := mustLoad(t, "storage: {approvalRetentionDays: 90, eventRetentionHours: 12}\naudit: {file: a.log, rotateMegabytes: 64, rotateDays: 7, retentionDays: 90}", nil)
+	equal(t, "approvals", c.Storage.ApprovalRetention, 90*24*time.Hour)
 	equal(t, "events", c.Storage.EventRetention, 12*time.Hour)
 	equal(t, "bytes", c.Audit.MaxBytes, int64(64<<20))
 	equal(t, "age", c.Audit.MaxAge, 7*24*time.Hour)
 	equal(t, "closed files", c.Audit.Retention, 90*24*time.Hour)
 	c = mustLoad(t, "audit: {file: a.log}", nil)
-	equal(t, "approvals by default", c.Storage.ApprovalRetention, 24*time.Hour)
+	equal(t, "approvals by default", c.Storage.ApprovalRetention, 30*24*time.Hour)
 	if c.Audit.MaxBytes != 0 || c.Audit.MaxAge != 0 || c.Audit.Retention != 0 || c.Storage.EventRetention != 0 {
 		t.Errorf("the rest by default: %+v", c.Audit)
 	}

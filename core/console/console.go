@@ -9,12 +9,12 @@ import (
 
 // Options is what a Console is made of.
 type Options struct {
-	Dev        bool   // whether the server runs without authentication
-	APIKey     bool   // whether an API key opens /v1
-	Login      bool   // whether an auth adapter is configured
-	BaseURL    string // the public address; "" means as the client connected
-	ViewOrigin string // another origin that leads to this server; "" means none is configured
-	Version    string // of the server
+	Dev        bool        // whether the server runs without authentication
+	APIKey     bool        // whether an API key opens /v1
+	Login      func() bool // whether an auth adapter is configured; nil means never
+	BaseURL    string      // the public address; "" means as the client connected
+	ViewOrigin string      // another origin that leads to this server; "" means none is configured
+	Version    string      // of the server
 }
 
 // Console serves the web interface. It is safe for concurrent use.
@@ -46,6 +46,7 @@ func (c *Console) Mount(r fiber.Router) {
 		both("/"+screen, c.page)
 		both("/"+screen+"/*", c.page)
 	}
+	both("/w/*", c.page) // the same screens, with the workspace
 	both("/favicon.svg", c.icon)
 	both("/assets/*", c.asset)
 	both("/console/facts.json", c.facts)
@@ -66,7 +67,7 @@ type facts struct {
 func (c *Console) facts(ctx *fiber.Ctx) error {
 	ctx.Set(fiber.HeaderCacheControl, "no-store")
 	return ctx.JSON(facts{
-		Product: "Ropewalk", Version: c.o.Version, Dev: c.o.Dev, APIKey: c.o.APIKey, Login: c.o.Login,
+		Product: "Ropewalk", Version: c.o.Version, Dev: c.o.Dev, APIKey: c.o.APIKey, Login: c.o.Login != nil && c.o.Login(),
 		BaseURL: c.o.BaseURL, ViewOrigin: c.viewOrigin(ctx),
 	})
 }

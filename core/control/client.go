@@ -21,11 +21,14 @@ type Client struct{ http *http.Client }
 
 // Dial returns a client for the server of a home. It connects with the first command.
 func Dial(home string) *Client {
-	path := socketPath(home)
 	return &Client{http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", path)
+			p, err := openPlace(home)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = p.Close() }()
+			return p.dial(ctx)
 		},
 		DisableKeepAlives: true,
 	}}}
@@ -37,6 +40,13 @@ func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
 	var r Reloaded
 	err := c.ask(ctx, http.MethodPost, "/reload", &r)
 	return r, err
+}
+
+// Plan asks what Reload would change.
+func (c *Client) Plan(ctx context.Context) (Plan, error) {
+	var p Plan
+	err := c.ask(ctx, http.MethodPost, "/plan", &p)
+	return p, err
 }
 
 // Plugins asks how the plugins are; ErrNotRunning without a server.
@@ -58,6 +68,14 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	var s Status
 	err := c.ask(ctx, http.MethodGet, "/status", &s)
 	return s, err
+}
+
+// OwnerToken asks for a bearer token of the API that acts as the owner, until the server ends; ErrNotRunning without a
+// server.
+func (c *Client) OwnerToken(ctx context.Context) (string, error) {
+	var t ownerToken
+	err := c.ask(ctx, http.MethodPost, "/owner", &t)
+	return t.Token, err
 }
 
 // Readiness asks for the outcome of each check of /readyz; ErrNotRunning without a server.

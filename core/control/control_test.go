@@ -1,20 +1,26 @@
 package control_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
@@ -24,6 +30,11 @@ type commands struct{ err error }
 
 func (c commands) Reload(context.Context) (control.Reloaded, error) {
 	return control.Reloaded{Changed: []string{"auth"}, Restart: []string{"http"}}, c.err
+}
+
+func (c commands) Plan(ctx context.Context) (control.Plan, error) {
+	done, err := c.Reload(ctx)
+	return control.Plan{Reloaded: done, People: &core.Foreseen{Known: 1, New: []core.KnownUser{{User: core.User{ID: "usr_a"}}}}}, err
 }
 
 func (commands) Plugins() []control.Plugin {
@@ -49,6 +60,8 @@ func (commands) Apps() []control.App {
 func (commands) Status() control.Status {
 	return control.Status{URL: "http://127.0.0.1:1", Workspace: "ws_a", Version: "1", PID: 7, Dev: true}
 }
+
+func (commands) OwnerToken() core.Secret { return "the owner's token" }
 
 func (commands) Readiness() []control.Check {
 	return []control.Check{{Name: "store"}, {Name: "database", Err: "no route to host"}}
@@ -118,6 +131,10 @@ func TestAnOperatorsCommandReachesTheServerAndItsAnswerComesBack(t *testing.T) {
 			if err != nil || !slices.Equal(done.Changed, []string{"auth"}) || !slices.Equal(done.Restart, []string{"http"}) {
 				t.Errorf("reload answered %+v, %v", done, err)
 			}
+			plan, err := c.Plan(t.Context())
+			if want, _ := (commands{}).Plan(t.Context()); err != nil || !reflect.DeepEqual(plan, want) {
+				t.Errorf("plan answered %+v, %v", plan, err)
+			}
 			checks, err := c.Readiness(t.Context())
 			if err != nil || !slices.Equal(checks, (commands{}).Readiness()) {
 				t.Errorf("readiness answered %+v, %v", checks, err)
@@ -169,6 +186,111 @@ func TestOnlyTheServersOwnUserMayOpenTheSocket(t *testing.T) {
 	info, err := os.Stat(filepath.Join(home, "control.sock"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode is %v, %v", info.Mode(), err)
+	}
+}
+
+func TestTheSocketOfALongHomeLiesInIt(t *testing.T) {
+	home := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
+	s, err := control.Listen(t.Context(), home, commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := control.Dial(home).Plugins(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Lstat(filepath.Join(home, "control.sock")); err != nil || info.Mode()&os.ModeSocket == 0 {
+		t.Errorf("no socket in the home: %v", err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(home, "control.sock")); !os.IsNotExist(err) {
+		t.Errorf("the socket was not removed: %v", err)
+	}
+}
+
+func TestAHomeThatOthersCanChangeHasNoSocket(t *testing.T) {
+	home := t.TempDir()
+	if err := os.Chmod(home, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := control.Listen(t.Context(), home, commands{}); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+		t.Errorf("a server listens there: %v", err)
+	}
+	l, err := net.Listen("unix", filepath.Join(home, "control.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	if _, err := control.Dial(home).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+		t.Errorf("a command trusts it: %v", err)
+	}
+}
+
+// impostorVariable turns the test into a process of another user that listens on the descriptor 3.
+const impostorVariable = "CONTROL_TEST_IMPOSTOR"
+
+func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
+	if path := os.Getenv(impostorVariable); path != "" {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("listening")
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 1)
+		n, _ := conn.Read(got)
+		fmt.Printf("read %d bytes\n", n)
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	home, err := os.MkdirTemp("/tmp", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(home, "test"), self, 0o755), os.Chmod(home, 0o777)); err != nil { //nolint:gosec // for another user
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(home, "test"), "-test.run", t.Name())
+	cmd.Env, cmd.Dir = []string{impostorVariable + "=" + filepath.Join(home, "control.sock")}, home
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "listening" {
+		t.Fatal(lines.Text())
+	}
+	if err := os.Chmod(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := control.Dial(home).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "the user 65534 listens") {
+		t.Errorf("a command trusts it: %v", err)
+	}
+	if !lines.Scan() || lines.Text() != "read 0 bytes" {
+		t.Error(lines.Text())
+	}
+	for lines.Scan() { // to the end, before Wait closes it
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -2,19 +2,15 @@ package control
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 )
 
@@ -22,6 +18,8 @@ import (
 type Commands interface {
 	// Reload reads the configuration again and applies it. Its error says why nothing changed.
 	Reload(ctx context.Context) (Reloaded, error)
+	// Plan says what Reload would change, and whom the identity providers would know then. Nothing changes.
+	Plan(ctx context.Context) (Plan, error)
 	// Plugins tells how the plugins are.
 	Plugins() []Plugin
 	// Attach makes the calls of a plugin on a process that somebody else started, until ctx ends (nil) or the
@@ -31,6 +29,8 @@ type Commands interface {
 	Apps() []App
 	// Status describes the server.
 	Status() Status
+	// OwnerToken is a bearer token of the API for the owner of the server, who proves it with the socket alone.
+	OwnerToken() core.Secret
 	// Readiness makes the checks of /readyz.
 	Readiness() []Check
 	// LogLevels changes levels by component, and returns those in force. Nil changes nothing.
@@ -39,11 +39,15 @@ type Commands interface {
 
 // Status describes a running server.
 type Status struct {
-	URL       string `json:"url"` // where the HTTP API listens
-	Workspace string `json:"workspace"`
-	Version   string `json:"version"`
-	PID       int    `json:"pid"`
-	Dev       bool   `json:"dev"` // no authentication is configured
+	URL     string `json:"url"`               // where the HTTP API listens
+	BaseURL string `json:"baseUrl,omitempty"` // the address that others reach it at (http.baseUrl); "" for none
+	// Certificate is the one that the server shows there, DER: whoever may use the control socket needs no other proof
+	// of who the server is. Empty without TLS.
+	Certificate []byte `json:"certificate,omitempty"`
+	Workspace   string `json:"workspace"`
+	Version     string `json:"version"`
+	PID         int    `json:"pid"`
+	Dev         bool   `json:"dev"` // no authentication is configured
 	// SearchPath is the PATH of the server, where it looks for the programs of apps.
 	SearchPath string `json:"searchPath"`
 	// Config is the file that the server read; "" for none.
@@ -66,12 +70,20 @@ type Sandbox struct {
 type Check struct {
 	Name string `json:"name"`
 	Err  string `json:"error,omitempty"` // "" when it passed
+
+	Advisory bool `json:"advisory,omitempty"` // the server is ready also when it fails
 }
 
 // Reloaded says what a reload changed.
 type Reloaded struct {
 	Changed []string `json:"changed"` // configuration sections now in force
 	Restart []string `json:"restart"` // sections that differ, but only a restart applies
+}
+
+// Plan is what a reload would change.
+type Plan struct {
+	Reloaded
+	People *core.Foreseen `json:"people,omitempty"` // nil if the identity providers stay as they are
 }
 
 // Plugin is how one plugin is.
@@ -105,6 +117,10 @@ type App struct {
 	LastErr   string `json:"lastError,omitempty"` // why it does not run
 }
 
+type ownerToken struct {
+	Token string `json:"token"`
+}
+
 // failure is the body of an answer that is not 200.
 type failure struct {
 	Message string `json:"message"`
@@ -117,45 +133,33 @@ type Server struct {
 	closing chan struct{} // closed when the server is to end
 }
 
-// socketLimit is what a sockaddr_un holds on the smallest of the supported systems, in bytes.
-const socketLimit = 100
-
-// socketPath is where the server of a home listens. A home whose path is too long for a socket
-// gets a folder of its own among the temporary files.
-func socketPath(home string) string {
-	if p := filepath.Join(home, "control.sock"); len(p) <= socketLimit {
-		return p
-	}
-	sum := sha256.Sum256([]byte(home))
-	return filepath.Join(os.TempDir(), "ropewalk-"+hex.EncodeToString(sum[:8]), "control.sock")
-}
-
 // Listen opens the socket of a home. Only one server may run on a home, so a socket that is left
 // over from a killed one is replaced.
 func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
-	path := socketPath(home)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "unix", path)
+	p, err := openPlace(home)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, l.Close())
+	l, err := p.listen(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("control socket: %w", err), p.Close())
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
 		done, err := c.Reload(r.Context())
 		answer(w, done, err)
 	})
+	mux.HandleFunc("POST /plan", func(w http.ResponseWriter, r *http.Request) {
+		plan, err := c.Plan(r.Context())
+		answer(w, plan, err)
+	})
 	mux.HandleFunc("GET /plugins", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Plugins(), nil) })
 	mux.HandleFunc("GET /apps", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Apps(), nil) })
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Status(), nil) })
+	mux.HandleFunc("POST /owner", func(w http.ResponseWriter, _ *http.Request) { answer(w, ownerToken{c.OwnerToken().Reveal()}, nil) })
 	mux.HandleFunc("GET /readiness", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Readiness(), nil) })
 	mux.HandleFunc("PATCH /log/levels", func(w http.ResponseWriter, r *http.Request) { setLevels(c, w, r) })
 	mux.HandleFunc("GET /profiles/{name}", profile)
@@ -168,6 +172,7 @@ func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	go func() {
 		defer close(s.done)
 		_ = s.http.Serve(listener.New(l, listener.Options{})) // it ends with Close, and says only that
+		_ = p.Close()                                         // after the socket, whose path may lead through it
 	}()
 	return s, nil
 }

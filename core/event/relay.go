@@ -80,6 +80,8 @@ func typed(e core.Event) any {
 		return as[core.DataChanged](raw)
 	case core.EventConversationUpdated:
 		return as[core.ConversationUpdated](raw)
+	case core.EventConversationDeleted:
+		return as[core.ConversationDeleted](raw)
 	}
 	return raw
 }

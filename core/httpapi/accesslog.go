@@ -12,22 +12,27 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
-	"github.com/ropewalk/ropewalk/core/requestinfo"
 	"github.com/ropewalk/ropewalk/core/tracing"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// beginInfo starts the trace of a request, and returns what is noted about it: nil when neither the log
-// nor a trace needs it.
-func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *requestinfo.Info {
+// beginInfo starts the trace of a request, and returns what is noted about it: nil when nothing needs
+// it: no log, no trace, no audit.
+func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *webguard.RequestInfo {
 	var span tracing.Span
 	h := &ctx.Request.Header
 	parent := h.Peek(tracing.TraceParent)
-	if (s.options.Tracer != nil || len(parent) > 0) && isTraced(ctx.Path()) {
+	if begun, ok := s.spans.LoadAndDelete(h); ok {
+		span, _ = begun.(tracing.Span)
+	} else if (s.options.Tracer != nil || len(parent) > 0) && isTraced(ctx.Path()) {
 		span = s.options.Tracer.StartRequest(methodOf(ctx), tracing.Wire{Parent: string(parent), State: string(h.Peek(tracing.TraceState))})
-	} else if !s.logsRequests() && !s.access.BindsTokens() {
+	} else if !s.logsRequests() && !s.access.BindsTokens() && s.options.Audit == nil {
 		return nil
 	}
-	info := requestinfo.Begin(ctx, span)
+	info := webguard.BeginRequest(ctx, span)
+	if s.options.Audit != nil {
+		info.Origin = &core.Origin{RequestID: string(ctx.Response.Header.Peek(requestIDHeader)), Address: s.guard.ClientAddress(ctx)}
+	}
 	if s.access.BindsTokens() {
 		info.TokenRequest = &core.TokenRequest{
 			Method: string(ctx.Method()), URL: s.guard.Address(ctx) + string(ctx.URI().PathOriginal()),
@@ -38,7 +43,7 @@ func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *requestinfo.Info {
 }
 
 // logsRequests reports whether requests are logged: in the access log, or at level debug.
-func (s *Server) logsRequests() bool { return s.options.AccessLog || s.log.IsDebug() }
+func (s *Server) logsRequests() bool { return s.accessLog.Load() || s.log.IsDebug() }
 
 // texts copies values of a header. More than one is for the reader to refuse.
 func texts(values [][]byte) []string {
@@ -68,7 +73,7 @@ func methodOf(ctx *fasthttp.RequestCtx) string {
 }
 
 // endRequest logs a request that has its response, and ends its span.
-func (s *Server) endRequest(ctx *fasthttp.RequestCtx, info *requestinfo.Info, start time.Time) {
+func (s *Server) endRequest(ctx *fasthttp.RequestCtx, info *webguard.RequestInfo, start time.Time) {
 	if info == nil || !info.Span.Recording() && !s.logsRequests() {
 		return
 	}
@@ -86,10 +91,10 @@ func (s *Server) endRequest(ctx *fasthttp.RequestCtx, info *requestinfo.Info, st
 	s.logRequest(ctx, info, time.Since(start))
 }
 
-func (s *Server) logRequest(ctx *fasthttp.RequestCtx, info *requestinfo.Info, took time.Duration) {
+func (s *Server) logRequest(ctx *fasthttp.RequestCtx, info *webguard.RequestInfo, took time.Duration) {
 	log := s.log.Debug
 	switch {
-	case s.options.AccessLog:
+	case s.accessLog.Load():
 		log = s.log.Info
 	case !s.log.IsDebug():
 		return
@@ -111,7 +116,7 @@ func (s *Server) logRequest(ctx *fasthttp.RequestCtx, info *requestinfo.Info, to
 
 // noteRoute notes which route a request matched.
 func noteRoute(c *fiber.Ctx) {
-	if info := requestinfo.Of(c.Context()); info != nil {
+	if info := webguard.RequestOf(c.Context()); info != nil {
 		info.SetRoute(c.Route().Path)
 	}
 }

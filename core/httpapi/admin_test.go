@@ -8,6 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/httpapi/adminapi"
 )
 
@@ -20,31 +21,33 @@ func TestUsersMembersWorkspacesModelsAndRegistriesAreManagedOverV1(t *testing.T)
 	for _, c := range []struct {
 		name   string
 		call   call
-		result string // of the system tool
-		ran    string
+		answer string
+		done   string // what was changed
 	}{
-		{"list users", call{method: "GET", path: "/v1/users"}, `{"users":[` + user + `]}`, `manage_users {"action":"list"}`},
-		{"give a role", call{method: "PATCH", path: "/v1/users/usr_a", body: `{"orgRole":"admin"}`}, `{"user":` + user + `}`, `manage_users {"action":"set_role","role":"admin","user":"usr_a"}`},
-		{"delete a user", call{method: "DELETE", path: "/v1/users/usr_a"}, `{"user":"usr_a","deleted":true}`, `manage_users {"action":"delete","user":"usr_a"}`},
-		{"list workspaces", call{method: "GET", path: "/v1/workspaces"}, `{"workspaces":[{"id":"ws_a","name":"A","members":1,"createdAt":"2026-11-20T08:00:00Z"}]}`, `manage_workspaces {"action":"list"}`},
-		{"create a workspace", call{method: "POST", path: "/v1/workspaces", body: `{"name":"A"}`}, `{"workspace":{"id":"ws_a","name":"A","role":"admin"}}`, `manage_workspaces {"action":"create","name":"A"}`},
-		{"rename a workspace", call{method: "PATCH", path: "/v1/workspaces/ws_a", body: `{"name":"B"}`}, `{"workspace":"ws_a","name":"B"}`, `manage_workspaces {"action":"rename","name":"B","workspace":"ws_a"}`},
-		{"delete a workspace", call{method: "DELETE", path: "/v1/workspaces/ws_a"}, `{"workspace":"ws_a","deleted":true}`, `manage_workspaces {"action":"delete","workspace":"ws_a"}`},
-		{"list members", call{method: "GET", path: "/v1/workspaces/ws_a/members"}, `{"workspace":"ws_a","members":[{"user":` + user + `,"role":"admin"}]}`, `manage_workspaces {"action":"list_members","workspace":"ws_a"}`},
-		{"add a member by email", call{method: "POST", path: "/v1/workspaces/ws_a/members", body: `{"user":"a@example.com"}`}, `{"workspace":"ws_a","user":"usr_a","role":"member"}`, `manage_workspaces {"action":"put_member","role":"member","user":"a@example.com","workspace":"ws_a"}`},
-		{"remove a member by email", call{method: "DELETE", path: "/v1/workspaces/ws_a/members/a%40example.com"}, `{"workspace":"ws_a","user":"usr_a","removed":true}`, `manage_workspaces {"action":"remove_member","user":"a@example.com","workspace":"ws_a"}`},
-		{"show the models", call{method: "GET", path: "/v1/models"}, "", ""},
-		{"set the models", call{method: "PATCH", path: "/v1/models", body: `{"default":"a:b","fast":""}`}, `{}`, `set_model_config {"default":"a:b","fast":""}`},
-		{"list registries", call{method: "GET", path: "/v1/registries"}, "", ""},
-		{"search registries", call{method: "GET", path: "/v1/registries/search?query=calc&registry=main&limit=5"}, `{"bundles":[{"registry":"main","name":"@a/calc","description":"","version":"1","trustScore":5}],"failures":[]}`,
-			`search {"limit":5,"query":"calc","registry":"main","scope":"registry"}`},
+		{"list users", call{method: "GET", path: "/v1/users"}, `{"users":[` + strings.TrimSuffix(user, "}") + `,"identities":[{"issuer":"https://idp.example","subject":"usr_a"}],"apiKeys":0,"suspended":false}]}`, ""},
+		{"merge a user", call{method: "POST", path: "/v1/users/usr_a/merge", body: `{"from":"usr_a"}`}, `{"user":` + user + `}`, "merge usr_a usr_a"},
+		{"give a role", call{method: "PATCH", path: "/v1/users/usr_a", body: `{"orgRole":"admin"}`}, `{"user":` + strings.Replace(user, `"member"`, `"admin"`, 1) + `}`, "role usr_a admin"},
+		{"delete a user", call{method: "DELETE", path: "/v1/users/usr_a"}, `{"user":"usr_a","deleted":true}`, "delete usr_a"},
+		{"list workspaces", call{method: "GET", path: "/v1/workspaces"}, `{"workspaces":[{"id":"ws_a","name":"A","members":1,"createdAt":"0001-01-01T00:00:00Z"}]}`, ""},
+		{"create a workspace", call{method: "POST", path: "/v1/workspaces", body: `{"name":"B"}`}, `{"workspace":{"id":"ws_new","name":"B","role":"admin"}}`, "create B usr_owner"},
+		{"rename a workspace", call{method: "PATCH", path: "/v1/workspaces/ws_a", body: `{"name":"B"}`}, `{"workspace":"ws_a","name":"B"}`, "rename ws_a B"},
+		{"delete a workspace", call{method: "DELETE", path: "/v1/workspaces/ws_a"}, `{"workspace":"ws_a","deleted":true}`, "drop ws_a"},
+		{"list members", call{method: "GET", path: "/v1/workspaces/ws_a/members"}, `{"workspace":"ws_a","members":[{"user":` + user + `,"role":"admin"}]}`, ""},
+		{"add a member by email", call{method: "POST", path: "/v1/workspaces/ws_a/members", body: `{"user":"a@example.com"}`}, `{"workspace":"ws_a","user":"usr_a","role":"member"}`, "put ws_a usr_a member"},
+		{"remove a member by email", call{method: "DELETE", path: "/v1/workspaces/ws_a/members/a%40example.com"}, `{"workspace":"ws_a","user":"usr_a","removed":true}`, "remove ws_a usr_a"},
+		{"show the models", call{method: "GET", path: "/v1/models"}, `{"default":null,"fast":null,"providers":[]}`, ""},
+		{"set the models", call{method: "PATCH", path: "/v1/models", body: `{"default":"","fast":""}`}, `{"default":null,"fast":null,"providers":[]}`, ""},
+		{"list registries", call{method: "GET", path: "/v1/registries"}, `{"registries":[{"name":"main","adapter":"mcp"}]}`, ""},
+		{
+			"search registries", call{method: "GET", path: "/v1/registries/search?query=calc&registry=main&limit=5"},
+			`{"bundles":[{"registry":"main","name":"calc","description":"","version":"5","trustScore":5}],"failures":[]}`, "",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
-			h.tools.system = c.result
 			r := h.do(t, c.call)
-			if r.StatusCode != 200 || strings.Join(h.tools.ran, "\n") != c.ran {
-				t.Fatalf("%d %s, ran %q, want %q", r.StatusCode, r.body, h.tools.ran, c.ran)
+			if r.StatusCode != 200 || r.body != c.answer || strings.Join(h.people.Done(), "\n") != c.done {
+				t.Fatalf("%d %s, changed %q, want %s, %q", r.StatusCode, r.body, h.people.Done(), c.answer, c.done)
 			}
 			hold(t, router, c.call, r)
 		})
@@ -61,6 +64,30 @@ func TestManagingPeopleTakesAnAdminOfTheOrganization(t *testing.T) {
 		c.header = map[string]string{"Authorization": "Bearer alice"}
 		if r := h.do(t, c); r.StatusCode != 403 || r.code() != "forbidden" {
 			t.Errorf("%s %s: %d %s", c.method, c.path, r.StatusCode, r.body)
+		}
+	}
+}
+
+func TestAnAdminOfAWorkspaceManagesItsMembersAndNoOthers(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleAdmin})
+	h.access.user("bob", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
+	for _, c := range []struct {
+		who, method, path, body string
+		status                  int
+	}{
+		{"alice", "GET", "/v1/workspaces/ws_second/members", "", 200},
+		{"alice", "POST", "/v1/workspaces/ws_second/members", `{"user":"a@example.com"}`, 200},
+		{"alice", "DELETE", "/v1/workspaces/ws_second/members/usr_a", "", 200},
+		{"alice", "GET", "/v1/workspaces/ws_a/members", "", 403},
+		{"alice", "POST", "/v1/workspaces/ws_a/members", `{"user":"usr_a","role":"admin"}`, 403},
+		{"alice", "DELETE", "/v1/workspaces/ws_a/members/usr_a", "", 403},
+		{"bob", "GET", "/v1/workspaces/ws_second/members", "", 403},
+		{"bob", "POST", "/v1/workspaces/ws_second/members", `{"user":"usr_a"}`, 403},
+	} {
+		r := h.do(t, call{method: c.method, path: c.path, body: c.body, header: map[string]string{"Authorization": "Bearer " + c.who}})
+		if r.StatusCode != c.status {
+			t.Errorf("%s %s %s: %d %s, want %d", c.who, c.method, c.path, r.StatusCode, r.body, c.status)
 		}
 	}
 }
@@ -92,7 +119,7 @@ func TestTheConfigurationIsShownToAdminsOfTheOrganization(t *testing.T) {
 	a := newAccess()
 	a.user("lead", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})
 	h := open(t, a, func(o *Options) {
-		o.Settings = func() []adminapi.Setting { return []adminapi.Setting{{Path: "http.port", Value: 1, Source: "default"}} }
+		o.Settings = func() []config.Value { return []config.Value{{Path: "http.port", Value: 1, Source: "default"}} }
 	})
 	if r := h.do(t, call{method: "GET", path: "/v1/config"}); r.body != `{"settings":[{"path":"http.port","value":1,"source":"default"}]}` {
 		t.Errorf("an admin: %d %s", r.StatusCode, r.body)

@@ -1,22 +1,25 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
-	"github.com/ropewalk/ropewalk/core/requestinfo"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+	"github.com/ropewalk/ropewalk/core/httpapi/login"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // Auditor records what was done. Its error means that what is not recorded must not be done.
 type Auditor interface {
 	Record(ctx context.Context, r core.AuditRecord) error
 }
+
+// recorded is set for a request whose outcome is in the audit log.
+type recorded struct{}
 
 // recordRequest records the changes that are made through /v1, logins, and everything that is refused for
 // lack of an identity or a right. Calls of tools are recorded by the tool namespace.
@@ -25,9 +28,7 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 		return c.Next()
 	}
 	changes := c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Path() != "/v1/tools/call"
-	record := core.AuditRecord{
-		Address: c.IP(), Action: c.Method() + " " + c.Path(), RequestID: string(c.Response().Header.Peek(requestIDHeader)),
-	}
+	record := s.auditRecord(c.Context())
 	if changes {
 		// A change is recorded before it is made, so that none is made that cannot be recorded.
 		begun := record
@@ -37,36 +38,56 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 		}
 	}
 	err := c.Next()
-	code := core.CodeOf(err)
-	refused := err != nil && (code == core.CodeUnauthenticated || code == core.CodeForbidden)
-	if !changes && !refused && !strings.HasPrefix(c.Path(), "/v1/auth/callback") {
-		return err
+	attempt, login := login.AttemptOf(c.Context())
+	cause := err
+	if login && attempt.Err != nil {
+		cause = attempt.Err
+	}
+	record.Outcome = "ok"
+	if cause != nil {
+		e := coreError(cause)
+		record.Outcome, record.Reason = string(e.Code), httpio.Cause(cause, e)
+		if status := statusOf(e.Code); !changes && !login && status != fiber.StatusUnauthorized && status != fiber.StatusForbidden {
+			return err
+		}
+	} else if !changes && !login {
+		return nil
 	}
 	if caller, known := authn.CallerOf(c.Context()); known {
 		record.Actor, record.Workspace = caller.User.ID, caller.Workspace.ID
 	}
 	record.Target = c.Params("name", c.Params("id"))
-	record.Outcome = "ok"
-	if err != nil {
-		record.Outcome = string(code)
+	if login {
+		record.Actor, record.Target = attempt.User.ID, attempt.Provider
 	}
+	c.Context().SetUserValue(recorded{}, true)
 	_ = s.options.Audit.Record(c.UserContext(), record) // it is done; the log reports the error
 	return err
 }
 
-// recordRefusal records what a mounted endpoint, such as /mcp, refused for lack of an identity or a
-// right. recordRequest does it for /v1.
+// auditRecord is the record of a request as far as it is known when it arrives.
+func (s *Server) auditRecord(ctx *fasthttp.RequestCtx) core.AuditRecord {
+	return core.AuditRecord{
+		Address: s.guard.ClientAddress(ctx), Action: string(ctx.Method()) + " " + string(ctx.Path()),
+		RequestID: string(ctx.Response.Header.Peek(requestIDHeader)),
+	}
+}
+
+// recordRefusal records what was refused for lack of an identity or a right before recordRequest saw it, and what a
+// mounted endpoint, such as /mcp, refused.
 func (s *Server) recordRefusal(ctx *fasthttp.RequestCtx) {
 	status := ctx.Response.StatusCode()
-	if s.options.Audit == nil || status != fiber.StatusUnauthorized && status != fiber.StatusForbidden || bytes.HasPrefix(ctx.Path(), []byte("/v1/")) {
+	if s.options.Audit == nil || status != fiber.StatusUnauthorized && status != fiber.StatusForbidden || ctx.UserValue(recorded{}) != nil {
 		return
 	}
-	outcome := core.CodeUnauthenticated
+	record := s.auditRecord(ctx)
+	record.Outcome = string(core.CodeUnauthenticated)
 	if status == fiber.StatusForbidden {
-		outcome = core.CodeForbidden
+		record.Outcome = string(core.CodeForbidden)
 	}
-	_ = s.options.Audit.Record(requestinfo.Of(ctx).In(s.root), core.AuditRecord{ // it is refused; the log reports the error
-		Address: s.guard.ClientAddress(ctx), Action: string(ctx.Method()) + " " + string(ctx.Path()), Outcome: string(outcome),
-		RequestID: string(ctx.Response.Header.Peek(requestIDHeader)),
-	})
+	info := webguard.RequestOf(ctx)
+	if info != nil {
+		record.Actor, record.Workspace = info.User, info.Workspace
+	}
+	_ = s.options.Audit.Record(info.In(s.root), record) // it is refused; the log reports the error
 }

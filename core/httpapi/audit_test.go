@@ -10,24 +10,11 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-// auditor keeps records, or refuses them.
-type auditor struct {
-	mu      sync.Mutex
-	records []core.AuditRecord
-	err     error
-}
-
-func (a *auditor) Record(_ context.Context, r core.AuditRecord) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.records = append(a.records, r)
-	return a.err
-}
-
 func TestChangesLoginsAndRefusalsAreRecorded(t *testing.T) {
-	log := &auditor{}
+	log := &fakes.Audit{}
 	h := open(t, newAccess(), func(o *Options) { o.Audit = log })
 	for _, c := range []struct {
 		call    call
@@ -40,10 +27,9 @@ func TestChangesLoginsAndRefusalsAreRecorded(t *testing.T) {
 		{call: call{method: "GET", path: "/v1/apps", header: map[string]string{"Authorization": "Bearer forged"}}, want: []string{"GET /v1/apps unauthenticated"}, unknown: true},
 		{call: call{method: "GET", path: "/v1/apps"}},
 	} {
-		log.records = nil
 		h.do(t, c.call)
 		var got []string
-		for _, r := range log.records {
+		for _, r := range log.Take() {
 			got = append(got, r.Action+" "+r.Outcome)
 			if r.RequestID == "" || r.Address == "" || (r.Actor == "") != (c.unknown || r.Outcome == "begun") {
 				t.Errorf("%s %s: %+v", c.call.method, c.call.path, r)
@@ -56,13 +42,14 @@ func TestChangesLoginsAndRefusalsAreRecorded(t *testing.T) {
 }
 
 func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
-	log := &auditor{err: core.Errorf(core.CodeUnavailable, "the audit log cannot be written")}
+	log := &fakes.Audit{}
+	log.Fail(core.Errorf(core.CodeUnavailable, "the audit log cannot be written"))
 	h := open(t, newAccess(), func(o *Options) { o.Audit = log })
 	if r := h.do(t, call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}); r.StatusCode != 503 {
 		t.Errorf("install: %d %s", r.StatusCode, r.body)
 	}
-	if len(log.records) != 1 {
-		t.Errorf("%d records, want the one that failed", len(log.records))
+	if n := len(log.Take()); n != 1 {
+		t.Errorf("%d records, want the one that failed", n)
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/apps"}); r.StatusCode != 200 {
 		t.Errorf("a list: %d", r.StatusCode)
@@ -70,7 +57,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 }
 
 func TestRefusalsOfMountedEndpointsAreRecorded(t *testing.T) {
-	log := &auditor{}
+	log := &fakes.Audit{}
 	h := open(t, newAccess(), func(o *Options) {
 		o.Audit = log
 		o.Mounts = []func(Router){func(r Router) {
@@ -78,10 +65,9 @@ func TestRefusalsOfMountedEndpointsAreRecorded(t *testing.T) {
 		}}
 	})
 	for status, want := range map[string]string{"401": "POST /mcp unauthenticated", "403": "POST /mcp forbidden", "200": "", "404": ""} {
-		log.records = nil
 		h.do(t, call{method: "POST", path: "/mcp?status=" + status, body: "{}"})
 		var got string
-		for _, r := range log.records {
+		for _, r := range log.Take() {
 			got += r.Action + " " + r.Outcome
 			if r.Address == "" || r.RequestID == "" {
 				t.Errorf("%s: %+v", status, r)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/ropewalk/ropewalk/core/httpapi/body"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
 func TestBodiesThatAreRefused(t *testing.T) {
@@ -183,7 +183,7 @@ func TestABodyOfManyLongNestedKeysTakesMemoryInProportion(t *testing.T) {
 		ctx.Request.SetBodyString(text)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _ = body.Read[struct {
+		_, _ = httpio.ReadBody[struct {
 			Arguments json.RawMessage `json:"arguments"`
 		}](ctx)
 		runtime.ReadMemStats(&after)

@@ -142,7 +142,7 @@ func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *t
 		`{"attachments":[{"name":"a","url":"https://example.com/\u202egnp.exe"}]}`:                     "attachments.url must be an https address",
 		`{"attachments":[{"name":"a","url":"https://example.com/` + strings.Repeat("a", 2048) + `"}]}`: "attachments.url must be an https address",
 		`{"stopReason":"tired"}`:                     "stopReason can be",
-		`{"parts":[{"type":"image"}]}`:               "parts.type can be text or toolCall",
+		`{"parts":[{"type":"image"}]}`:               "parts.type can be text, toolCall, reasoning or summary",
 		`{"parts":[{"type":"toolCall","index":-1}]}`: "-1 is not a number from 0 to",
 	} {
 		if r := restore(metadata); r.StatusCode != 400 || !strings.Contains(r.body, names) {

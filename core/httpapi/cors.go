@@ -7,6 +7,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/accounts"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 )
 
 // Pages need Mcp-Method and Mcp-Name to speak MCP revision 2026-07-28, WWW-Authenticate to find out
@@ -60,4 +64,34 @@ func paramsAsked(h *fasthttp.RequestHeader) string {
 		}
 	}
 	return list.String()
+}
+
+// keepOut runs before /v1. In dev mode, where no credential protects anything, it refuses the pages of
+// other sites everything, reads and event streams included, and the Host must be one of this machine's (a
+// rebound DNS name is not). With authentication it refuses what a page of another site would change with
+// the cookie, which browsers send by themselves. They do not send a bearer by themselves, and CORS keeps
+// answers from the page.
+func (s *Server) keepOut(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	ctx := c.Context()
+	if s.guard.Dev && !s.guard.HostAllowed(ctx) {
+		return core.Errorf(core.CodeForbidden, "the Host is not this machine; name it in http.allowedHosts to accept it")
+	}
+	if !s.guard.Dev && (ctx.IsGet() || ctx.IsHead() || authn.Bearer(ctx) != "") {
+		return c.Next()
+	}
+	if ctx.IsGet() && s.isVisited(ctx) {
+		return c.Next()
+	}
+	if !s.guard.OriginAllowed(ctx) {
+		return core.Errorf(core.CodeForbidden, "a page of another site may not do this; http.allowedOrigins (ALLOWED_ORIGINS) names the sites that may")
+	}
+	return c.Next()
+}
+
+// isVisited reports whether a person opens a page that other sites lead to: with a link, or with the redirect of an
+// authorization server. No page of another site sees what is in it.
+func (s *Server) isVisited(ctx *fasthttp.RequestCtx) bool {
+	path, h := string(ctx.Path()), &ctx.Request.Header
+	return (path == accounts.LinkPath || path == accounts.CallbackPath) && string(h.Peek("Sec-Fetch-Mode")) == "navigate" && string(h.Peek("Sec-Fetch-Dest")) == "document"
 }

@@ -17,11 +17,11 @@ type patientTools struct {
 	begun, left chan struct{}
 }
 
-func (p patientTools) Call(ctx context.Context, _ core.Caller, _ tools.Call) (json.RawMessage, error) {
+func (p patientTools) Call(ctx context.Context, _ core.Caller, _ tools.Call) (json.RawMessage, bool, error) {
 	close(p.begun)
 	<-ctx.Done()
 	close(p.left)
-	return nil, ctx.Err()
+	return nil, false, ctx.Err()
 }
 
 func TestAClientThatLeavesEndsItsToolCall(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
 )
 
 const (
@@ -34,7 +34,7 @@ type errorBody struct {
 // statusOf is the one map from an error code to its status.
 func statusOf(code core.Code) int {
 	switch code {
-	case core.CodeBadRequest, core.CodeInvalidInput, core.CodeCredentialsRequired, core.CodeWorkspaceRequired, core.CodeNotConfigured:
+	case core.CodeBadRequest, core.CodeInvalidInput, core.CodeCredentialsRequired, core.CodePermissionsRequired, core.CodeWorkspaceRequired, core.CodeNotConfigured:
 		return fiber.StatusBadRequest
 	case core.CodeUnauthenticated:
 		return fiber.StatusUnauthorized
@@ -44,10 +44,14 @@ func statusOf(code core.Code) int {
 		return fiber.StatusNotFound
 	case core.CodeMethodNotAllowed:
 		return fiber.StatusMethodNotAllowed
-	case core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeConflict, core.CodeAlreadyAnswered, core.CodeApprovalPending:
+	case core.CodeNotAcceptable:
+		return fiber.StatusNotAcceptable
+	case core.CodeAlreadyInstalled, core.CodeRunInProgress, core.CodeConflict, core.CodeAlreadyAnswered, core.CodeApprovalPending, core.CodeLoginNeeded, core.CodeLimitReached:
 		return fiber.StatusConflict
 	case core.CodePayloadTooLarge:
 		return fiber.StatusRequestEntityTooLarge
+	case core.CodeHeadersTooLarge:
+		return fiber.StatusRequestHeaderFieldsTooLarge
 	case core.CodeUnsupportedMedia:
 		return fiber.StatusUnsupportedMediaType
 	case core.CodeRateLimited:
@@ -63,17 +67,14 @@ func statusOf(code core.Code) int {
 
 // fail writes err as the response. Errors other than core.Error are logged and not shown.
 func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
-	e, ok := errors.AsType[*core.Error](err)
-	if !ok {
-		e = fromFiber(err)
-	}
+	e := coreError(err)
 	status := statusOf(e.Code)
 	if status >= fiber.StatusInternalServerError {
 		log := s.log.Warn
 		if errors.Is(err, context.Canceled) { // the client disconnected
 			log = s.log.Debug
 		}
-		log("request failed", "error", respond.Cause(err, e), "method", string(ctx.Method()), "path", string(ctx.Path()),
+		log("request failed", "error", httpio.Cause(err, e), "method", string(ctx.Method()), "path", string(ctx.Path()),
 			"request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)))
 	}
 	body := errorBody{Error: e.Code, Message: e.Message, Details: e.Details}
@@ -89,6 +90,14 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 		ctx.Response.Header.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	}
 	s.write(ctx, status, body)
+}
+
+// coreError returns the core.Error that an error is, or stands for.
+func coreError(err error) *core.Error {
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		return e
+	}
+	return fromFiber(err)
 }
 
 // fromFiber translates the errors of the router; all others are internal.
@@ -135,18 +144,23 @@ func encodeBody(body errorBody) ([]byte, error) {
 // writeUnreadable responds to a request that could not be read, and closes the connection: the start
 // of the next request is unknown.
 func (s *Server) writeUnreadable(ctx *fasthttp.RequestCtx, err error) {
+	var timeout net.Error
+	late := errors.As(err, &timeout) && timeout.Timeout()
+	if late && s.answerWithoutBody(ctx) {
+		return
+	}
 	s.setCommonHeaders(ctx)
 	ctx.SetConnectionClose()
 	listener.LingerOnClose(ctx.Conn())
 	status, body := fiber.StatusBadRequest, errorBody{Error: core.CodeBadRequest, Message: "malformed HTTP request"}
-	var timeout net.Error
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		status = fiber.StatusRequestEntityTooLarge
 		body = errorBody{Error: core.CodePayloadTooLarge, Message: fmt.Sprintf("the body is too large: the limit is %d bytes", s.bodyLimit(ctx))}
 	case errors.As(err, new(*fasthttp.ErrSmallBuffer)):
-		status, body.Message = fiber.StatusRequestHeaderFieldsTooLarge, "the request line and headers are longer than 16 KiB"
-	case errors.As(err, &timeout) && timeout.Timeout():
+		status = fiber.StatusRequestHeaderFieldsTooLarge
+		body = errorBody{Error: core.CodeHeadersTooLarge, Message: fmt.Sprintf("the request line and headers are longer than %d bytes", maxHeaders)}
+	case late:
 		status, body.Message = fiber.StatusRequestTimeout, "the request took too long to arrive"
 	}
 	s.log.Debug("request rejected before it was read", "status", status, "error", err)

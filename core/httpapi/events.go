@@ -14,15 +14,15 @@ import (
 
 // streamEvents is GET /v1/events: the events of the caller's workspace, from the moment the client
 // sees the headers, for as long as the caller is admitted.
-func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
+func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 	cred, err := authn.FromViewer(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	workspace, user := caller.Workspace.ID, caller.User.ID
 	release, err := s.options.Limits.Acquire(limits.Streams, user)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer release()
@@ -38,7 +38,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 			case <-ctx.Done():
 				return
 			case e, open := <-reader.C:
-				if !open || s.send(w, e) != nil {
+				if !open || s.send(w, caller, e) != nil {
 					return
 				}
 			}
@@ -47,13 +47,17 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) error {
 	if err != nil {
 		release()
 	}
-	return err
+	return nil, err
 }
 
-func (s *Server) send(w *stream.Writer, e core.Event) error {
+// send sends an event, unless it is about a tool that the caller does not see.
+func (s *Server) send(w *stream.Writer, caller core.Caller, e core.Event) error {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
 		s.log.Error("an event cannot be encoded as JSON", "event", e.Name, "error", err)
+		return nil
+	}
+	if !s.tools.ShowsEvent(caller, data) {
 		return nil
 	}
 	return w.Event(e.Name, data)

@@ -20,6 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
 // fakeConversations keeps conversations. It is everything the chat keeps, without a disk.
@@ -30,13 +31,13 @@ type fakeConversations struct {
 	made          int
 	conversations map[string]*core.Conversation
 	messages      map[string][]core.Message
-	settings      map[string]string
+	settings      fakes.Settings
 	report        core.UsageReport
 	asked         []any // the queries
 }
 
 func newFakeConversations() *fakeConversations {
-	return &fakeConversations{conversations: map[string]*core.Conversation{}, messages: map[string][]core.Message{}, settings: map[string]string{}}
+	return &fakeConversations{conversations: map[string]*core.Conversation{}, messages: map[string][]core.Message{}}
 }
 
 func (m *fakeConversations) CreateConversation(_ context.Context, c core.Conversation) (core.Conversation, error) {
@@ -134,6 +135,10 @@ func (m *fakeConversations) Messages(_ context.Context, ref core.ConversationRef
 	return slices.Clone(m.messages[ref.ID]), nil
 }
 
+func (m *fakeConversations) SaveUnfinished(context.Context, core.ConversationRef, *core.Message) error {
+	return nil
+}
+
 func (m *fakeConversations) AppendMessages(_ context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,17 +167,12 @@ func (m *fakeConversations) Usage(_ context.Context, q core.UsageQuery) (core.Us
 	return m.report, nil
 }
 
-func (m *fakeConversations) Setting(_ context.Context, name string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.settings[name], nil
+func (m *fakeConversations) Setting(ctx context.Context, name string) (string, error) {
+	return m.settings.Setting(ctx, name)
 }
 
-func (m *fakeConversations) PutSetting(_ context.Context, name, value string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.settings[name] = value
-	return nil
+func (m *fakeConversations) PutSetting(ctx context.Context, name, value string) error {
+	return m.settings.PutSetting(ctx, name, value)
 }
 
 // newChat is the real chat over memory, with the models of c.

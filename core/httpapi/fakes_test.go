@@ -12,227 +12,16 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tools/view"
 )
-
-// fakeAccess knows bearers and cookies by name.
-type fakeAccess struct {
-	dev     bool
-	key     string
-	adapter bool
-	several []string // the names of the providers that people log in with, when there are several
-
-	mu       sync.Mutex
-	bearers  map[string]core.Identity
-	cookies  map[string]core.Identity
-	members  map[string][]core.Workspace // by user id
-	attempts map[string]int              // failed and other logins by client
-	away     bool                        // it cannot tell
-	keys     []core.APIKey
-	watchers []func(string)
-	hang     bool // it does not answer until the context ends
-	asked    int  // how often credentials were checked
-	binds    bool // tokens come with a proof, which is good once
-}
-
-const attemptsAllowed = 5
-
-func newAccess() *fakeAccess {
-	return &fakeAccess{
-		key: "the-right-key-0123", bearers: map[string]core.Identity{"the-right-key-0123": core.Owner()},
-		cookies:  map[string]core.Identity{},
-		attempts: map[string]int{},
-		members: map[string][]core.Workspace{
-			"usr_owner": {{ID: core.DefaultWorkspaceID, Name: "Default", Role: core.RoleAdmin}, {ID: "ws_second", Name: "Second", Role: core.RoleAdmin}},
-		},
-	}
-}
-
-func (a *fakeAccess) user(name string, org core.Role, workspaces ...core.Workspace) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.bearers[name] = core.Identity{Issuer: "https://idp.example", Subject: name, Token: "hash of " + name, User: core.User{ID: name, Email: name + "@example.com", OrgRole: org}}
-	a.members[name] = workspaces
-}
-
-func (a *fakeAccess) Dev() bool { return a.dev }
-
-func (a *fakeAccess) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
-	a.mu.Lock()
-	a.asked++
-	away, hang := a.away, a.hang
-	id, found := a.bearers[bearer]
-	if bearer == "" {
-		id, found = a.cookies[cookie]
-	}
-	a.mu.Unlock()
-	switch {
-	case hang:
-		<-ctx.Done()
-		return core.Identity{}, ctx.Err()
-	case away:
-		return core.Identity{}, core.Errorf(core.CodeUnavailable, "the auth adapter is away").WithRetryAfter(1500 * time.Millisecond)
-	case a.dev:
-		return core.Owner(), nil
-	case !found, a.binds && !core.TokenRequestOf(ctx).HasProof():
-		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no such credential")
-	}
-	return id, nil
-}
-
-func (a *fakeAccess) Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error) {
-	all, _ := a.Workspaces(ctx, id)
-	for _, w := range all {
-		if workspace == "" || w.ID == workspace {
-			return core.Caller{Identity: id, Workspace: w}, nil
-		}
-	}
-	return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "not a member of that workspace")
-}
-
-func (a *fakeAccess) Workspaces(_ context.Context, id core.Identity) ([]core.Workspace, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.members[id.User.ID]), nil
-}
-
-func (a *fakeAccess) Keys(context.Context, core.Caller) ([]core.APIKey, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.keys), nil
-}
-
-func (a *fakeAccess) CreateKey(_ context.Context, c core.Caller, k access.NewKey) (core.APIKey, core.Secret, error) {
-	if k.Name == "" {
-		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "name is missing")
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	made := core.APIKey{ID: fmt.Sprintf("key_%d", len(a.keys)), Name: k.Name, Role: cmp.Or(k.Role, core.RoleMember), User: c.User, Workspace: c.Workspace.ID, CreatedAt: time.Now(), ExpiresAt: k.ExpiresAt}
-	a.keys = append(a.keys, made)
-	return made, "rwk_secret", nil
-}
-
-func (a *fakeAccess) RevokeKey(_ context.Context, _ core.Caller, id string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before := len(a.keys)
-	a.keys = slices.DeleteFunc(a.keys, func(k core.APIKey) bool { return k.ID == id })
-	if len(a.keys) == before {
-		return core.Errorf(core.CodeNotFound, "no such API key in this workspace")
-	}
-	return nil
-}
-
-// BindsTokens is part of Access.
-func (a *fakeAccess) BindsTokens() bool { return a.binds }
-
-func (a *fakeAccess) Current(ctx context.Context, c core.Caller) (core.Caller, error) {
-	a.mu.Lock()
-	_, found := a.bearers[c.Subject]
-	a.mu.Unlock()
-	if !found {
-		return core.Caller{}, core.Errorf(core.CodeUnauthenticated, "revoked")
-	}
-	return a.Caller(ctx, c.Identity, c.Workspace.ID)
-}
-
-func (a *fakeAccess) WatchRevocations(changed func(string)) func() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.watchers = append(a.watchers, changed)
-	return func() {}
-}
-
-// revoke ends a bearer and tells the watchers.
-func (a *fakeAccess) revoke(bearer string) {
-	a.mu.Lock()
-	user := a.bearers[bearer].User.ID
-	delete(a.bearers, bearer)
-	watchers := slices.Clone(a.watchers)
-	a.mu.Unlock()
-	for _, changed := range watchers {
-		changed(user)
-	}
-}
-
-// AllowBrowserLogin is part of Access.
-func (a *fakeAccess) AllowBrowserLogin(client string) error {
-	return a.AllowLogin("browser at " + client)
-}
-
-func (a *fakeAccess) AllowLogin(client string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.attempts[client]++
-	if a.attempts[client] > attemptsAllowed {
-		return core.Errorf(core.CodeRateLimited, "too many logins").WithRetryAfter(6 * time.Second)
-	}
-	return nil
-}
-
-func (a *fakeAccess) Login(_ context.Context, key string) (string, error) {
-	if key != a.key {
-		return "", core.Errorf(core.CodeUnauthenticated, "the key is wrong")
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	token := fmt.Sprintf("cookie-%d", len(a.cookies))
-	a.cookies[token] = core.Owner()
-	return token, nil
-}
-
-func (a *fakeAccess) Logout(_ context.Context, token string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.cookies, token)
-	return nil
-}
-
-func (a *fakeAccess) LoginProviders(context.Context) ([]string, error) {
-	if !a.adapter {
-		return nil, core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
-	}
-	return a.several, nil
-}
-
-func (a *fakeAccess) BeginLogin(_ context.Context, provider, redirectURI, returnTo string) (access.LoginStart, error) {
-	if !a.adapter {
-		return access.LoginStart{}, core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
-	}
-	return access.LoginStart{URL: "https://idp.example/authorize" + provider + "?redirect_uri=" + redirectURI + "&state=s1&return=" + returnTo, Binding: "b1"}, nil
-}
-
-// BackchannelLogout accepts one logout token, once.
-func (a *fakeAccess) BackchannelLogout(_ context.Context, token string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, there := a.cookies["idp-cookie"]; token != "logout-of-alice" || !there {
-		return core.Errorf(core.CodeBadRequest, "the logout token is not accepted")
-	}
-	delete(a.cookies, "idp-cookie")
-	return nil
-}
-
-func (a *fakeAccess) FinishLogin(_ context.Context, in access.LoginAnswer) (string, string, error) {
-	if !a.adapter {
-		return "", "", core.Errorf(core.CodeNotConfigured, "no auth adapter can log people in; set auth.adapter")
-	}
-	if in.State != "s1" || in.Code != "c1" || in.Binding != "b1" || in.Issuer == "https://another.example" {
-		return "", "", core.Errorf(core.CodeUnauthenticated, "the state is unknown")
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.cookies["idp-cookie"] = a.bearers["alice"]
-	return "idp-cookie", "/apps?tab=1", nil
-}
 
 // fakeApps is a manager of apps without processes. What fails is set by name.
 type fakeApps struct {
+	decided        []core.PermissionChange
+	hints          []string
 	uploaded       source.Request // the settings of the last upload
 	uploads        int
 	discardUploads bool
@@ -325,8 +114,9 @@ func (y *fakeApps) Stop(_ context.Context, ws, name string) (core.App, error) {
 	return a, err
 }
 
-func (y *fakeApps) Resource(_ context.Context, ws, name, uri string) (apps.Resource, error) {
-	if _, err := y.find("resource", ws, name); err != nil {
+func (n *fakeTools) ReadView(_ context.Context, c core.Caller, name, uri string) (apps.Resource, error) {
+	y := n.apps
+	if _, err := y.find("resource", c.Workspace.ID, name); err != nil {
 		return apps.Resource{}, err
 	}
 	y.mu.Lock()
@@ -343,11 +133,10 @@ type fakeTools struct {
 	mu     sync.Mutex
 	result string
 	err    error
-	system string   // the result of RunSystem
-	ran    []string // the calls of RunSystem
 	calls  []tools.Call
 	keep   []core.Caller // on purpose past the request, as a package may
 	panics bool
+	apps   *fakeApps // whose views are read
 }
 
 func (n *fakeTools) Open(c core.Caller, o tools.SessionOptions) *tools.Session {
@@ -356,6 +145,10 @@ func (n *fakeTools) Open(c core.Caller, o tools.SessionOptions) *tools.Session {
 
 func (n *fakeTools) EndSession(string) {}
 
+func (n *fakeTools) ShowsTool(core.Caller, string, string) bool { return true }
+
+func (n *fakeTools) ShowsEvent(core.Caller, json.RawMessage) bool { return true }
+
 func (n *fakeTools) CheckForm(schema, content json.RawMessage) error {
 	return tools.New(tools.Options{Apps: silentApps{}}).CheckForm(schema, content)
 }
@@ -363,7 +156,7 @@ func (n *fakeTools) CheckForm(schema, content json.RawMessage) error {
 // silentApps say nothing by themselves.
 type silentApps struct{ tools.Apps }
 
-func (silentApps) Listen(string, func(notify.Notification)) func() { return func() {} }
+func (silentApps) Listen(string, func(apps.Notification)) func() { return func() {} }
 
 func (n *fakeTools) List(core.Caller) []tools.Listed {
 	listed := func(server, name, description string) tools.Listed {
@@ -373,18 +166,19 @@ func (n *fakeTools) List(core.Caller) []tools.Listed {
 	return []tools.Listed{listed("calc", "add", "Adds numbers"), listed("files", "read", "Reads a file"), listed("system", "status", "")}
 }
 
-// RunSystem returns what the test sets, else the tool and its arguments.
-func (n *fakeTools) RunSystem(_ context.Context, c core.Caller, name string, arguments json.RawMessage) (json.RawMessage, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ran = append(n.ran, name+" "+string(arguments))
-	if !c.User.OrgRole.Admin() && name != "search" {
-		return nil, core.Errorf(core.CodeForbidden, "%s needs the organization role admin or owner", name)
-	}
-	if n.err != nil {
-		return nil, n.err
-	}
-	return json.RawMessage(cmp.Or(n.system, "{}")), nil
+// fakeViews are the views of workspaces that have none.
+type fakeViews struct{}
+
+func (fakeViews) Has(string, string) bool { return false }
+
+func (fakeViews) List(string) []view.Info { return []view.Info{} }
+
+func (fakeViews) Set(_ context.Context, _ string, d core.View) (view.Info, error) {
+	return view.Info{View: d}, nil
+}
+
+func (fakeViews) Remove(context.Context, string, string) error {
+	return core.Errorf(core.CodeNotFound, "no view")
 }
 
 type fakeRegistries struct{}
@@ -393,7 +187,16 @@ func (fakeRegistries) Registries() []core.Registry {
 	return []core.Registry{{Name: "main", Adapter: "mcp"}}
 }
 
-func (n *fakeTools) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
+func (fakeRegistries) SearchBundles(_ context.Context, q tools.BundleQuery) ([]tools.Found, []string, error) {
+	return []tools.Found{{Registry: q.Registry, Name: q.Text, Version: fmt.Sprint(q.Limit), TrustScore: 5}}, []string{}, nil
+}
+
+// allFeatures are all on but those that are named.
+type allFeatures []string
+
+func (off allFeatures) Enabled(flag string) bool { return !slices.Contains(off, flag) }
+
+func (n *fakeTools) Call(ctx context.Context, c core.Caller, call tools.Call) (_ json.RawMessage, failed bool, _ error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.panics {
@@ -401,15 +204,15 @@ func (n *fakeTools) Call(ctx context.Context, c core.Caller, call tools.Call) (j
 	}
 	n.calls, n.keep = append(n.calls, call), append(n.keep, c)
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, false, ctx.Err()
 	}
 	if n.err != nil {
-		return nil, n.err
+		return nil, false, n.err
 	}
 	if n.result == "" {
-		return json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`), nil
+		return json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`), false, nil
 	}
-	return json.RawMessage(n.result), nil
+	return json.RawMessage(n.result), false, nil
 }
 
 func (y *fakeApps) Details(ws, name string) (apps.Details, error) {
@@ -451,6 +254,21 @@ func (y *fakeApps) InstallUpload(_ context.Context, _ string, body io.Reader, r 
 	return core.App{Name: r.ServerName, BundleName: string(content[:min(len(content), 64)]), Status: core.StateRunning, Type: "plain"}, err
 }
 
+func (y *fakeApps) Permissions(c core.Caller, name string) (apps.Permissions, error) {
+	app, err := y.find("permissions", c.Workspace.ID, name)
+	return apps.Permissions{Name: app.Name}, err
+}
+
+func (y *fakeApps) ChangePermissions(_ context.Context, c core.Caller, name string, change core.PermissionChange) (apps.Permissions, error) {
+	app, err := y.find("permissions", c.Workspace.ID, name)
+	y.decided = append(y.decided, change)
+	return apps.Permissions{Name: app.Name}, err
+}
+
+func (y *fakeApps) MissingPermissions(core.Caller, string) *core.AppPermissions { return nil }
+
+func (y *fakeApps) Hints(core.Caller, string) []string { return y.hints }
+
 func (y *fakeApps) Import(_ context.Context, _ string, r source.ImportRequest) (source.ImportResult, error) {
 	result := source.ImportResult{DryRun: r.DryRun, Servers: []source.ImportedServer{}}
 	for name := range r.MCPServers {
@@ -484,24 +302,47 @@ func (f *fakePins) Decide(ctx context.Context, c core.Caller, id string, accept 
 // fakeApprovals has one call that waits, apr_1, and one that does not, apr_3.
 type fakeApprovals struct{}
 
-func (fakeApprovals) List(_ context.Context, c core.Caller) ([]core.Approval, error) {
-	return []core.Approval{{
+func (fakeApprovals) List(_ context.Context, c core.Caller, q core.ApprovalQuery) (core.ApprovalPage, error) {
+	one := core.Approval{
 		ID: "apr_1", Tool: "a__b", Workspace: c.Workspace.ID, Caller: c.User, Arguments: json.RawMessage(`{"x":1}`), State: core.ApprovalPending,
 		CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Minute),
-	}}, nil
+	}
+	page := core.ApprovalPage{Approvals: []core.Approval{one}}
+	if q.Decided {
+		one.State, one.DecidedBy, one.DecidedAt, one.Reason = core.ApprovalRefused, c.User, time.Now(), "not today"
+		page = core.ApprovalPage{Approvals: []core.Approval{one}, NextCursor: "next"}
+	}
+	return page, nil
 }
 
-func (f fakeApprovals) Decide(ctx context.Context, c core.Caller, id string, approve bool) (core.Approval, error) {
-	all, _ := f.List(ctx, c)
+func (f fakeApprovals) Decide(ctx context.Context, c core.Caller, id string, d core.Decision) (core.Approval, error) {
+	page, _ := f.List(ctx, c, core.ApprovalQuery{})
+	all := page.Approvals
 	switch {
 	case id == "apr_3":
 		return core.Approval{}, core.Errorf(core.CodeAlreadyAnswered, "decided on already")
 	case id != all[0].ID:
 		return core.Approval{}, core.Errorf(core.CodeNotFound, "no such call")
 	}
-	all[0].State, all[0].DecidedBy = core.ApprovalRefused, c.User.ID
-	if approve {
+	all[0].State, all[0].DecidedBy, all[0].DecidedAt, all[0].Reason = core.ApprovalRefused, c.User, time.Now(), d.Reason
+	if d.Approve {
 		all[0].State = core.ApprovalApproved
 	}
 	return all[0], nil
+}
+
+// standing is the standing approval sta_1.
+func standing() core.StandingApproval {
+	return core.StandingApproval{ID: "sta_1", Tool: "a__b", By: core.User{ID: "usr_a"}, Since: time.Now()}
+}
+
+func (fakeApprovals) Standing(context.Context, core.Caller) ([]core.StandingApproval, error) {
+	return []core.StandingApproval{standing()}, nil
+}
+
+func (fakeApprovals) Withdraw(_ context.Context, _ core.Caller, id string) (core.StandingApproval, error) {
+	if id != "sta_1" {
+		return core.StandingApproval{}, core.Errorf(core.CodeNotFound, "no such approval")
+	}
+	return standing(), nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
 // probePatience bounds the check of credentials by a health check: a probe must succeed even while the
@@ -29,13 +29,17 @@ type bundleHealth struct {
 }
 
 // health is GET /v1/health.
-func (s *Server) health(c *fiber.Ctx) error {
+func (s *Server) health(c *fiber.Ctx, _ core.Caller) (any, error) {
+	workspace, err := s.probed(c)
+	if err != nil {
+		return nil, err
+	}
 	bundles := []bundleHealth{}
-	for _, app := range s.apps.Health(s.probed(c)) {
+	for _, app := range s.apps.Health(workspace) {
 		bundles = append(bundles, bundleHealth{Name: app.Name, State: app.State})
 	}
 	status, reason := s.stateHealth(c.UserContext())
-	return c.JSON(healthResponse{Status: status, Reason: reason, Uptime: s.uptime(), Bundles: bundles})
+	return healthResponse{Status: status, Reason: reason, Uptime: s.uptime(), Bundles: bundles}, nil
 }
 
 // stateHealth reports whether the state takes writes. A database that does not answer in time does not.
@@ -57,24 +61,35 @@ func (s *Server) stateHealth(ctx context.Context) (status, reason string) {
 }
 
 // bundlesHealth is GET /v1/bundles/health.
-func (s *Server) bundlesHealth(c *fiber.Ctx) error {
-	return c.JSON(respond.OrEmpty(s.apps.Health(s.probed(c))))
+func (s *Server) bundlesHealth(c *fiber.Ctx, _ core.Caller) (any, error) {
+	workspace, err := s.probed(c)
+	if err != nil {
+		return nil, err
+	}
+	return httpio.OrEmpty(s.apps.Health(workspace)), nil
 }
 
 // probed is the workspace of a health check: the caller's when the credentials are valid, else the
-// default one. These routes accept every request.
-func (s *Server) probed(c *fiber.Ctx) string {
+// default one. These routes accept every request but those of a client that guesses keys.
+func (s *Server) probed(c *fiber.Ctx) (workspace string, err error) {
 	cred, err := authn.FromRequest(c)
 	if err != nil || (cred.Anonymous() && (!s.guard.Dev || cred.Workspace == "")) {
-		return core.DefaultWorkspaceID
+		return core.DefaultWorkspaceID, nil
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), probePatience)
 	defer cancel()
-	caller, err := s.authn.Caller(ctx, cred)
-	if err != nil {
-		return core.DefaultWorkspaceID
+	id, err := s.authn.Identify(ctx, c, cred)
+	if core.CodeOf(err) == core.CodeRateLimited {
+		return "", err
 	}
-	return caller.Workspace.ID
+	if err != nil {
+		return core.DefaultWorkspaceID, nil
+	}
+	caller, err := s.access.Caller(ctx, id, cred.Workspace)
+	if err != nil {
+		return core.DefaultWorkspaceID, nil
+	}
+	return caller.Workspace.ID, nil
 }
 
 // uptime is in seconds, to the millisecond.

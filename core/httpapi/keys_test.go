@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func TestAPIKeysAreMadeListedAndRevoked(t *testing.T) {
 	}
 	create := call{method: "POST", path: "/v1/keys", body: `{"name":"ci","role":"member","expiresAt":"2999-01-01T00:00:00Z"}`}
 	made := h.do(t, create)
-	if got := made.json(t); made.StatusCode != 200 || got["key"] != "rwk_secret" || got["expiresAt"] != "2999-01-01T00:00:00.000Z" {
+	if got := made.json(t); made.StatusCode != 200 || !strings.HasPrefix(fmt.Sprint(got["key"]), "rwk_") || got["expiresAt"] != "2999-01-01T00:00:00.000Z" {
 		t.Fatalf("%d %s", made.StatusCode, made.body)
 	}
 	hold(t, router, create, made)

@@ -6,7 +6,9 @@ import (
 )
 
 func TestTheLandingPageSaysWhoYouAreAndHowToConnect(t *testing.T) {
-	h := open(t, newAccess(), func(o *Options) { o.Landing, o.Login, o.BaseURL = true, true, "https://tools.example.com" })
+	h := open(t, newAccess(), func(o *Options) {
+		o.Landing, o.Login, o.BaseURL = true, func() bool { return true }, "https://tools.example.com"
+	})
 	for name, c := range map[string]struct {
 		call       call
 		has, lacks string

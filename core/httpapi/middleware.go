@@ -15,11 +15,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
-	"github.com/ropewalk/ropewalk/core/requestinfo"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // wrap returns the handler of all requests, whatever their route: it sets the common headers,
@@ -28,6 +27,7 @@ import (
 func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
+		s.refused.Delete(&ctx.Request.Header)
 		s.setCommonHeaders(ctx)
 		info := s.beginInfo(ctx)
 		defer s.endRequest(ctx, info, start)
@@ -71,8 +71,15 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 	if err == nil {
 		err = intake.CheckHost(&ctx.Request)
 	}
-	if err == nil && isUpload(ctx) {
-		return nil, s.beginUpload(ctx)
+	own := s.largeBody(ctx)
+	if err == nil && own.streamed {
+		return nil, s.beginUpload(ctx, own.most)
+	}
+	if err == nil && !s.admitted(webguard.RequestOf(ctx).In(s.root), h) {
+		ctx.Request.ResetBody() // it is still on the connection, which ends with the response
+		ctx.SetConnectionClose()
+		listener.LingerOnClose(ctx.Conn())
+		return nil, true // the handler refuses it
 	}
 	chunked := h.ContentLength() == -1
 	if err == nil {
@@ -93,17 +100,20 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 	return done, false
 }
 
-// isUpload reports whether the handler reads the body of a request from the connection.
-func isUpload(ctx *fasthttp.RequestCtx) bool {
-	return ctx.IsPost() && string(ctx.URI().PathOriginal()) == appapi.UploadPath
+// largeBody returns the action of a request whose body has a limit of its own, else none.
+func (s *Server) largeBody(ctx *fasthttp.RequestCtx) action {
+	if !ctx.IsPost() {
+		return action{}
+	}
+	return s.largeBodies[string(ctx.URI().PathOriginal())]
 }
 
 // beginUpload leaves the body of an upload on the connection, for the handler to stream once it knows
 // that the caller may upload. The connection ends with the response: the body of a refused upload is
 // not read.
-func (s *Server) beginUpload(ctx *fasthttp.RequestCtx) bool {
+func (s *Server) beginUpload(ctx *fasthttp.RequestCtx, most int) bool {
 	ctx.SetConnectionClose()
-	if ctx.Request.Header.ContentLength() > appapi.MaxUpload {
+	if ctx.Request.Header.ContentLength() > most {
 		s.writeUnreadable(ctx, fasthttp.ErrBodyTooLarge)
 		return false
 	}
@@ -113,15 +123,10 @@ func (s *Server) beginUpload(ctx *fasthttp.RequestCtx) bool {
 
 // bodyLimit is the size limit of a request body in bytes.
 func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
-	path := ctx.URI().PathOriginal()
-	switch {
-	case string(path) == "/v1/chat", string(path) == "/v1/chat/stream":
-		return maxChat
-	case string(path) == "/v1/conversations/import":
-		return maxImport
-	case isUpload(ctx):
-		return appapi.MaxUpload
-	case bytes.HasPrefix(path, []byte("/v1/")):
+	if own := s.largeBody(ctx); own.most > 0 {
+		return own.most
+	}
+	if bytes.HasPrefix(ctx.URI().PathOriginal(), []byte("/v1/")) {
 		return s.options.MaxAPIBody
 	}
 	return s.options.MaxBody
@@ -130,9 +135,9 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 // client says who sends a request before it is routed.
 func (s *Server) client(ctx *fasthttp.RequestCtx) intake.Client {
 	h := &ctx.Request.Header
-	id, err := s.access.API(requestinfo.Of(ctx).In(s.root), authn.Bearer(ctx), string(h.Cookie(authn.SessionCookie)))
+	id, err := s.access.API(webguard.RequestOf(ctx).In(s.root), authn.Bearer(ctx), string(h.Cookie(authn.SessionCookie)))
 	if err != nil {
-		return intake.Client{Name: ctx.RemoteIP().String(), Anonymous: true}
+		return intake.Client{Name: s.guard.ClientAddress(ctx), Anonymous: true}
 	}
 	return intake.Client{Name: id.User.ID}
 }

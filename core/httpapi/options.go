@@ -2,22 +2,26 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"net/netip"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/hashicorp/go-hclog"
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
+	"github.com/ropewalk/ropewalk/core/httpapi/accountapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/adminapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/chatapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/httpapi/login"
-	"github.com/ropewalk/ropewalk/core/httpapi/trustapi"
 	"github.com/ropewalk/ropewalk/core/limits"
+	"github.com/ropewalk/ropewalk/core/people"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
@@ -26,7 +30,9 @@ import (
 type Access interface {
 	authn.Access
 	login.Access
-	adminapi.Keys
+
+	// MCP authenticates a caller of /mcp; resource is the rest of the path.
+	MCP(ctx context.Context, bearer, resource string) (core.Identity, error)
 
 	Dev() bool
 	BindsTokens() bool // whether an identity provider gets requests with their tokens
@@ -37,12 +43,6 @@ type Access interface {
 type Apps interface {
 	appapi.Apps
 	Health(workspace string) []core.AppHealth
-}
-
-// Tools is the namespace of a workspace's tools.
-type Tools interface {
-	appapi.Tools
-	adminapi.Tools
 }
 
 // Chat runs conversations with a model. Its errors are core.Errors.
@@ -58,18 +58,25 @@ type Events interface {
 	Subscribe(workspace, user string) *event.Subscription
 }
 
+// Features are the feature flags.
+type Features interface{ Enabled(flag string) bool }
+
 // State is where the server keeps what must outlive it.
 type State interface {
 	CheckWritable(ctx context.Context) error // core.CodeUnavailable with the reason
 }
 
-// Options configure a Server. Access, Apps, Tools, Pins, Approvals, Events, Chat, Metrics, Registries, AuditTrail, Settings, Plugins and Logger are required.
+// Options configure a Server. Access, Apps, Tools, Accounts, People, Views, Features, Pins, Approvals, Events, Chat, Metrics, Registries, AuditTrail, Settings, Plugins and Logger are required.
 type Options struct {
 	Access     Access
 	Apps       Apps
-	Tools      Tools
-	Pins       trustapi.Pins
-	Approvals  trustapi.Approvals
+	Tools      appapi.Tools
+	Accounts   accountapi.Accounts
+	People     *people.Directory
+	Views      adminapi.Views
+	Features   Features
+	Pins       appapi.Pins
+	Approvals  appapi.Approvals
 	Events     Events
 	Chat       Chat
 	State      State // whose problems GET /v1/health shows; nil shows none
@@ -79,7 +86,7 @@ type Options struct {
 	Version    string
 	Audit      Auditor             // nil records nothing
 	AuditTrail adminapi.AuditTrail // what GET /v1/audit reads
-	Settings   func() []adminapi.Setting
+	Settings   func() []config.Value
 	Plugins    func() []adminapi.Plugin
 
 	// Mounts add routes beside /v1. Their errors are written like all others.
@@ -90,8 +97,8 @@ type Options struct {
 	Streams *stream.Streams // shared with what is mounted; nil makes one
 	MaxBody int             // bytes of one body outside /v1; 0 means 16 MiB. Under /v1 it is 1 MiB
 
-	Landing bool // whether a small page is served at /: the console is switched off
-	Login   bool // whether browsers can log in at an identity provider
+	Landing bool        // whether a small page is served at /: the console is switched off
+	Login   func() bool // whether browsers can log in at an identity provider; nil means never
 
 	AllowedOrigins []string       // ALLOWED_ORIGINS: scheme://host[:port], lower case
 	AllowedHosts   []string       // Host values accepted in dev mode beside loopback ones; host or host:port
@@ -99,14 +106,15 @@ type Options struct {
 	BaseURL        string         // the public address, whose pages are this server's own; "" means as the client connected
 	RedirectURI    string         // where an identity provider sends the browser; "" derives it from the request
 
-	MaxConns           int // connections at a time; 0 derives it from the limit on file descriptors
-	MaxConnsPerAddress int // of one client address that is no trusted proxy; 0 means no limit
+	TLS                *tls.Config // of the connections; nil serves HTTP without TLS
+	MaxConns           int         // connections at a time; 0 derives it from the limit on file descriptors
+	MaxConnsPerAddress int         // of one client address, unless it is a trusted proxy; 0 means no limit
 
 	Checks        []Check       // of /readyz
 	ShutdownDelay time.Duration // how long Shutdown serves requests before the listener closes
 	Limits        *limits.Limits
 	TokensPerDay  int64           // that one user may use in a workspace; 0 means no limit
-	AccessLog     bool            // whether each request is logged at info
+	AccessLog     bool            // whether each request is logged at info; LogRequests changes it
 	Tracer        *tracing.Tracer // of every request; nil traces none
 	MaxAPIBody    int             // bytes of one body under /v1; 0 means 1 MiB
 	BodyBudget    int64           // bytes that the large bodies of requests in flight may hold; 0 means no bound
@@ -130,7 +138,7 @@ const (
 	maxImport      = 16 << 20 // of POST /v1/conversations/import
 	maxChat        = 15 << 20 // of POST /v1/chat: 10 MiB of attachments as base64, and the message
 	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise
-	maxHeaders     = 16 << 10 // request line and headers, bytes; past it 431
+	maxHeaders     = 16 << 10 // request line and headers, bytes; past it 431. Each connection has a buffer of that size
 )
 
 func (o *Options) setDefaults() {
@@ -139,6 +147,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Closed == nil {
 		o.Closed = func(*fasthttp.RequestCtx) bool { return false }
+	}
+	if o.Login == nil {
+		o.Login = func() bool { return false }
 	}
 	if o.MaxConns == 0 {
 		o.MaxConns = listener.DefaultMaxConns()
@@ -165,3 +176,7 @@ func (o *Options) setDefaults() {
 		}
 	}
 }
+
+// Router is what a mount registers its routes on. The alias lets package server pass mounts on without
+// importing Fiber.
+type Router = fiber.Router

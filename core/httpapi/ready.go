@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,12 +25,16 @@ var errSilent = errors.New("the check did not answer within " + readyPatience.St
 type Check struct {
 	Name string
 	Run  func(context.Context) error
+	When func() bool // whether the server has that part at the moment; nil means always
+
+	Advisory bool // the server is ready also when it fails
 }
 
 // CheckState is the outcome of a Check.
 type CheckState struct {
-	Name string
-	Err  error // nil when the check passed
+	Name     string
+	Err      error // nil when the check passed
+	Advisory bool
 }
 
 type readyResponse struct {
@@ -38,8 +43,9 @@ type readyResponse struct {
 }
 
 type checkState struct {
-	Name string `json:"name"`
-	OK   bool   `json:"ok"`
+	Name     string `json:"name"`
+	OK       bool   `json:"ok"`
+	Advisory bool   `json:"advisory,omitempty"`
 }
 
 // readiness runs the checks and caches their outcome.
@@ -49,14 +55,13 @@ type readiness struct {
 	mu     sync.Mutex
 	checks []*runningCheck
 	until  time.Time
-	last   []CheckState
+	last   []CheckState // of the last run
 }
 
 func newReadiness(checks []Check, changed func(CheckState)) *readiness {
 	r := &readiness{changed: changed}
 	for _, c := range checks {
 		r.checks = append(r.checks, &runningCheck{Check: c})
-		r.last = append(r.last, CheckState{Name: c.Name})
 	}
 	return r
 }
@@ -70,16 +75,18 @@ func (r *readiness) run(ctx context.Context) []CheckState {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
-	states := make([]CheckState, len(r.checks))
+	present := slices.DeleteFunc(slices.Clone(r.checks), func(c *runningCheck) bool { return c.When != nil && !c.When() })
+	states := make([]CheckState, len(present))
 	var all sync.WaitGroup
-	for i, c := range r.checks {
-		all.Go(func() { states[i] = CheckState{c.Name, c.outcome(ctx)} })
+	for i, c := range present {
+		all.Go(func() { states[i] = CheckState{c.Name, c.outcome(ctx), c.Advisory} })
 	}
 	all.Wait()
-	for i, now := range states {
-		if text(now.Err) != text(r.last[i].Err) {
-			r.changed(now)
+	for i, c := range present {
+		if text(states[i].Err) != text(c.last) {
+			r.changed(states[i])
 		}
+		c.last = states[i].Err
 	}
 	r.last, r.until = states, time.Now().Add(readyCache)
 	return states
@@ -96,6 +103,7 @@ func text(err error) string {
 // that hangs does not leave a goroutine behind for each probe.
 type runningCheck struct {
 	Check
+	last   error      // why it failed the last time; nil when it passed
 	result chan error // of the run that has not returned; nil when there is none
 }
 
@@ -121,6 +129,9 @@ func (c *runningCheck) outcome(ctx context.Context) error {
 func (s *Server) Readiness() []CheckState { return s.readiness.run(s.root) }
 
 func (s *Server) logReadiness(now CheckState) {
+	if now.Advisory { // whoever knows it says so
+		return
+	}
 	if now.Err != nil {
 		s.log.Warn("not ready", "check", now.Name, "error", now.Err)
 		return
@@ -136,8 +147,8 @@ func (s *Server) live(c *fiber.Ctx) error { return c.JSON(map[string]string{"sta
 func (s *Server) ready(c *fiber.Ctx) error {
 	response := readyResponse{Status: "ready", Checks: []checkState{}}
 	for _, check := range s.Readiness() {
-		response.Checks = append(response.Checks, checkState{check.Name, check.Err == nil})
-		if check.Err != nil {
+		response.Checks = append(response.Checks, checkState{check.Name, check.Err == nil, check.Advisory})
+		if check.Err != nil && !check.Advisory {
 			response.Status = "not ready"
 		}
 	}

@@ -51,7 +51,7 @@ func TestABarePathIsLookedForBesideThePrimaryViewToo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
 			echo := &h.apps.apps[core.DefaultWorkspaceID][0]
-			if echo.UI.PrimaryView.ResourceURI = c.primary; c.primary == "" {
+			if echo.UI.PrimaryView.ResourceURI = core.ViewURI("echo", c.primary); c.primary == "" {
 				echo.UI = nil
 			}
 			h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + c.path})
@@ -129,6 +129,20 @@ func TestTheTypeOfAResource(t *testing.T) {
 		h.apps.resource = apps.Resource{MIME: declared, Body: []byte("x")}
 		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/main"})
 		if got := r.Header.Get("Content-Type"); got != served || r.Header.Get("X-Content-Type-Options") != "nosniff" || r.Header.Get("Content-Security-Policy") == "" {
+			t.Errorf("%q is served as %q", declared, got)
+		}
+	}
+}
+
+func TestAResourceOfAnAppIsNeverServedAsAScript(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, declared := range []string{
+		"text/javascript", "application/javascript", "Application/JavaScript; charset=utf-8", "text/ecmascript", "application/x-javascript", "text/x-ecmascript",
+		"text/javascript1.5", "text/jscript", "text/livescript", "application/ecmascript", "text/x-javascript;profile=mcp-app",
+	} {
+		h.apps.resource = apps.Resource{MIME: declared, Body: []byte("alert(1)")}
+		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/main"})
+		if got := r.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" || r.Header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%q is served as %q", declared, got)
 		}
 	}

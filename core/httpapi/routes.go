@@ -5,66 +5,158 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+	"github.com/ropewalk/ropewalk/core/people"
 )
 
-// route is one line of the route table.
+// route is one line of the route table: a request, and everything that it requires. What depends on the objects that it
+// names, such as whose conversation it is or where an app comes from, is decided where they are read.
 type route struct {
-	method  string
-	path    string
-	handler fiber.Handler
+	method   string
+	path     string
+	audience authn.Audience
+	requires core.Requirement
+	action   action
 }
 
-// routes is the route table. Each line says what the route requires: nothing (AllowAnyone), a valid
-// identity (RequireIdentity), membership of the workspace (RequireMember), or membership of one that the
-// query may name (RequireViewer).
-func (s *Server) routes() []route {
-	return slices.Concat(s.sessionRoutes(), s.appRoutes(), s.chatRoutes(), s.adminRoutes(), s.serverRoutes())
+// action is what a route does, and the body that it takes.
+type action struct {
+	takes    string // the body, in words; "" for none
+	most     int    // bytes of the body; 0 for Options.MaxAPIBody
+	streamed bool   // do reads the body from the connection
+	do       func(*fiber.Ctx, core.Caller) (any, error)
 }
+
+// upTo sets how many bytes the body may have.
+func (a action) upTo(most int) action {
+	a.most = most
+	return a
+}
+
+// plain is an action without a body. Its result is the response in JSON; nil when it has responded itself.
+func plain(do func(*fiber.Ctx, core.Caller) (any, error)) action { return action{do: do} }
+
+// body is an action with a JSON body.
+func body[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
+	return action{takes: "JSON", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {
+		sent, err := httpio.ReadBody[T](c.Context())
+		if err != nil {
+			return nil, err
+		}
+		return do(c, caller, sent)
+	}}
+}
+
+// optionalBody is body, except that nothing may be sent.
+func optionalBody[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
+	with := body(do)
+	return action{takes: "JSON, or none", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {
+		if len(c.Context().PostBody()) > 0 {
+			return with.do(c, caller)
+		}
+		var none T
+		return do(c, caller, none)
+	}}
+}
+
+// handler serves a route.
+func (s *Server) handler(r route) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		caller, err := s.authn.Admit(c, r.audience)
+		if err != nil {
+			return err
+		}
+		if err := r.requires.Check(caller, s.options.Features.Enabled, "this"); err != nil {
+			return err
+		}
+		answer, err := r.action.do(c, caller)
+		if err != nil || answer == nil {
+			return err
+		}
+		return c.JSON(answer)
+	}
+}
+
+// routes is the route table.
+func (s *Server) routes() []route {
+	return slices.Concat(s.sessionRoutes(), s.appRoutes(), s.accountRoutes(), s.chatRoutes(), s.peopleRoutes(), s.serverRoutes())
+}
+
+// anybody is the requirement of routes that every caller of their audience may use.
+func anybody() core.Requirement { return core.Requirement{} }
 
 // sessionRoutes are the routes of logins, and of what a caller sees first.
 func (s *Server) sessionRoutes() []route {
 	const get, post = fiber.MethodGet, fiber.MethodPost
 	return []route{
-		{post, "/v1/auth/login", s.authn.AllowAnyone(s.login.Login)},
-		{post, "/v1/auth/logout", s.authn.RequireIdentity(s.login.Logout)},
-		{get, "/v1/auth/session", s.authn.RequireIdentity(s.login.Session)},
-		{get, "/v1/auth/authorize", s.authn.AllowAnyone(s.login.Authorize)},
-		{get, "/v1/auth/callback", s.authn.AllowAnyone(s.login.Callback)},
-		{post, "/v1/auth/backchannel-logout", s.authn.AllowAnyone(s.login.BackchannelLogout)},
+		{post, "/v1/auth/login", authn.Anyone, anybody(), body(s.login.Login)},
+		{post, "/v1/auth/logout", authn.Identity, anybody(), plain(s.login.Logout)},
+		{get, "/v1/auth/session", authn.Identity, anybody(), plain(s.login.Session)},
+		{get, "/v1/auth/authorize", authn.Anyone, anybody(), plain(s.login.Authorize)},
+		{get, "/v1/auth/callback", authn.Anyone, anybody(), plain(s.login.Callback)},
+		{post, "/v1/auth/device", authn.Anyone, anybody(), body(s.login.Device)},
+		{get, "/v1/auth/device", authn.Anyone, anybody(), plain(s.login.DevicePage)},
+		{post, "/v1/auth/device/answer", authn.Anyone, anybody(), action{takes: "a form", do: s.login.AnswerDevice}},
+		{post, "/v1/auth/backchannel-logout", authn.Anyone, anybody(), action{takes: "a form", do: s.login.BackchannelLogout}},
 
-		{get, "/v1/events", s.authn.RequireViewer(s.streamEvents)},
+		{get, "/v1/events", authn.Viewer, anybody(), plain(s.streamEvents)},
 
-		{get, "/v1/workspace", s.authn.RequireMember(s.getWorkspace)},
-		{get, "/v1/bootstrap", s.authn.RequireMember(s.getWorkspace)},
+		{get, "/v1/workspace", authn.Member, anybody(), plain(s.getWorkspace)},
+		{get, "/v1/bootstrap", authn.Member, anybody(), plain(s.getWorkspace)},
 	}
 }
 
 // appRoutes are the routes of apps and their tools.
 func (s *Server) appRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
+	manage := core.Requirement{Role: core.WorkspaceAdmin}
+	upload := action{takes: "a bundle", most: appapi.MaxUpload, streamed: true, do: s.app.Upload}
 	return []route{
-		{get, "/v1/apps", s.authn.RequireMember(s.app.List)},
-		{post, "/v1/apps/install", s.authn.RequireMember(s.app.Install)},
-		{post, appapi.UploadPath, s.authn.RequireMember(s.app.Upload)},
-		{post, "/v1/apps/import", s.authn.RequireMember(s.app.Import)},
-		{get, "/v1/apps/:name", s.authn.RequireMember(s.app.Get)},
-		{patch, "/v1/apps/:name", s.authn.RequireMember(s.app.Configure)},
-		{post, "/v1/apps/:name/restart", s.authn.RequireMember(s.app.Restart)},
-		{post, "/v1/apps/:name/update", s.authn.RequireMember(s.app.Update)},
-		{get, "/v1/apps/:name/logs", s.authn.RequireMember(s.app.Logs)},
-		{del, "/v1/apps/:name", s.authn.RequireMember(s.app.Uninstall)},
-		{post, "/v1/apps/:name/start", s.authn.RequireMember(s.app.Start)},
-		{post, "/v1/apps/:name/stop", s.authn.RequireMember(s.app.Stop)},
-		{get, "/v1/apps/:name/resources/*", s.authn.RequireViewer(s.app.ReadResource)},
+		{get, "/v1/apps", authn.Member, anybody(), plain(s.app.List)},
+		{post, "/v1/apps/install", authn.Member, manage, body(s.app.Install)},
+		{post, "/v1/apps/upload", authn.Member, core.Requirement{Role: core.BothAdmins}, upload},
+		{post, "/v1/apps/import", authn.Member, manage, body(s.app.Import)},
+		{get, "/v1/apps/:name", authn.Member, anybody(), plain(s.app.Get)},
+		{patch, "/v1/apps/:name", authn.Member, manage, body(s.app.Configure)},
+		{post, "/v1/apps/:name/restart", authn.Member, manage, plain(s.app.Restart)},
+		{post, "/v1/apps/:name/update", authn.Member, manage, optionalBody(s.app.Update)},
+		{get, "/v1/apps/:name/permissions", authn.Member, manage, plain(s.app.Permissions)},
+		{patch, "/v1/apps/:name/permissions", authn.Member, manage, body(s.app.ChangePermissions)},
+		{get, "/v1/apps/:name/logs", authn.Member, manage, plain(s.app.Logs)},
+		{del, "/v1/apps/:name", authn.Member, manage, plain(s.app.Uninstall)},
+		{post, "/v1/apps/:name/start", authn.Member, manage, plain(s.app.Start)},
+		{post, "/v1/apps/:name/stop", authn.Member, manage, plain(s.app.Stop)},
+		{get, "/v1/apps/:name/resources/*", authn.Viewer, anybody(), plain(s.app.ReadResource)},
 
-		{get, "/v1/tools", s.authn.RequireMember(s.app.ListTools)},
-		{post, "/v1/tools/call", s.authn.RequireMember(s.app.CallTool)},
+		{get, "/v1/tools", authn.Member, anybody(), plain(s.app.ListTools)},
+		{post, "/v1/tools/call", authn.Member, anybody(), body(s.app.CallTool)},
 
-		{get, "/v1/pins", s.authn.RequireMember(s.trust.ListPins)},
-		{get, "/v1/approvals", s.authn.RequireMember(s.trust.ListApprovals)},
-		{post, "/v1/approvals/:id", s.authn.RequireMember(s.trust.DecideApproval)},
-		{post, "/v1/pins/:id", s.authn.RequireMember(s.trust.DecidePin)},
+		{get, "/v1/pins", authn.Member, anybody(), plain(s.app.ListPins)},
+		{post, "/v1/pins/:id", authn.Member, manage, body(s.app.DecidePin)},
+		{get, "/v1/approvals", authn.Member, anybody(), plain(s.app.ListApprovals)},
+		{post, "/v1/approvals/:id", authn.Member, manage, body(s.app.DecideApproval)},
+		{get, "/v1/approvals/always", authn.Member, manage, plain(s.app.ListStanding)},
+		{del, "/v1/approvals/always/:id", authn.Member, manage, plain(s.app.Withdraw)},
+	}
+}
+
+// accountRoutes are the routes of linked accounts. The pages find out by themselves who opens them.
+func (s *Server) accountRoutes() []route {
+	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
+	return []route{
+		{get, "/v1/accounts", authn.Member, anybody(), plain(s.account.List)},
+		{post, "/v1/accounts", authn.Member, anybody(), body(s.account.Link)},
+		{get, "/v1/accounts/link", authn.Anyone, anybody(), plain(s.account.Page)},
+		{post, "/v1/accounts/link", authn.Anyone, anybody(), plain(s.account.Agree)},
+		{get, "/v1/accounts/callback", authn.Anyone, anybody(), plain(s.account.Callback)},
+		{get, "/v1/accounts/client", authn.Anyone, anybody(), plain(s.account.Client)},
+		{patch, "/v1/accounts/:id", authn.Member, anybody(), body(s.account.Change)},
+		{del, "/v1/accounts/:id", authn.Member, anybody(), plain(s.account.Unlink)},
 	}
 }
 
@@ -72,64 +164,72 @@ func (s *Server) appRoutes() []route {
 func (s *Server) chatRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	return []route{
-		{post, "/v1/chat", s.authn.RequireMember(s.talk.SendMessage)},
-		{post, "/v1/chat/stream", s.authn.RequireMember(s.talk.StreamMessage)},
-		{post, "/v1/chat/elicitations/:id", s.authn.RequireMember(s.talk.AnswerElicitation)},
+		{post, "/v1/chat", authn.Member, anybody(), body(s.talk.SendMessage).upTo(maxChat)},
+		{post, "/v1/chat/stream", authn.Member, anybody(), body(s.talk.StreamMessage).upTo(maxChat)},
+		{post, "/v1/chat/elicitations/:id", authn.Member, anybody(), body(s.talk.AnswerElicitation)},
 
-		{get, "/v1/conversations", s.authn.RequireMember(s.talk.ListConversations)},
-		{post, "/v1/conversations/delete", s.authn.RequireMember(s.talk.DeleteConversations)},
-		{post, "/v1/conversations/import", s.authn.RequireMember(s.talk.ImportConversation)},
-		{get, "/v1/conversations/:id", s.authn.RequireMember(s.talk.GetConversation)},
-		{get, "/v1/conversations/:id/export", s.authn.RequireMember(s.talk.ExportConversation)},
-		{get, "/v1/conversations/:id/attachments/:attachment", s.authn.RequireMember(s.talk.GetAttachment)},
-		{get, "/v1/conversations/:id/history", s.authn.RequireMember(s.talk.GetHistory)},
-		{del, "/v1/conversations/:id", s.authn.RequireMember(s.talk.DeleteConversation)},
-		{patch, "/v1/conversations/:id", s.authn.RequireMember(s.talk.UpdateConversation)},
-		{post, "/v1/conversations/:id/fork", s.authn.RequireMember(s.talk.ForkConversation)},
+		{get, "/v1/conversations", authn.Member, anybody(), plain(s.talk.ListConversations)},
+		{post, "/v1/conversations/delete", authn.Member, anybody(), body(s.talk.DeleteConversations)},
+		{post, "/v1/conversations/import", authn.Member, anybody(), body(s.talk.ImportConversation).upTo(maxImport)},
+		{get, "/v1/conversations/:id", authn.Member, anybody(), plain(s.talk.GetConversation)},
+		{get, "/v1/conversations/:id/export", authn.Member, anybody(), plain(s.talk.ExportConversation)},
+		{get, "/v1/conversations/:id/attachments/:attachment", authn.Member, anybody(), plain(s.talk.GetAttachment)},
+		{get, "/v1/conversations/:id/history", authn.Member, anybody(), plain(s.talk.GetHistory)},
+		{get, "/v1/conversations/:id/run", authn.Member, anybody(), plain(s.talk.FollowRun)},
+		{del, "/v1/conversations/:id/run", authn.Member, anybody(), plain(s.talk.StopRun)},
+		{del, "/v1/conversations/:id", authn.Member, anybody(), plain(s.talk.DeleteConversation)},
+		{patch, "/v1/conversations/:id", authn.Member, anybody(), body(s.talk.UpdateConversation)},
+		{post, "/v1/conversations/:id/fork", authn.Member, anybody(), optionalBody(s.talk.ForkConversation)},
+
+		{get, "/v1/usage", authn.Member, anybody(), plain(s.talk.GetUsage)},
+		{get, "/v1/skills", authn.Member, anybody(), plain(s.talk.ListSkills)},
 	}
 }
 
-// adminRoutes are the routes of people, keys, models and registries.
-func (s *Server) adminRoutes() []route {
+// peopleRoutes are the routes of users, workspaces, members and API keys.
+func (s *Server) peopleRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
+	manageViews := core.Requirement{Role: core.WorkspaceAdmin}
+	users, workspaces, members := people.ManageUsers(), people.ManageWorkspaces(), people.ManageMembers()
 	return []route{
-		{get, "/v1/users", s.authn.RequireMember(s.admin.ListUsers)},
-		{patch, "/v1/users/:id", s.authn.RequireMember(s.admin.UpdateUser)},
-		{del, "/v1/users/:id", s.authn.RequireMember(s.admin.DeleteUser)},
+		{get, "/v1/users", authn.Member, users, plain(s.admin.ListUsers)},
+		{patch, "/v1/users/:id", authn.Member, users, body(s.admin.UpdateUser)},
+		{del, "/v1/users/:id", authn.Member, users, plain(s.admin.DeleteUser)},
+		{post, "/v1/users/:id/merge", authn.Member, users, body(s.admin.MergeUser)},
 
-		{get, "/v1/workspaces", s.authn.RequireMember(s.admin.ListWorkspaces)},
-		{post, "/v1/workspaces", s.authn.RequireMember(s.admin.CreateWorkspace)},
-		{patch, "/v1/workspaces/:id", s.authn.RequireMember(s.admin.RenameWorkspace)},
-		{del, "/v1/workspaces/:id", s.authn.RequireMember(s.admin.DeleteWorkspace)},
-		{get, "/v1/workspaces/:id/members", s.authn.RequireMember(s.admin.ListMembers)},
-		{post, "/v1/workspaces/:id/members", s.authn.RequireMember(s.admin.PutMember)},
-		{del, "/v1/workspaces/:id/members/:user", s.authn.RequireMember(s.admin.RemoveMember)},
+		{get, "/v1/workspaces", authn.Member, workspaces, plain(s.admin.ListWorkspaces)},
+		{post, "/v1/workspaces", authn.Member, workspaces, body(s.admin.CreateWorkspace)},
+		{patch, "/v1/workspaces/:id", authn.Member, workspaces, body(s.admin.RenameWorkspace)},
+		{del, "/v1/workspaces/:id", authn.Member, workspaces, plain(s.admin.DeleteWorkspace)},
+		{get, "/v1/workspaces/:id/members", authn.Member, members, plain(s.admin.ListMembers)},
+		{post, "/v1/workspaces/:id/members", authn.Member, members, body(s.admin.PutMember)},
+		{del, "/v1/workspaces/:id/members/:user", authn.Member, members, plain(s.admin.RemoveMember)},
 
-		{get, "/v1/keys", s.authn.RequireMember(s.admin.ListKeys)},
-		{post, "/v1/keys", s.authn.RequireMember(s.admin.CreateKey)},
-		{del, "/v1/keys/:id", s.authn.RequireMember(s.admin.RevokeKey)},
+		{get, "/v1/views", authn.Member, manageViews, plain(s.admin.ListViews)},
+		{post, "/v1/views", authn.Member, manageViews, body(s.admin.SetView)},
+		{del, "/v1/views/:name", authn.Member, manageViews, plain(s.admin.RemoveView)},
 
-		{get, "/v1/models", s.authn.RequireMember(s.admin.ListModels)},
-		{patch, "/v1/models", s.authn.RequireMember(s.admin.UpdateModels)},
-
-		{get, "/v1/config", s.authn.RequireMember(s.admin.ListSettings)},
-		{get, "/v1/plugins", s.authn.RequireMember(s.admin.ListPlugins)},
-		{get, "/v1/audit", s.authn.RequireMember(s.admin.ListAudit)},
-
-		{get, "/v1/registries", s.authn.RequireMember(s.admin.ListRegistries)},
-		{get, "/v1/registries/search", s.authn.RequireMember(s.admin.SearchRegistries)},
+		{get, "/v1/keys", authn.Member, anybody(), plain(s.admin.ListKeys)},
+		{post, "/v1/keys", authn.Member, people.MakeKey(), body(s.admin.CreateKey)},
+		{del, "/v1/keys/:id", authn.Member, anybody(), plain(s.admin.RevokeKey)},
 	}
 }
 
 // serverRoutes are the routes of the server itself.
 func (s *Server) serverRoutes() []route {
-	const get = fiber.MethodGet
+	const get, patch = fiber.MethodGet, fiber.MethodPatch
+	organization := core.Requirement{Role: core.OrganizationAdmin}
 	return []route{
-		{get, "/v1/usage", s.authn.RequireMember(s.talk.GetUsage)},
-		{get, "/v1/skills", s.authn.RequireMember(s.talk.ListSkills)},
-		{get, "/v1/health", s.authn.AllowAnyone(s.health)},
-		{get, "/v1/bundles/health", s.authn.AllowAnyone(s.bundlesHealth)},
-		{get, "/v1/openapi.json", s.authn.RequireIdentity(s.getOpenAPI)},
-		{get, "/v1/metrics", s.authn.RequireIdentity(s.getMetrics)},
+		{get, "/v1/models", authn.Member, anybody(), plain(s.admin.ListModels)},
+		{patch, "/v1/models", authn.Member, chat.SetModels(), body(s.admin.UpdateModels)},
+		{get, "/v1/registries", authn.Member, anybody(), plain(s.admin.ListRegistries)},
+		{get, "/v1/registries/search", authn.Member, core.Requirement{Flags: []string{config.FlagBundleDiscovery}}, plain(s.admin.SearchRegistries)},
+		{get, "/v1/config", authn.Member, organization, plain(s.admin.ListSettings)},
+		{get, "/v1/plugins", authn.Member, organization, plain(s.admin.ListPlugins)},
+		{get, "/v1/audit", authn.Member, core.Requirement{Role: core.EitherAdmin}, plain(s.admin.ListAudit)},
+		{get, "/v1/metrics", authn.Identity, organization, plain(s.getMetrics)},
+		{get, "/v1/openapi.json", authn.Identity, anybody(), plain(s.getOpenAPI)},
+		{get, "/v1/health", authn.Anyone, anybody(), plain(s.health)},
+		{get, "/v1/bundles/health", authn.Anyone, anybody(), plain(s.bundlesHealth)},
 	}
 }

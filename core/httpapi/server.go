@@ -12,16 +12,16 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropewalk/ropewalk/core/httpapi/accountapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/adminapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/chatapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 	"github.com/ropewalk/ropewalk/core/httpapi/landing"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/httpapi/login"
-	"github.com/ropewalk/ropewalk/core/httpapi/trustapi"
-	"github.com/ropewalk/ropewalk/core/requestinfo"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
@@ -30,7 +30,7 @@ import (
 type Server struct {
 	access  Access
 	apps    Apps
-	tools   Tools
+	tools   appapi.Tools
 	events  Events
 	chat    Chat
 	log     hclog.Logger
@@ -50,9 +50,15 @@ type Server struct {
 	app   *appapi.Handlers
 	talk  *chatapi.Handlers
 	admin *adminapi.Handlers
-	trust *trustapi.Handlers
+
+	account *accountapi.Handlers
+
+	largeBodies map[string]action // the POST routes, without parameters, whose bodies have a limit of their own
 
 	readiness *readiness
+	spans     sync.Map    // *fasthttp.RequestHeader to a tracing.Span, of requests whose credentials were checked before their bodies
+	refused   sync.Map    // *fasthttp.RequestHeader to a copy, of requests whose bodies are not read (headerReceived)
+	accessLog atomic.Bool // whether each request is logged at info
 
 	leaving  atomic.Bool // Shutdown has begun: not ready, but requests are still served for a while
 	draining atomic.Bool // set under mu
@@ -65,13 +71,15 @@ func New(o Options) *Server {
 	o.setDefaults()
 	s := &Server{
 		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, chat: o.Chat, log: o.Logger, version: o.Version,
-		bodies:  intake.NewReader(o.Timeouts.Body, maxBody, o.BodyBudget),
-		options: o, started: time.Now(), streams: o.Streams,
+		bodies:      intake.NewReader(o.Timeouts.Body, maxBody, o.BodyBudget),
+		largeBodies: map[string]action{},
+		options:     o, started: time.Now(), streams: o.Streams,
 		guard: &webguard.Policy{
 			Dev: o.Access.Dev(), Hosts: o.AllowedHosts, Origins: o.AllowedOrigins, TrustedProxies: o.TrustedProxies, BaseURL: o.BaseURL,
 			UnknownTLS: true,
 		},
 	}
+	s.accessLog.Store(o.AccessLog)
 	s.setHandlers()
 	s.readiness = newReadiness(o.Checks, s.logReadiness)
 	s.root, s.stop = context.WithCancel(context.Background())
@@ -93,11 +101,15 @@ func New(o Options) *Server {
 		},
 	})
 	s.router.Use(keepRoute)
-	s.router.Use("/v1", s.withContext, s.keepOut, s.recordRequest)
+	s.router.Use("/v1", s.withContext, s.keepOut, s.recordRequest, httpio.DecodePath)
 	for _, r := range s.routes() {
-		s.router.Add(r.method, r.path, r.handler)
+		handler := s.handler(r)
+		s.router.Add(r.method, r.path, handler)
 		if r.method == fiber.MethodGet {
-			s.router.Add(fiber.MethodHead, r.path, r.handler)
+			s.router.Add(fiber.MethodHead, r.path, handler)
+		}
+		if r.action.most > 0 {
+			s.largeBodies[r.path] = r.action
 		}
 	}
 	s.serveLanding()
@@ -109,13 +121,9 @@ func New(o Options) *Server {
 	h := s.router.Server()
 	h.Handler = s.wrap(s.router.Handler())
 	h.ErrorHandler = s.writeUnreadable
-	h.HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-		return fasthttp.RequestConfig{ReadTimeout: o.Timeouts.Body}
-	}
+	h.HeaderReceived = s.headerReceived
 	h.ConnState = func(conn net.Conn, state fasthttp.ConnState) {
-		if c, ok := conn.(*listener.Conn); ok {
-			c.SetIdle(state == fasthttp.StateNew || state == fasthttp.StateIdle)
-		}
+		listener.SetIdle(conn, state == fasthttp.StateNew || state == fasthttp.StateIdle)
 	}
 	h.CloseOnShutdown = true
 	h.KeepHijackedConns = true // streams close theirs
@@ -123,19 +131,24 @@ func New(o Options) *Server {
 	return s
 }
 
+// LogRequests replaces Options.AccessLog.
+func (s *Server) LogRequests(on bool) { s.accessLog.Store(on) }
+
 // setHandlers sets the handlers of the subpackages.
 func (s *Server) setHandlers() {
 	o := &s.options
-	s.authn = &authn.Authenticator{Access: o.Access, Recheck: o.Timeouts.Recheck}
+	s.authn = &authn.Authenticator{Access: o.Access, Guard: s.guard, Recheck: o.Timeouts.Recheck}
 	s.login = &login.Handlers{Access: o.Access, Guard: s.guard, Log: o.Logger, RedirectURI: o.RedirectURI}
 	s.app = &appapi.Handlers{
-		Apps: o.Apps, Tools: o.Tools, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,
+		Apps: o.Apps, Tools: o.Tools, Pins: o.Pins, Approvals: o.Approvals, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
 	s.talk = &chatapi.Handlers{
 		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, Authn: s.authn, TokensPerDay: o.TokensPerDay, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
-	s.admin = &adminapi.Handlers{Tools: o.Tools, Keys: o.Access, Models: o.Chat, Registries: o.Registries, Audit: o.AuditTrail, Settings: o.Settings, Plugins: o.Plugins}
-	s.trust = &trustapi.Handlers{Pins: o.Pins, Approvals: o.Approvals}
+	s.account = &accountapi.Handlers{
+		Accounts: o.Accounts, Access: o.Access, Authn: s.authn, Guard: s.guard, Login: o.Login, BaseURL: o.BaseURL, Log: o.Logger,
+	}
+	s.admin = &adminapi.Handlers{People: o.People, Views: o.Views, Models: o.Chat, Registries: o.Registries, Audit: o.AuditTrail, Settings: o.Settings, Plugins: o.Plugins}
 }
 
 // serveLanding serves the landing page, if it is wanted.
@@ -143,7 +156,7 @@ func (s *Server) serveLanding() {
 	if !s.options.Landing {
 		return
 	}
-	page, err := landing.New(landing.Page{Access: s.access, Guard: s.guard, Login: s.options.Login, Version: s.version})
+	page, err := landing.New(landing.Page{Access: s.access, Authn: s.authn, Guard: s.guard, Login: s.options.Login, Version: s.version})
 	if err != nil { // its template is part of the executable
 		s.log.Error("the landing page cannot be served", "error", err)
 		return
@@ -155,7 +168,7 @@ func (s *Server) serveLanding() {
 // withContext gives the handlers a context that holds nothing of the request, so that it may be
 // kept: fasthttp reuses its own.
 func (s *Server) withContext(c *fiber.Ctx) error {
-	ctx, cancel := context.WithCancel(requestinfo.Of(c.Context()).In(s.root))
+	ctx, cancel := context.WithCancel(webguard.RequestOf(c.Context()).In(s.root))
 	defer cancel()
 	c.SetUserContext(ctx)
 	err := c.Next()
@@ -173,7 +186,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	s.ln = ln
 	s.mu.Unlock()
 	err := s.router.Listener(listener.New(ln, listener.Options{
-		MaxConns: s.options.MaxConns, MaxPerPeer: s.options.MaxConnsPerAddress, TrustedPeer: s.guard.Trusted, Logger: s.log,
+		MaxConns: s.options.MaxConns, MaxPerPeer: s.options.MaxConnsPerAddress, TrustedPeer: s.guard.Trusted, TLS: s.options.TLS, Logger: s.log,
 	}))
 	if s.draining.Load() {
 		return nil

@@ -17,9 +17,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi/adminapi"
+	"github.com/ropewalk/ropewalk/core/people"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakepeople"
 )
 
 func TestMain(m *testing.M) {
@@ -37,6 +40,7 @@ type testServer struct {
 	tools         *fakeTools
 	bus           *event.Bus
 	conversations *fakeConversations
+	people        *fakepeople.Store
 	addr          string
 	log           *bytes.Buffer
 	served        chan error
@@ -50,8 +54,10 @@ func loopbackOnly() []netip.Prefix {
 func open(t testing.TB, a *fakeAccess, change func(*Options)) *testServer {
 	t.Helper()
 	h := &testServer{access: a, apps: newApps(), tools: &fakeTools{}, conversations: newFakeConversations(), bus: event.New(hclog.NewNullLogger()), log: &bytes.Buffer{}, served: make(chan error, 1)}
+	h.tools.apps = h.apps
+	h.people = fakepeople.New(core.User{ID: "usr_a", Email: "a@example.com", DisplayName: "A", OrgRole: core.RoleMember})
 	o := Options{
-		Access: a, Apps: h.apps, Tools: h.tools, Events: h.bus, Metrics: fakeMetrics{}, Registries: fakeRegistries{}, AuditTrail: &trail{}, Settings: func() []adminapi.Setting { return nil }, Plugins: func() []adminapi.Plugin { return nil }, Pins: &fakePins{}, Approvals: fakeApprovals{}, Version: "test", TrustedProxies: loopbackOnly(),
+		Access: a, Apps: h.apps, Tools: h.tools, Accounts: fakeAccounts{}, Views: fakeViews{}, People: people.New(h.people, h.people, hclog.NewNullLogger()), Features: allFeatures{}, Events: h.bus, Metrics: fakeMetrics{}, Registries: fakeRegistries{}, AuditTrail: &trail{}, Settings: func() []config.Value { return nil }, Plugins: func() []adminapi.Plugin { return nil }, Pins: &fakePins{}, Approvals: fakeApprovals{}, Version: "test", TrustedProxies: loopbackOnly(),
 		Logger: hclog.New(&hclog.LoggerOptions{Output: h.log, Level: hclog.Warn, Mutex: &sync.Mutex{}}),
 	}
 	if change != nil {

@@ -25,7 +25,7 @@ func form(t *testing.T, parts ...[2]string) call {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return call{method: "POST", path: appapi.UploadPath, body: b.String(), header: map[string]string{"Content-Type": w.FormDataContentType()}}
+	return call{method: "POST", path: "/v1/apps/upload", body: b.String(), header: map[string]string{"Content-Type": w.FormDataContentType()}}
 }
 
 func TestAnUploadCarriesSettingsBesideTheFile(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAnUploadCarriesSettingsBesideTheFile(t *testing.T) {
 		"no file":               form(t, [2]string{"settings", `{}`}),
 		"settings after it":     form(t, [2]string{"file", "x"}, [2]string{"settings", `{"serverName":"late"}`}),
 		"settings are not JSON": form(t, [2]string{"settings", `{`}, [2]string{"file", "x"}),
-		"not a form":            {method: "POST", path: appapi.UploadPath, body: "x", header: map[string]string{"Content-Type": "multipart/form-data; boundary=b"}},
+		"not a form":            {method: "POST", path: "/v1/apps/upload", body: "x", header: map[string]string{"Content-Type": "multipart/form-data; boundary=b"}},
 	} {
 		if r := h.do(t, c); r.StatusCode != 400 || r.code() != "bad_request" {
 			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
@@ -72,7 +72,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 
 func (h *testServer) upload(t *testing.T, size int, declared int64, key string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.addr+appapi.UploadPath, &repeated{n: size})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.addr+"/v1/apps/upload", &repeated{n: size})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,16 @@ package httpapi
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 
 	"github.com/gofiber/fiber/v2"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/chatapi"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
 // workspaceResponse is what a client needs at its start. Model is null when none can be asked, and
@@ -31,25 +34,25 @@ type workspaceStatus struct {
 }
 
 // getWorkspace is GET /v1/workspace and GET /v1/bootstrap.
-func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) error {
+func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) (any, error) {
 	workspaces, err := s.access.Workspaces(c.UserContext(), caller.Identity)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	recent, err := s.chat.Recent(c.UserContext(), caller)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	model, reason, err := s.currentModel(c.UserContext())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(workspaceResponse{
-		Workspace: caller.Workspace, Workspaces: respond.OrEmpty(workspaces), User: caller.User, Model: respond.OrNull(model), ModelError: reason,
-		Apps: respond.OrEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: chatapi.SummariesOf(recent),
+	return workspaceResponse{
+		Workspace: caller.Workspace, Workspaces: httpio.OrEmpty(workspaces), User: caller.User, Model: httpio.OrNull(model), ModelError: reason,
+		Apps: httpio.OrEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: chatapi.SummariesOf(recent),
 		Status:  workspaceStatus{Uptime: s.uptime(), TotalTools: len(s.tools.List(caller))},
 		Version: s.version,
-	})
+	}, nil
 }
 
 // currentModel returns the model of chats, or the reason why none can be asked.
@@ -59,4 +62,23 @@ func (s *Server) currentModel(ctx context.Context) (model, reason string, err er
 		return "", e.Message, nil
 	}
 	return model, "", err
+}
+
+//go:embed openapi.yaml
+var openapi []byte
+
+// OpenAPI returns the OpenAPI document, in YAML.
+func OpenAPI() []byte { return openapi }
+
+// getOpenAPI is GET /v1/openapi.json.
+func (s *Server) getOpenAPI(c *fiber.Ctx, _ core.Caller) (any, error) {
+	var document any
+	if err := yaml.Unmarshal(openapi, &document); err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(document)
+	if err != nil {
+		return nil, err
+	}
+	return nil, httpio.JSON(c, encoded)
 }

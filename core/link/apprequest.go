@@ -30,10 +30,11 @@ func (l *Link) dispatchRequest(e *framing.Envelope) bool {
 		return true
 	}
 	unanswered, answered := context.WithCancel(ctx) // ends before the answer is sent
-	q := Question{
-		Method: e.Method, Params: bytes.Clone(e.Params), Callers: l.pendingCallers(),
+	q := rpc.Question{
+		Method: e.Method, Params: bytes.Clone(e.Params),
 		Notify: func(n rpc.Notification) { l.notifyDuringRequest(unanswered, n) },
 	}
+	callers := l.callers()
 	earlier := l.earlierNotifications()
 	go func() {
 		defer cancel()
@@ -43,10 +44,10 @@ func (l *Link) dispatchRequest(e *framing.Envelope) bool {
 			case <-ctx.Done():
 			}
 		}
-		l.answerAppRequest(ctx, func(ctx context.Context, q Question) (json.RawMessage, error) {
+		l.answerAppRequest(ctx, id, q.Method, func() (json.RawMessage, error) {
 			defer answered()
-			return handler(ctx, q)
-		}, id, q)
+			return handler(ctx, q, callers)
+		})
 	}()
 	return true
 }
@@ -60,7 +61,7 @@ func (l *Link) notifyDuringRequest(ctx context.Context, n rpc.Notification) {
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout) // the caller waits meanwhile
 	defer cancel()
 	if err := l.Notify(ctx, n.Method, n.Params); err != nil {
-		l.log.Debug("notification about a request of the app not sent", "app", l.o.Name, "method", n.Method, "error", remote.SafeError(err))
+		l.log.Debug("notification about a request of the app not sent", "method", n.Method, "error", remote.SafeError(err))
 	}
 }
 
@@ -78,8 +79,8 @@ func (l *Link) earlierNotifications() (marks []<-chan struct{}) {
 	return marks
 }
 
-// pendingCallers returns the callers of the calls in flight, in the order of the calls.
-func (l *Link) pendingCallers() []any {
+// callers returns the callers of the requests in flight, in the order of the requests.
+func (l *Link) callers() []Caller {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ids := make([]int64, 0, len(l.calls))
@@ -89,7 +90,7 @@ func (l *Link) pendingCallers() []any {
 		}
 	}
 	slices.Sort(ids)
-	found := make([]any, len(ids))
+	found := make([]Caller, len(ids))
 	for i, id := range ids {
 		found[i] = l.calls[id].caller
 	}
@@ -117,10 +118,10 @@ func (l *Link) endAppRequest(id any) {
 
 // answerAppRequest runs the handler and sends its result, unless the app cancelled the request. The id is
 // released first, because the app may use it again as soon as it has the answer.
-func (l *Link) answerAppRequest(ctx context.Context, handler RequestHandler, id jsonrpc.ID, q Question) {
+func (l *Link) answerAppRequest(ctx context.Context, id jsonrpc.ID, method string, handler func() (json.RawMessage, error)) {
 	response := &jsonrpc.Response{ID: id}
 	var err error
-	if response.Result, err = l.handle(ctx, handler, q); err != nil {
+	if response.Result, err = l.handle(method, handler); err != nil {
 		response = &jsonrpc.Response{ID: id, Error: wireError(err)}
 	}
 	l.endAppRequest(id.Raw())
@@ -128,20 +129,20 @@ func (l *Link) answerAppRequest(ctx context.Context, handler RequestHandler, id 
 		return
 	}
 	if err := l.conn.Write(ctx, response); err != nil {
-		l.log.Debug("answer to a request of the app not sent", "app", l.o.Name, "method", q.Method, "error", remote.SafeError(err))
+		l.log.Debug("answer to a request of the app not sent", "method", method, "error", remote.SafeError(err))
 	}
 }
 
-func (l *Link) handle(ctx context.Context, handler RequestHandler, q Question) (result json.RawMessage, err error) {
+func (l *Link) handle(method string, handler func() (json.RawMessage, error)) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.log.Error("the handler of an app's request panicked", "app", l.o.Name, "method", q.Method, "panic", p)
+			l.log.Error("the handler of an app's request panicked", "method", method, "panic", p)
 			result, err = nil, errors.New("internal error")
 		}
 	}()
-	result, err = handler(ctx, q)
+	result, err = handler()
 	if err == nil && len(result) == 0 {
-		err = fmt.Errorf("no answer to %s", q.Method)
+		err = fmt.Errorf("no answer to %s", method)
 	}
 	return result, err
 }

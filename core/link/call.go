@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/link/stdio"
@@ -24,149 +24,106 @@ type sender interface {
 	sendCancelled(ctx context.Context, sender string, id int64, reason string)
 }
 
-// Request is one call of an app.
-type Request struct {
-	Method string
-	Target string                 // the tool or prompt that the request names, for its span; "" for none
-	Params json.RawMessage        // one JSON object, or empty for none
-	Notify func(rpc.Notification) // nil for a caller that takes no notifications
-	Sender string                 // the user whose call it is: the requests of all users take turns; "" for the server itself
-	Caller any                    // Question.Callers names it; nil for a call of the server itself
+// call is a request in flight.
+type call struct {
+	id     int64
+	caller Caller // nil for a request of the server's own
+	sender string // "" for the server itself
+	token  []byte // the caller's progress token; nil when there is none
+	silent bool   // the caller takes no notifications
+	stop   func() // releases what a sender keeps for the call; nil when there is nothing
 
-	// Capabilities are those of the caller's client, for a connection of StatelessVersion, whose requests
-	// carry them. nil is none. Params that have them already are not changed.
-	Capabilities json.RawMessage
+	wake chan struct{} // holds one; receives when there is something to take
 
-	// Mirrors are the arguments of a tools/call that a remote server of StatelessVersion reads from
-	// headers as well.
-	Mirrors []core.Mirror
-
-	// Wake, for Start, receives without blocking each time Wait has something to take: a notification or
-	// the answer. It must hold one. With it Start does not wait either: where it would have to, it fails
-	// with ErrQueueFull. nil is a channel of the call's own.
-	Wake chan struct{}
-
-	begun func(id int64) // receives the call's id before it is sent; nil for nothing
+	mu       sync.Mutex
+	finished bool
+	result   json.RawMessage // once it is finished
+	err      error
+	astray   string // a response that came meanwhile and answers no request, such as "a response with the id 7"; "" for none
+	notified bool   // there was a notification for the caller
+	queued   []queuedNotification
+	size     int // bytes of params in queued
 }
 
-// Call is Start and Wait: it sends a request and waits for the answer. It returns the raw result; an
-// *rpc.Error that the app answered with; ErrClosed when the connection is closed; or ctx's error, after
-// which the app is notified (notifications/cancelled) and a late answer is discarded.
+// queuedNotification is a notification that a caller has not taken yet, or a mark between two of them.
+type queuedNotification struct {
+	rpc.Notification
+	reached chan struct{} // of a mark: closed when everything before it was taken or lost
+}
+
+// Call sends a request and waits for the answer. It returns the raw result; an *rpc.Error that the app answered with;
+// ErrClosed when the connection is closed; or the cause of ctx's end, after which the app is notified
+// (notifications/cancelled) and a late answer is discarded.
 //
 // Params are sent unchanged except for params._meta: the progress token is replaced by one of the link's
-// own, and members about the revision are added or removed as the connection's revision requires.
-// Notifications of the call reach Notify one after the other, in wire order, with the caller's token, and
-// always before Call returns. A log message (notifications/message) names no call: it is given to the only
-// call in flight, and to OnNotification when there are several.
-func (l *Link) Call(ctx context.Context, r Request) (json.RawMessage, error) {
-	p, err := l.Start(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return p.Wait(ctx)
-}
-
-// Pending is a call that is in flight. Its Wait must be called once.
-type Pending struct {
-	call
-	link   *Link
-	method string
-	began  time.Time // zero when nothing is measured
-	notify func(rpc.Notification)
-	span   tracing.Span
-}
-
-// Start sends a request. Pending.Wait returns its answer. Within a trace the app gets the trace context of
-// the request's span in params._meta.
-func (l *Link) Start(ctx context.Context, r Request) (*Pending, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// own, and members about the revision are added or removed as the connection's revision requires. Within a trace the
+// app gets the trace context of the request's span.
+//
+// Notifications of the request reach Notify one after the other, in wire order, with the caller's token, and
+// always before Call returns. A log message (notifications/message) names no request: it is given to the only
+// one in flight, and to OnNotification when there are several.
+func (l *Link) Call(ctx context.Context, r Request) (result json.RawMessage, err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	ctx, span := l.startSpan(ctx, &r)
-	p, err := l.start(ctx, r)
-	if err != nil {
-		span.EndMCPError(err)
-		return nil, err
+	began := time.Now()
+	c, err := l.start(ctx, r)
+	if err == nil {
+		result, err = l.await(ctx, c, r.Notify)
+		if l.o.Measure != nil {
+			l.o.Measure(r.Method, time.Since(began), err)
+		}
 	}
-	p.span = span
-	return p, nil
-}
-
-// start sends a request whose span was started.
-func (l *Link) start(ctx context.Context, r Request) (*Pending, error) {
-	out, err := l.outgoing(r, tracing.WireOf(ctx))
-	if err != nil {
-		return nil, err
-	}
-	out.Sender, out.NoWait = r.Sender, r.Wake != nil
-	p := &Pending{link: l, notify: r.Notify, method: r.Method}
-	if l.o.Measure != nil {
-		p.began = time.Now()
-	}
-	c := &p.call
-	c.caller, c.sender, c.token, c.silent, c.wake = r.Caller, r.Sender, out.CallerToken(), r.Notify == nil, r.Wake
-	if c.wake == nil {
-		c.wake = make(chan struct{}, 1)
-	}
-	if err := l.addCall(c); err != nil {
-		return nil, err
-	}
-	if r.begun != nil {
-		r.begun(c.id)
-	}
-	if err := l.out.send(ctx, c, out); err != nil {
-		l.endCall(c)
-		return nil, l.sendError(ctx, err)
-	}
-	return p, nil
-}
-
-// Answered reports whether Wait would return at once.
-func (p *Pending) Answered() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.finished
-}
-
-// Cancel ends the call with err, unless its answer is there. Wait notifies the app.
-func (p *Pending) Cancel(err error) {
-	p.finish(answer{err: cancelled{err}})
-}
-
-// cancelled is the answer of a call that was cancelled and of which the app is not notified yet.
-type cancelled struct{ error }
-
-// Wait returns the answer, with the errors of Call. Request.Wake is not used after Wait has begun.
-func (p *Pending) Wait(ctx context.Context) (json.RawMessage, error) {
-	defer p.link.endCall(&p.call)
-	p.mu.Lock()
-	if !p.finished {
-		p.wake = make(chan struct{}, 1)
-	}
-	p.mu.Unlock()
-	result, err := p.link.await(ctx, &p.call, p.notify)
-	if p.span.Recording() {
-		p.span.EndMCP(err, result)
-	}
-	if !p.began.IsZero() {
-		p.link.o.Measure(p.method, time.Since(p.began), err)
+	if span.Recording() {
+		span.EndMCP(err, result)
 	}
 	return result, err
 }
 
-// Notify sends the app a notification.
-func (l *Link) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	if err := l.Err(); err != nil {
-		return err
+// start sends a request; await must follow.
+func (l *Link) start(ctx context.Context, r Request) (*call, error) {
+	out, err := l.outgoing(r, tracing.WireOf(ctx))
+	if err != nil {
+		return nil, err
 	}
-	if err := l.conn.Write(ctx, &jsonrpc.Request{Method: method, Params: params}); err != nil {
-		return remote.SafeError(err)
+	c := &call{caller: r.Caller, sender: r.Sender, token: out.CallerToken(), silent: r.Notify == nil, wake: make(chan struct{}, 1)}
+	if err := l.add(c); err != nil {
+		return nil, err
 	}
-	return nil
+	if err := l.out.send(ctx, c, out); err != nil {
+		l.end(c)
+		return nil, l.sendError(ctx, err)
+	}
+	return c, nil
 }
 
-// addCall gives the call its id and adds it to those in flight.
-func (l *Link) addCall(c *call) error {
+// await waits for the answer, and gives notifications to notify meanwhile.
+func (l *Link) await(ctx context.Context, c *call, notify func(rpc.Notification)) (json.RawMessage, error) {
+	defer l.end(c)
+	for {
+		queued, finished := c.takeQueued()
+		if err := l.deliver(queued, notify); err != nil {
+			if !finished {
+				l.out.sendCancelled(ctx, c.sender, c.id, "the caller failed")
+			}
+			return nil, err
+		}
+		if finished {
+			return c.result, c.err
+		}
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			if c.finish(nil, c.unanswered(context.Cause(ctx))) {
+				l.out.sendCancelled(ctx, c.sender, c.id, context.Cause(ctx).Error())
+			}
+		}
+	}
+}
+
+// add gives the call its id and adds it to those in flight.
+func (l *Link) add(c *call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing {
@@ -180,10 +137,17 @@ func (l *Link) addCall(c *call) error {
 	return nil
 }
 
-func (l *Link) endCall(c *call) {
+// remove removes a call from those in flight, so that a second answer is discarded.
+func (l *Link) remove(id int64) *call {
 	l.mu.Lock()
-	delete(l.calls, c.id)
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	c := l.calls[id]
+	delete(l.calls, id)
+	return c
+}
+
+func (l *Link) end(c *call) {
+	l.remove(c.id)
 	c.mu.Lock()
 	closeMarks(c.queued)
 	c.queued, c.notified = nil, false
@@ -195,7 +159,7 @@ func (l *Link) endCall(c *call) {
 
 func (l *Link) sendError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	if closed := l.Err(); closed != nil {
 		return closed
@@ -206,36 +170,6 @@ func (l *Link) sendError(ctx context.Context, err error) error {
 	return err
 }
 
-// await waits for the answer, and gives notifications to notify meanwhile.
-func (l *Link) await(ctx context.Context, c *call, notify func(rpc.Notification)) (json.RawMessage, error) {
-	for {
-		queued, finished := c.takeQueued()
-		if err := l.deliver(queued, notify); err != nil {
-			if !finished {
-				l.out.sendCancelled(ctx, c.sender, c.id, "the caller failed")
-			}
-			return nil, err
-		}
-		if finished {
-			return l.result(ctx, c)
-		}
-		select {
-		case <-c.wake:
-		case <-ctx.Done():
-			c.finish(answer{err: cancelled{ctx.Err()}})
-		}
-	}
-}
-
-// result returns the answer of a finished call, and notifies the app of one that was cancelled.
-func (l *Link) result(ctx context.Context, c *call) (json.RawMessage, error) {
-	if ended, ok := c.answer.err.(cancelled); ok { //nolint:errorlint // it is never wrapped
-		l.out.sendCancelled(ctx, c.sender, c.id, ended.Error())
-		return nil, ended.error
-	}
-	return c.answer.result, c.answer.err
-}
-
 // deliver gives notifications to their caller. A caller that panics loses only its own call.
 func (l *Link) deliver(queued []queuedNotification, notify func(rpc.Notification)) (err error) {
 	if len(queued) == 0 {
@@ -244,7 +178,7 @@ func (l *Link) deliver(queued []queuedNotification, notify func(rpc.Notification
 	defer func() {
 		closeMarks(queued)
 		if r := recover(); r != nil {
-			l.log.Error("a notification's receiver panicked; its call was ended", "app", l.o.Name, "panic", r)
+			l.log.Error("a notification's receiver panicked; its call was ended", "panic", r)
 			err = fmt.Errorf("handling a notification failed: %v", r)
 		}
 	}()
@@ -256,4 +190,116 @@ func (l *Link) deliver(queued []queuedNotification, notify func(rpc.Notification
 		}
 	}
 	return nil
+}
+
+// Notify sends the app a notification.
+func (l *Link) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if err := l.conn.Write(ctx, &jsonrpc.Request{Method: method, Params: params}); err != nil {
+		return remote.SafeError(err)
+	}
+	return nil
+}
+
+// finish sets the answer, and reports whether it is the first: only that one counts.
+func (c *call) finish(result json.RawMessage, err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.finished {
+		return false
+	}
+	c.finished, c.result, c.err = true, result, err
+	c.signal()
+	return true
+}
+
+// missed notes a response that may have been meant for this call.
+func (c *call) missed(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.astray = what
+}
+
+// unanswered is the error of a call that ends without an answer.
+func (c *call) unanswered(cause error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.astray == "" {
+		return cause
+	}
+	return &AstrayError{Cause: cause, Response: c.astray}
+}
+
+// AstrayError is the error of a call that ended unanswered, while the app sent a response that answers no request.
+type AstrayError struct {
+	Cause    error
+	Response string // such as "a response with the id 7"
+}
+
+func (e *AstrayError) Error() string { return e.Cause.Error() + "; " + e.Sentence() }
+
+// Sentence says what the app did, for a caller.
+func (e *AstrayError) Sentence() string {
+	return "the app sent " + e.Response + ", which answers no request"
+}
+
+func (e *AstrayError) Unwrap() error { return e.Cause }
+
+// queue keeps a notification until its caller takes it. The reader must not wait for a slow caller: beyond
+// maxQueuedNotifications, or maxQueuedBytes of params, the oldest are lost.
+func (c *call) queue(n rpc.Notification) (lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.size += len(n.Params)
+	for len(c.queued) > 0 && (len(c.queued) >= maxQueuedNotifications || c.size > maxQueuedBytes) {
+		closeMarks(c.queued[:1])
+		c.size -= len(c.queued[0].Params)
+		c.queued, lost = c.queued[1:], true
+	}
+	c.notified = true
+	c.queued = append(c.queued, queuedNotification{Notification: n})
+	c.signal()
+	return lost
+}
+
+// mark returns a channel that is closed when the caller has taken everything that came before, or when the
+// call has ended.
+func (c *call) mark() <-chan struct{} {
+	n := queuedNotification{reached: make(chan struct{})}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.notified {
+		c.queued = append(c.queued, n)
+		c.signal()
+	} else {
+		close(n.reached)
+	}
+	return n.reached
+}
+
+// closeMarks closes the marks among notifications that are not going to be taken.
+func closeMarks(queued []queuedNotification) {
+	for _, n := range queued {
+		if n.reached != nil {
+			close(n.reached)
+		}
+	}
+}
+
+// signal wakes the goroutine that waits. mu is held.
+func (c *call) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// takeQueued removes and returns the notifications, and reports whether the answer is there.
+func (c *call) takeQueued() (queued []queuedNotification, finished bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	queued, c.queued, c.size = c.queued, nil, 0
+	return queued, c.finished
 }

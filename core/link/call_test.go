@@ -173,8 +173,12 @@ func TestCallsDoNotSeeEachOthersProgress(t *testing.T) {
 }
 
 func TestALogMessageIsDeliveredToTheOnlyCall(t *testing.T) {
-	observed := make(chan rpc.Notification, 4)
-	l, p := dial(t, stdio.Options{}, Options{OnNotification: func(n rpc.Notification) { observed <- n }})
+	type reported struct {
+		rpc.Notification
+		Callers []Caller
+	}
+	observed := make(chan reported, 4)
+	l, p := dial(t, stdio.Options{}, Options{OnNotification: func(n rpc.Notification, callers []Caller) { observed <- reported{n, callers} }})
 	say := func(text string) {
 		p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%q}}`, text)
 	}
@@ -202,7 +206,7 @@ func TestALogMessageIsDeliveredToTheOnlyCall(t *testing.T) {
 
 	var calls sync.WaitGroup
 	var open []message
-	for _, name := range []string{"alice", "bob"} {
+	for _, name := range []namedCaller{"alice", "bob"} {
 		calls.Go(func() {
 			if _, err := l.Call(t.Context(), Request{Method: "tools/call", Caller: name, Notify: func(n rpc.Notification) { mine <- n }}); err != nil {
 				t.Error(err)
@@ -211,7 +215,7 @@ func TestALogMessageIsDeliveredToTheOnlyCall(t *testing.T) {
 		open = append(open, p.read())
 	}
 	say("Alice's or Bob's")
-	if n := wait(t, observed); !reflect.DeepEqual(n.Callers, []any{"alice", "bob"}) || len(mine) > 0 {
+	if n := wait(t, observed); !reflect.DeepEqual(n.Callers, []Caller{namedCaller("alice"), namedCaller("bob")}) || len(mine) > 0 {
 		t.Errorf("observed %s of %v, the calls got %d more", n.Params, n.Callers, len(mine))
 	}
 	for _, m := range open {
@@ -271,7 +275,7 @@ func TestTheEndOfAnAppEndsItsCalls(t *testing.T) {
 }
 
 func TestACallerThatPanicsLosesOnlyItsCall(t *testing.T) {
-	l, p := dial(t, stdio.Options{}, Options{OnListChanged: func(string) { panic("oops") }, OnNotification: func(rpc.Notification) { panic("oops") }})
+	l, p := dial(t, stdio.Options{}, Options{OnListChanged: func(string) { panic("oops") }, OnNotification: func(rpc.Notification, []Caller) { panic("oops") }})
 	p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	p.send(`{"jsonrpc":"2.0","method":"notifications/other"}`)
 	done := begin(t, l, `{"_meta":{"progressToken":1}}`, func(rpc.Notification) { panic("oops") })
@@ -320,9 +324,7 @@ func TestTheConnectionOfAnAppThatStopsReadingIsClosed(t *testing.T) {
 		l := &Link{o: Options{MaxCalls: 10}, log: quiet(), calls: map[int64]*call{}, done: make(chan struct{}), conn: conn}
 		l.life, l.stop = context.WithCancel(t.Context())
 		l.nextID.Store(framing.LastSDKID)
-		reader := &stdioConn{Conn: conn.(*stdio.Conn), link: l, limit: newRequestLimit()}
-		l.out = reader
-		go func() { _, _ = reader.Read(t.Context()) }()
+		newStdioConn(l, conn.(*stdio.Conn))
 		began := time.Now()
 		if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); !errors.Is(err, stdio.ErrStalled) || !errors.Is(err, ErrClosed) {
 			t.Errorf("the call got %v", err)
@@ -331,4 +333,15 @@ func TestTheConnectionOfAnAppThatStopsReadingIsClosed(t *testing.T) {
 			t.Errorf("closed after %v", took)
 		}
 	})
+}
+
+// namedCaller is a caller that a test tells from others by its name.
+type namedCaller string
+
+func (c namedCaller) Session() string        { return string(c) }
+func (namedCaller) Context() context.Context { return context.Background() }
+func (namedCaller) Hold() func()             { return func() {} }
+
+func (namedCaller) Answer(context.Context, rpc.Question, []Caller) (json.RawMessage, error) {
+	return nil, errors.New("nobody is asked")
 }

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/link/remote"
@@ -25,36 +28,71 @@ func (l *Link) dispatch(e *framing.Envelope, owned bool) bool {
 }
 
 func (l *Link) dispatchResponse(e *framing.Envelope, owned bool) bool {
-	if e.IDKind != framing.IDNumber || e.Number <= framing.LastSDKID {
+	if e.IDKind != framing.IDNumber || e.Number > l.nextID.Load() {
+		l.answersNothing(e)
+		return true
+	}
+	if e.Number <= framing.LastSDKID {
+		l.discovery.end()
 		if e.Result != nil && !l.open.Load() { // the last answer of the handshake counts
 			l.handshake = bytes.Clone(e.Result)
 		}
-		return e.IDKind == framing.IDNull // an error that answers no request
+		return false
 	}
-	c := l.removeCall(e.Number)
+	c := l.remove(e.Number)
 	if c == nil {
 		l.discarded.Add("an answer to a call that was cancelled")
 		return true
 	}
 	if e.Error != nil {
-		c.finish(answer{err: rpcError(e.Error)})
+		c.finish(nil, rpcError(e.Error))
 		return true
 	}
 	result := e.Result
 	if !owned {
 		result = bytes.Clone(result)
 	}
-	c.finish(answer{result: result})
+	c.finish(result, nil)
 	return true
 }
 
-// removeCall removes the call from those in flight, so that a second answer is discarded.
-func (l *Link) removeCall(id int64) *call {
+// answersNothing handles a response whose id is that of no request. An id that is the text of a number is a common
+// mistake: the request that has the number fails at once. Any other may be the answer that some request waits for,
+// which the error of one that ends unanswered says.
+func (l *Link) answersNothing(e *framing.Envelope) {
+	what, failure := "a response with the id null", ""
+	switch e.IDKind {
+	case framing.IDText:
+		what = fmt.Sprintf("a response with the id %.100q", e.Text)
+		number, err := strconv.ParseInt(e.Text, 10, 64)
+		if err != nil {
+			break
+		}
+		err = fmt.Errorf("%w: it has the id %q, a string, where the request has the number %d", ErrMalformed, e.Text, number)
+		if c := l.remove(number); c != nil {
+			c.finish(nil, err)
+			return
+		}
+		if number <= framing.LastSDKID && !l.open.Load() {
+			l.drop(err)
+			return
+		}
+	case framing.IDNumber:
+		what = fmt.Sprintf("a response with the id %d", e.Number)
+	case framing.IDNull, framing.IDAbsent:
+		var failed struct{ Message string }
+		if json.Unmarshal(e.Error, &failed) == nil && failed.Message != "" {
+			failure = fmt.Sprintf(" and the error %.200q", failed.Message) // may be about somebody else's request
+		}
+	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.calls[id]
-	delete(l.calls, id)
-	return c
+	for _, c := range l.calls {
+		c.missed(what)
+	}
+	l.mu.Unlock()
+	if whole := what + failure + ", which answers no request"; l.discarded.Add(whole) && l.o.Report != nil {
+		l.o.Report("the app sent " + whole)
+	}
 }
 
 func rpcError(raw []byte) error {
@@ -91,7 +129,7 @@ func (l *Link) dispatchNotification(e *framing.Envelope) bool {
 			l.queueNotification(c, rpc.Notification{Method: e.Method, Params: bytes.Clone(e.Params)})
 			return true
 		}
-		l.report(e, l.pendingCallers())
+		l.report(e, l.callers())
 	default:
 		l.report(e, nil)
 	}
@@ -143,14 +181,68 @@ func (l *Link) queueNotification(c *call, n rpc.Notification) {
 }
 
 // report gives OnNotification a notification that belongs to no call, or to one of several callers.
-func (l *Link) report(e *framing.Envelope, callers []any) {
+func (l *Link) report(e *framing.Envelope, callers []Caller) {
 	if l.o.OnNotification == nil {
 		return
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			l.log.Error("the receiver of a notification panicked", "app", l.o.Name, "method", e.Method, "panic", r)
+			l.log.Error("the receiver of a notification panicked", "method", e.Method, "panic", r)
 		}
 	}()
-	l.o.OnNotification(rpc.Notification{Method: e.Method, Params: bytes.Clone(e.Params), Callers: callers})
+	l.o.OnNotification(rpc.Notification{Method: e.Method, Params: bytes.Clone(e.Params)}, callers)
+}
+
+// listChanges turns list_changed notifications into calls of Options.OnListChanged. A kind that is added
+// again before its call is reported once.
+type listChanges struct {
+	mu    sync.Mutex
+	kinds []string
+	wake  chan struct{} // holds one
+	group sync.WaitGroup
+}
+
+func (c *listChanges) add(kind string) {
+	c.mu.Lock()
+	if !slices.Contains(c.kinds, kind) {
+		c.kinds = append(c.kinds, kind)
+	}
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *listChanges) drain() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kinds := c.kinds
+	c.kinds = nil
+	return kinds
+}
+
+// start reports changes until the link is done.
+func (c *listChanges) start(l *Link) {
+	c.group.Go(func() {
+		for {
+			select {
+			case <-l.done:
+				return
+			case <-c.wake:
+			}
+			for _, kind := range c.drain() {
+				c.report(l, kind)
+			}
+		}
+	})
+}
+
+func (c *listChanges) report(l *Link, kind string) {
+	defer func() {
+		if r := recover(); r != nil {
+			l.log.Error("the receiver of a changed list panicked", "kind", kind, "panic", r)
+		}
+	}()
+	l.o.OnListChanged(kind)
 }

@@ -28,9 +28,11 @@ type Link struct {
 	info      Info
 	handshake []byte      // the raw result of the handshake; written and read during it only
 	open      atomic.Bool // the handshake is complete
+	discovery discovery
 
 	nextID        atomic.Int64
 	discarded     framing.DiscardLog
+	warned        atomic.Pointer[string] // what was last wrong with the lists
 	listChanges   listChanges
 	subscriptions subscriptions
 
@@ -38,6 +40,8 @@ type Link struct {
 	calls       map[int64]*call            // in flight, by id
 	appRequests map[any]context.CancelFunc // being answered, by id
 	closing     bool
+
+	giveUp context.CancelCauseFunc // ends the handshake; set during it only
 
 	life context.Context // ends when done is closed
 	stop context.CancelFunc
@@ -47,6 +51,19 @@ type Link struct {
 
 // Open connects over t and performs the handshake, bounded by ctx alone. Afterwards ctx is not used.
 func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
+	l, err := open(ctx, t, o)
+	if err != nil && o.Stateless && l.undiscovered(ctx, err) {
+		o.Stateless = false
+		l, err = open(ctx, t, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// open returns a link that failed together with its error.
+func open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	l := &Link{o: o, log: o.Logger, calls: map[int64]*call{}, appRequests: map[any]context.CancelFunc{}, done: make(chan struct{})}
 	l.life, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if l.log == nil {
@@ -56,12 +73,12 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 		l.o.MaxCalls = defaultMaxCalls
 	}
 	l.nextID.Store(framing.LastSDKID)
-	l.discarded = framing.DiscardLog{Logger: l.log, App: o.Name, Message: "app sent messages that belong to no call"}
+	l.discarded = framing.DiscardLog{Logger: l.log, Message: "app sent messages that belong to no call"}
 	l.listChanges = listChanges{wake: make(chan struct{}, 1)}
 	l.subscriptions = subscriptions{wake: make(chan struct{}, 1), uris: map[string]struct{}{}}
 	capabilities, err := clientCapabilities(o.Capabilities)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "ropewalk", Version: o.Version}, &mcp.ClientOptions{
 		Capabilities:   capabilities,
@@ -71,14 +88,18 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	if o.Stateless {
 		revision = StatelessVersion
 	}
-	session, err := client.Connect(ctx, intercepted{l, t}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	handshake, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	l.giveUp = giveUp
+	defer l.discovery.end()
+	session, err := client.Connect(handshake, intercepted{l, t}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
-		return nil, l.handshakeError(ctx, err)
+		return l, l.handshakeError(ctx, err)
 	}
 	l.session = session
 	l.open.Store(true)
 	if err := l.readHandshake(); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return l, errors.Join(err, l.Close())
 	}
 	if o.OnListChanged != nil {
 		l.listChanges.start(l)
@@ -272,7 +293,7 @@ func (l *Link) fail(cause error) {
 	l.err = fmt.Errorf("%w: %w", ErrClosed, remote.SafeError(cause))
 	close(l.done)
 	for _, c := range l.calls {
-		c.finish(answer{err: l.err}) // an answer that came before is kept
+		c.finish(nil, l.err) // an answer that came before is kept
 	}
 	l.stop()
 }

@@ -36,16 +36,44 @@ func listingOf(kind core.Kind) listing {
 }
 
 // List returns all pages of a list of the app, each item exactly as it was sent. It is empty when the app
-// does not have the list.
+// does not have the list. When a page after the first cannot be had, the list has what came before, and the log says so.
 func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error) {
 	what := listingOf(kind)
-	if !l.info.Offers(what.capability) {
+	switch {
+	case l.info.Offers(what.capability):
+	case kind == core.KindTools && len(l.info.offers) == 0: // some servers declare nothing at all
+		items, err := l.list(ctx, what.method, string(kind))
+		if len(items) == 0 && ctx.Err() == nil {
+			l.warn("the app offers nothing: it declared no tools")
+			return nil, nil
+		}
+		return items, err
+	default:
 		return nil, nil
 	}
-	return l.list(ctx, what.method, string(kind))
+	items, err := l.list(ctx, what.method, string(kind))
+	if err != nil && len(items) > 0 && !errors.Is(ctx.Err(), context.Canceled) && l.Err() == nil {
+		l.warn(fmt.Sprintf("the list of %s ends after %d entries: %v", kind, len(items), err))
+		return items, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-// list follows the cursors of a list method (MCP 2025-11-25, server/utilities/pagination).
+// warn logs and reports what is wrong with the app's lists, unless it is what it was the last time.
+func (l *Link) warn(sentence string) {
+	if before := l.warned.Swap(&sentence); before != nil && *before == sentence {
+		return
+	}
+	l.log.Warn("app lists are not complete", "reason", sentence)
+	if l.o.Report != nil {
+		l.o.Report(sentence)
+	}
+}
+
+// list returns what it has read also with an error. It follows the cursors of a list method (MCP 2025-11-25, server/utilities/pagination).
 func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	var params json.RawMessage
@@ -53,33 +81,34 @@ func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessa
 	for range maxPages {
 		raw, err := l.Call(ctx, Request{Method: method, Params: params})
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		items, cursor, err := readPage(raw, member)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", method, err)
-		}
-		if all = append(all, items...); len(all) > maxItems {
-			return nil, fmt.Errorf("%s: the app lists more than %d %s", method, maxItems, member)
-		}
 		for _, item := range items {
 			size += len(item)
 		}
-		if size += len(cursor); size > maxBytes {
-			return nil, fmt.Errorf("%s: the app's list, with its cursors, has more than %d bytes", method, maxBytes)
+		switch size += len(cursor); {
+		case len(all)+len(items) > maxItems:
+			return all, fmt.Errorf("%s: the app lists more than %d %s", method, maxItems, member)
+		case size > maxBytes:
+			return all, fmt.Errorf("%s: the app's list, with its cursors, has more than %d bytes", method, maxBytes)
 		}
-		if cursor == "" {
+		all = append(all, items...)
+		switch {
+		case err != nil:
+			return all, fmt.Errorf("%s: %w", method, err)
+		case cursor == "":
 			return all, nil
 		}
 		if seen[cursor] {
-			return nil, fmt.Errorf("%s: the app sent the same cursor twice", method)
+			return all, fmt.Errorf("%s: the app sent the same cursor twice", method)
 		}
 		seen[cursor] = true
 		if params, err = json.Marshal(map[string]string{"cursor": cursor}); err != nil {
-			return nil, err
+			return all, err
 		}
 	}
-	return nil, fmt.Errorf("%s: the app has more than %d pages", method, maxPages)
+	return all, fmt.Errorf("%s: the app has more than %d pages", method, maxPages)
 }
 
 func readPage(raw json.RawMessage, member string) (items []json.RawMessage, cursor string, err error) {
@@ -96,7 +125,7 @@ func readPage(raw json.RawMessage, member string) (items []json.RawMessage, curs
 	}
 	if next, ok := page["nextCursor"]; ok {
 		if err := json.Unmarshal(next, &cursor); err != nil {
-			return nil, "", fmt.Errorf("nextCursor: %w", err)
+			return items, "", fmt.Errorf("nextCursor: %w", err)
 		}
 	}
 	return items, cursor, nil

@@ -3,10 +3,12 @@ package link
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -40,14 +42,19 @@ type Options struct {
 	// Measure is called at the end of each call with how long it took; nil measures nothing.
 	Measure func(method string, took time.Duration, err error)
 
+	// Report is called, for whoever runs the app, with a sentence about what the app did wrong, at growing intervals. It
+	// must not block. nil reports nothing.
+	Report func(sentence string)
+
 	// OnListChanged is called when the app announces that its "tools", "prompts" or "resources" changed.
 	// Calls come one after the other, on a goroutine of the link; announcements during a call are
 	// combined into one more. It may use the link.
 	OnListChanged func(kind string)
 
 	// OnNotification receives every notification that does not certainly belong to one call, in wire order.
-	// It runs on the link's reader: it must not block and must not use the link.
-	OnNotification func(rpc.Notification)
+	// A log message may belong to one of several callers. It runs on the link's reader: it must not block and must
+	// not use the link.
+	OnNotification func(n rpc.Notification, callers []Caller)
 
 	// Requests are the handlers, by method, of the app's requests to its client, whose params are passed
 	// raw. The SDK answers other requests: pings, and an empty list of roots; it refuses the rest. Each
@@ -59,21 +66,10 @@ type Options struct {
 	Capabilities json.RawMessage
 }
 
-// RequestHandler answers one request of an app. ctx ends when the app cancels the request or
-// the link closes. An *rpc.Error is returned to the app as it is.
-type RequestHandler func(ctx context.Context, q Question) (json.RawMessage, error)
-
-// Question is a request of an app to its client. Before StatelessVersion it does not name the call that it
-// belongs to: Callers are those whose calls were in flight when it came.
-type Question struct {
-	Method  string
-	Params  json.RawMessage
-	Callers []any // Request.Caller of each, in the order of the calls
-
-	// Notify sends the app a notification about the question before its answer, such as the client's
-	// progress (notifications/progress). nil where that is not possible.
-	Notify func(rpc.Notification)
-}
+// RequestHandler answers one request of an app. callers are those whose requests were in flight when it came, in the
+// order of the requests. ctx ends when the app cancels the request or the link closes. An *rpc.Error is returned to the
+// app as it is.
+type RequestHandler func(ctx context.Context, q rpc.Question, callers []Caller) (json.RawMessage, error)
 
 // Info is what an app declared in the handshake.
 type Info struct {
@@ -90,3 +86,23 @@ type Info struct {
 
 // Offers reports whether the app has the named capability, such as "prompts" or "logging".
 func (i Info) Offers(capability string) bool { return i.offers[capability] != nil }
+
+// The errors of a link. They are wrapped with what happened.
+var (
+	// ErrClosed means that the connection is closed: the app ended, the remote server no longer knows
+	// the session, or Close was called. Whether a call in flight had its effect is unknown.
+	ErrClosed = errors.New("the connection to the app is closed")
+	// ErrBusy means that too many calls are in flight. Nothing was sent.
+	ErrBusy = errors.New("the app has too many calls in flight: try again later")
+	// ErrTooLarge means that an answer was larger than the limit and was discarded.
+	ErrTooLarge = framing.ErrTooLarge
+	// ErrMalformed means that an answer was not a JSON-RPC response.
+	ErrMalformed = framing.ErrMalformed
+	// ErrParams means that params are not a JSON object that can be sent. Nothing was sent.
+	ErrParams = framing.ErrParams
+	// ErrRefused means that the app answered the handshake with an error: it may support another revision.
+	ErrRefused = errors.New("the app refused the handshake")
+	// ErrBadHandshake means that the app answered the handshake with a result that no client can use, such
+	// as an unknown revision.
+	ErrBadHandshake = errors.New("the app's answer to the handshake cannot be used")
+)

@@ -110,7 +110,7 @@ func TestTheMetaOfARequestFitsTheRevisionOfTheConnection(t *testing.T) {
 func TestOneListenRequestNamesAllSubscriptions(t *testing.T) {
 	updated := make(chan rpc.Notification, 10)
 	l, p := newPeer(t, `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`, Options{
-		OnListChanged: func(string) {}, OnNotification: func(n rpc.Notification) { updated <- n },
+		OnListChanged: func(string) {}, OnNotification: func(n rpc.Notification, _ []Caller) { updated <- n },
 	})
 	wanted := func(m message) string {
 		var params struct{ Notifications json.RawMessage }
@@ -210,7 +210,7 @@ func TestTheSDKsServerReportsChangesInTheStatelessRevision(t *testing.T) {
 	changed, updated := make(chan string, 10), make(chan string, 10)
 	l, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{
 		Stateless: true, OnListChanged: func(kind string) { changed <- kind },
-		OnNotification: func(n rpc.Notification) { updated <- n.Method },
+		OnNotification: func(n rpc.Notification, _ []Caller) { updated <- n.Method },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -246,14 +246,14 @@ func TestTheSDKsServerReportsChangesInTheStatelessRevision(t *testing.T) {
 }
 
 func TestAQuestionNamesTheCallersOfPendingCalls(t *testing.T) {
-	asked := make(chan []any, 1)
+	asked := make(chan []Caller, 1)
 	l, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
-		"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
-			asked <- q.Callers
+		"elicitation/create": func(_ context.Context, _ rpc.Question, callers []Caller) (json.RawMessage, error) {
+			asked <- callers
 			return json.RawMessage(`{}`), nil
 		},
 	}})
-	ask := func() []any {
+	ask := func() []Caller {
 		p.send(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
 		callers := wait(t, asked)
 		p.read() // the answer
@@ -263,17 +263,17 @@ func TestAQuestionNamesTheCallersOfPendingCalls(t *testing.T) {
 		t.Errorf("without calls the callers are %v", got)
 	}
 	var messages []message
-	for _, who := range []any{"alice", nil, "bob"} {
+	for _, who := range []Caller{namedCaller("alice"), nil, namedCaller("bob")} {
 		go func() { _, _ = l.Call(t.Context(), Request{Method: "tools/call", Caller: who}) }()
 		messages = append(messages, p.read())
 	}
-	if got := ask(); !slices.Equal(got, []any{"alice", "bob"}) {
+	if got := ask(); !slices.Equal(got, []Caller{namedCaller("alice"), namedCaller("bob")}) {
 		t.Errorf("the callers are %v", got)
 	}
 	p.answer(messages[0], `{}`)
 	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // whose answer comes after that one was read
 	p.read()
-	if got := ask(); !slices.Equal(got, []any{"bob"}) {
+	if got := ask(); !slices.Equal(got, []Caller{namedCaller("bob")}) {
 		t.Errorf("the callers are %v", got)
 	}
 }
@@ -281,16 +281,16 @@ func TestAQuestionNamesTheCallersOfPendingCalls(t *testing.T) {
 func TestAQuestionDoesNotOvertakeTheNotificationsOfItsCallers(t *testing.T) {
 	order := make(chan string, 8)
 	l, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
-		"elicitation/create": func(context.Context, Question) (json.RawMessage, error) {
+		"elicitation/create": func(context.Context, rpc.Question, []Caller) (json.RawMessage, error) {
 			order <- "question"
 			return json.RawMessage(`{}`), nil
 		},
 	}})
 	holding, release := make(chan struct{}), make(chan struct{})
 	for _, r := range []Request{
-		{Caller: "alice", Notify: func(rpc.Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
-		{Caller: "bob", Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and with it the call
-		{Caller: "carol"},
+		{Caller: namedCaller("alice"), Notify: func(rpc.Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
+		{Caller: namedCaller("bob"), Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and with it the call
+		{Caller: namedCaller("carol")},
 	} {
 		r.Method, r.Params = "tools/call", json.RawMessage(`{"_meta":{"progressToken":1}}`)
 		go func() { _, _ = l.Call(t.Context(), r) }()
@@ -316,8 +316,8 @@ func TestAQuestionDoesNotOvertakeTheNotificationsOfItsCallers(t *testing.T) {
 }
 
 func TestNotificationsAboutAQuestionAreSentBeforeItsAnswer(t *testing.T) {
-	kept := make(chan Question, 1)
-	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
+	kept := make(chan rpc.Question, 1)
+	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{"elicitation/create": func(_ context.Context, q rpc.Question, _ []Caller) (json.RawMessage, error) {
 		for i := range 3 {
 			q.Notify(rpc.Notification{Method: "notifications/progress", Params: json.RawMessage(fmt.Sprintf(`{"progressToken":7,"progress":%d}`, i))})
 		}

@@ -111,14 +111,14 @@ func TestHugeLinesNeedLittleMemory(t *testing.T) {
 func TestTheRequestsOfAnAppAreAnswered(t *testing.T) {
 	cancelled := make(chan struct{})
 	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
-		"elicitation/create": func(_ context.Context, q Question) (json.RawMessage, error) {
+		"elicitation/create": func(_ context.Context, q rpc.Question, _ []Caller) (json.RawMessage, error) {
 			return json.RawMessage(`{"action":"accept","content":` + string(q.Params) + `}`), nil
 		},
-		"sampling/createMessage": func(context.Context, Question) (json.RawMessage, error) {
+		"sampling/createMessage": func(context.Context, rpc.Question, []Caller) (json.RawMessage, error) {
 			return nil, &rpc.Error{Code: -1, Message: "user rejected", Data: json.RawMessage(`{"why":"no"}`)}
 		},
-		"x/panic": func(context.Context, Question) (json.RawMessage, error) { panic("oops") },
-		"x/wait": func(ctx context.Context, _ Question) (json.RawMessage, error) {
+		"x/panic": func(context.Context, rpc.Question, []Caller) (json.RawMessage, error) { panic("oops") },
+		"x/wait": func(ctx context.Context, _ rpc.Question, _ []Caller) (json.RawMessage, error) {
 			<-ctx.Done()
 			close(cancelled)
 			return nil, ctx.Err()
@@ -263,7 +263,7 @@ func TestTheErrorOfAFailedHandshakeHasTheCause(t *testing.T) {
 
 func TestAnAppMayUseTheIDOfAnAnsweredRequestAgain(t *testing.T) {
 	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
-		"x/echo": func(_ context.Context, q Question) (json.RawMessage, error) { return q.Params, nil },
+		"x/echo": func(_ context.Context, q rpc.Question, _ []Caller) (json.RawMessage, error) { return q.Params, nil },
 	}})
 	for i := range 200 {
 		p.send(`{"jsonrpc":"2.0","id":"q","method":"x/echo","params":{"n":%d}}`, i)

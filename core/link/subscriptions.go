@@ -195,13 +195,16 @@ func (l *Link) announces(capability string) bool {
 func (l *Link) listen(params json.RawMessage) (changed bool) {
 	ctx, cancel := context.WithCancel(l.life)
 	defer cancel()
-	id := make(chan int64, 1)
+	c, err := l.start(ctx, Request{Method: "subscriptions/listen", Params: params})
+	if err != nil {
+		l.subscriptions.settle()
+		return false
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, err := l.Call(ctx, Request{Method: "subscriptions/listen", Params: params, begun: func(n int64) { id <- n }})
-		if err != nil && ctx.Err() == nil {
-			l.log.Debug("app does not report changes", "app", l.o.Name, "error", remote.SafeError(err))
+		if _, err := l.await(ctx, c, nil); err != nil && ctx.Err() == nil {
+			l.log.Debug("app does not report changes", "error", remote.SafeError(err))
 		}
 		l.subscriptions.settle()
 	}()
@@ -210,11 +213,7 @@ func (l *Link) listen(params json.RawMessage) (changed bool) {
 		return false
 	case <-l.subscriptions.wake:
 	}
-	select {
-	case n := <-id:
-		l.out.sendCancelled(ctx, "", n, "the subscriptions have changed")
-	case <-done:
-	}
+	l.out.sendCancelled(ctx, "", c.id, "the subscriptions have changed")
 	late := time.NewTimer(endTimeout)
 	defer late.Stop()
 	select {

@@ -3,34 +3,34 @@ package mcphttp
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"runtime/debug"
+	"errors"
+	"net"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/lazycontext"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rawjson"
-	"github.com/ropewalk/ropewalk/core/requestinfo"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/core/tracing"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // call is one request in flight: of a session, or without one (2026-07-28). Its caller is the one of its
 // own HTTP request.
 type call struct {
 	session.Call
-	message.Message
+	Message
 	caller  core.Caller
-	session *session.Session    // nil without one
-	context lazycontext.Context // ends with the call, when its client cancels it, and when the server ends
+	session *session.Session // nil without one
+	surface tools.Surface    // that its client chose
+	context context.Context  //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
 	span    tracing.Span
 
 	release func() // gives back its place in the share of its user; nil when there is none
@@ -40,58 +40,23 @@ type call struct {
 	status int  // the HTTP status of a response without a session, once it is answered
 }
 
-func (e *Endpoint) newCall(ctx context.Context, m message.Message, caller core.Caller, s *session.Session) *call {
+func (e *Endpoint) newCall(ctx context.Context, m Message, caller core.Caller, s *session.Session) *call {
 	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK, began: time.Now()}
-	if len(m.Params) > keptParams {
-		k.Message.ID = bytes.Clone(m.ID)
-	}
+	k.Message.ID = bytes.Clone(m.ID) // Release gives the body back
 	k.Call.ID = k.Message.ID
-	k.context.Init(ctx, 0)
-	k.Cancel = k.context.Cancel
+	k.context, k.Cancel = context.WithCancel(ctx)
 	return k
 }
 
-// keptParams is the size of params that a call keeps when they were passed on, bytes.
-const keptParams = 16 << 10
-
-// serveCalls runs the calls of one POST and writes the response.
+// serveCalls runs the calls of one POST, each on a goroutine of its own, and writes the response once its form is known.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
 	noteTool(c, calls)
-	if len(calls) > 1 {
-		for _, k := range calls {
-			go func() { e.finish(k, e.start(k)) }()
-		}
-		return e.send(c, calls[0], out)
+	for _, k := range calls {
+		e.workers.start(e.root, k, e.run)
 	}
 	k := calls[0]
-	p := e.start(k)
-	if p.done || p.sent != nil && e.answersSoon(p.sent, out) {
-		e.finish(k, p)
-		return e.send(c, k, out)
-	}
-	go e.finish(k, p)
-	if k.session == nil { // the client of a session may come back for the answer
-		peer := stream.WatchPeer(c.Context().Conn(), k.Cancel)
-		out.Ready()
-		peer.Stop()
-	}
-	return e.send(c, k, out)
-}
-
-// answersSoon waits for the answer of a call that was sent. It returns false when the response may have
-// to begin before: because the call is slow, was cancelled, or has sent something else. Such a call is handed to a
-// goroutine of its own, so that the response can begin as a stream and a client that leaves is noticed.
-func (e *Endpoint) answersSoon(sent tools.Pending, out *sse.Response) bool {
-	e.slow.Add(out)
-	defer e.slow.Remove(out)
-	<-out.Wake
-	return sent.Answered()
-}
-
-// send writes the response once its form is known: with a Content-Length, or as a stream of events.
-func (e *Endpoint) send(c *fiber.Ctx, k *call, out *sse.Response) error {
 	c.Response().Header.SetCanonical(utils.UnsafeBytes(fiber.HeaderCacheControl), utils.UnsafeBytes("no-cache, no-transform")) // both are copied
-	if !out.Ready() {
+	if !k.await(c.Context().Conn()) {
 		return sendJSON(c, k.status, out.JSON())
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
@@ -103,10 +68,49 @@ func (e *Endpoint) send(c *fiber.Ctx, k *call, out *sse.Response) error {
 	return nil
 }
 
-// finish ends a call and answers it, unless the end of its session has done so.
-func (e *Endpoint) finish(k *call, p pending) {
+// watchAfter is when a client that waits for its answer begins to be watched: most calls end before, and watching
+// takes a goroutine.
+const watchAfter = 20 * time.Millisecond
+
+// await waits until the form of the response is known, and reports whether it is a stream: when something is sent
+// before the last answer, or the calls are silent for long. A client without a session that leaves cancels its call;
+// that of a session may come back for the answer.
+func (k *call) await(conn net.Conn) (streamed bool) {
+	patience := sse.StreamAfter
+	if k.session == nil {
+		patience = watchAfter
+	}
+	slow := time.NewTimer(patience)
+	defer slow.Stop()
+	var left <-chan struct{}
+	for {
+		if known, streamed := k.Out.Form(); known {
+			return streamed
+		}
+		select {
+		case <-k.Out.Wake: // the last answer, or the first event
+		case <-left:
+			k.Cancel()
+			left = nil
+		case <-slow.C:
+			if patience == sse.StreamAfter {
+				k.Out.BeginStream()
+				continue
+			}
+			peer := stream.WatchPeer(conn, nil)
+			defer peer.Stop()
+			left, patience = peer.Gone(), sse.StreamAfter
+			slow.Reset(sse.StreamAfter - watchAfter)
+		}
+	}
+}
+
+// run makes a call and answers it, unless the end of its session has done so. It ends the span and the measurement
+// that it begins.
+func (e *Endpoint) run(k *call) {
 	defer releaseCalls([]*call{k})
-	result, err := e.wait(k, p)
+	k.startSpan()
+	result, err := e.handle(k)
 	if err == nil && k.session == nil {
 		result, err = e.complete(k, result)
 	}
@@ -145,20 +149,6 @@ func (e *Endpoint) measure(k *call, code int64) {
 	e.o.Metrics.ServerOperation(k.Method, revision, code, k.failed, time.Since(k.began))
 }
 
-// wait waits for the result of a call. A panic fails the call alone.
-func (e *Endpoint) wait(k *call, p pending) (result [][]byte, err error) {
-	defer e.recoverCall(k, func(internal error) { result, err = nil, internal })
-	return p.wait()
-}
-
-// recoverCall is deferred: a panic fails the call alone.
-func (e *Endpoint) recoverCall(k *call, fail func(error)) {
-	if p := recover(); p != nil {
-		e.log.Error("call panicked", "method", k.Method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		fail(internalError())
-	}
-}
-
 // notify sends what an app says about a call on the response to that call's own POST, in the app's order.
 func (k *call) notify(n rpc.Notification) {
 	if n.Method == "notifications/progress" && !k.Progress {
@@ -169,7 +159,7 @@ func (k *call) notify(n rpc.Notification) {
 
 // noteTool notes the tool of the first call for the access log.
 func noteTool(c *fiber.Ctx, calls []*call) {
-	if info := requestinfo.Of(c.Context()); info != nil && calls[0].Method == "tools/call" {
+	if info := webguard.RequestOf(c.Context()); info != nil && calls[0].Method == "tools/call" {
 		info.SetTool(clip(rawjson.Text(calls[0].Param("name"))))
 	}
 }
@@ -178,18 +168,57 @@ func noteTool(c *fiber.Ctx, calls []*call) {
 // (SEP-414).
 func (k *call) startSpan() {
 	from := tracing.WireInMeta(k.Param("_meta"))
-	if from.Parent == "" && !tracing.Recording(k.context.Context) {
+	if from.Parent == "" && !tracing.Recording(k.context) {
 		return
 	}
 	target := ""
 	if k.Method == "tools/call" || k.Method == "prompts/get" {
 		target = clip(rawjson.Text(k.Param("name")))
 	}
-	r := tracing.MCP{Method: clip(k.Method), Target: target, ID: message.Scalar(k.Call.ID), Transport: tracing.TCP, Workspace: k.caller.Workspace.ID}
+	r := tracing.MCP{Method: clip(k.Method), Target: target, ID: scalar(k.Call.ID), Transport: tracing.TCP, Workspace: k.caller.Workspace.ID}
 	if k.session != nil {
 		r.Session, r.Revision = k.session.ID, k.session.Revision()
 	} else {
 		r.Revision = statelessRevision
 	}
-	k.context.Context, k.span = tracing.StartMCPServer(k.context.Context, r, from)
+	k.context, k.span = tracing.StartMCPServer(k.context, r, from)
+}
+
+// acquireCalls counts the tool calls of a POST against the share of their user (limits.calls and
+// limits.callsPerSecond), which the HTTP API uses too. When one of them is beyond it, none is made.
+func (e *Endpoint) acquireCalls(calls []*call) *fault {
+	for _, k := range calls {
+		if k.Method != "tools/call" {
+			continue
+		}
+		err := e.o.Limits.AllowCall(k.caller.User.ID)
+		if err == nil {
+			k.release, err = e.o.Limits.Acquire(limits.Calls, k.caller.User.ID)
+		}
+		if err != nil {
+			releaseCalls(calls)
+			return rateLimited(err).of(k.Call.ID)
+		}
+	}
+	return nil
+}
+
+// releaseCalls gives back what acquireCalls counted.
+func releaseCalls(calls []*call) {
+	for _, k := range calls {
+		if k.release != nil {
+			k.release()
+			k.release = nil
+		}
+	}
+}
+
+// rateLimited is the answer to a call beyond the share of its user: HTTP 429 with Retry-After.
+func rateLimited(err error) *fault {
+	f := retryLater(fiber.StatusTooManyRequests, err.Error(), 0)
+	if known, ok := errors.AsType[*core.Error](err); ok {
+		f.message, f.retryAfter = known.Message, known.RetryAfter
+		f.data = map[string]any{"error": known.Code}
+	}
+	return f
 }

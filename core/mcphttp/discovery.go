@@ -3,8 +3,10 @@ package mcphttp
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -22,10 +24,54 @@ type documents struct {
 	mu      sync.Mutex
 	current json.RawMessage
 	fetched time.Time
+
+	asking  sync.Mutex              // held while somebody asks which scopes the provider offers
+	offered atomic.Pointer[offered] // nil before the first question
 }
 
-// metadata returns the document, asking the provider at most once a minute. While the provider is
-// away the last document is served.
+// offered are the scopes that an identity provider says it has.
+type offered struct {
+	scopes []string // nil when it does not say
+	until  time.Time
+}
+
+// scopesTimeout is how long an answer with 401 may wait for the identity provider's document.
+const scopesTimeout = 2 * time.Second
+
+// scopes returns those of wanted that the identity provider offers, or all when it does not say what it offers or there is
+// not one provider alone (RFC 8414 section 2, scopes_supported). A client that registers with another scope is refused
+// by many providers.
+func (d *documents) scopes(ctx context.Context, wanted []string) []string {
+	known := d.offered.Load()
+	if len(wanted) > 0 && (known == nil || time.Now().After(known.until)) && d.asking.TryLock() {
+		known = d.askScopes(ctx)
+		d.offered.Store(known)
+		d.asking.Unlock()
+	}
+	if known == nil || known.scopes == nil {
+		return wanted
+	}
+	return slices.DeleteFunc(slices.Clone(wanted), func(scope string) bool { return !slices.Contains(known.scopes, scope) })
+}
+
+func (d *documents) askScopes(ctx context.Context) *offered {
+	ctx, cancel := context.WithTimeout(ctx, scopesTimeout)
+	defer cancel()
+	known := &offered{until: time.Now().Add(documentAge)}
+	if about, err := d.access.Describe(ctx); err != nil || len(about.AuthorizationServers) > 1 {
+		return known
+	}
+	var document struct {
+		Scopes []string `json:"scopes_supported"`
+	}
+	if doc, err := d.metadata(ctx); err == nil && json.Unmarshal(doc, &document) == nil {
+		known.scopes = document.Scopes
+	}
+	return known
+}
+
+// metadata returns the document, asking the provider at most once a minute. While the provider
+// cannot be reached the last document is served.
 func (d *documents) metadata(ctx context.Context) (json.RawMessage, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +99,7 @@ func (e *Endpoint) protectedResource(c *fiber.Ctx) error {
 	if !e.admits(c) {
 		return c.Status(fiber.StatusForbidden).SendString(foreign)
 	}
-	if resource := c.Params("workspace"); resource != "" && !validResource(resource) {
+	if _, valid := resourceOf(c); !valid {
 		return (&fault{status: fiber.StatusNotFound, message: "not found"}).plain(c)
 	}
 	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
@@ -72,7 +118,7 @@ func (e *Endpoint) protectedResource(c *fiber.Ctx) error {
 		Servers  []string `json:"authorization_servers"`
 		Scopes   []string `json:"scopes_supported,omitempty"`
 		Methods  []string `json:"bearer_methods_supported"`
-	}{e.guard.Address(c.Context()) + strings.TrimPrefix(string(c.Context().Path()), protectedResourcePath), servers, e.o.Scopes, []string{"header"}})
+	}{e.guard.Address(c.Context()) + strings.TrimPrefix(string(c.Context().Path()), protectedResourcePath), servers, e.documents.scopes(ctx, e.o.Scopes()), []string{"header"}})
 }
 
 // authorizationServer is RFC 8414: the provider's document as the provider wrote it.

@@ -14,7 +14,6 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
-	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/core/webguard"
@@ -25,13 +24,17 @@ import (
 // Tools is the namespace that callers see and use. Its methods are tools.Namespace's.
 type Tools interface {
 	ListFor(c core.Caller, from tools.From) []tools.Listed
+	ItemsFor(c core.Caller, from tools.From, kind core.Kind) []tools.Item
 	ListJSON(c core.Caller, from tools.From, kind core.Kind) json.RawMessage
 	Instructions(c core.Caller) []core.Instructions
-	Start(ctx context.Context, c core.Caller, call tools.Call) (tools.Pending, error)
+	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
+	Called(call tools.Call) (tool string)
 	GetPrompt(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	ReadResource(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	Complete(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	WatchLists(workspace string, changed func(core.Kind)) (stop func())
+	WatchViews(workspace string, changed func()) (stop func())
+	Narrowed(c core.Caller) bool
 	Open(c core.Caller, o tools.SessionOptions) *tools.Session
 	Mirrors(c core.Caller, from tools.From, tool string) []core.Mirror
 }
@@ -46,6 +49,11 @@ type Access interface {
 	Current(ctx context.Context, c core.Caller) (core.Caller, error) // a caller of earlier, as it is now
 	Describe(ctx context.Context) (auth.Description, error)
 	Metadata(ctx context.Context) (json.RawMessage, error)
+}
+
+// Views knows the views of workspaces that an address can name.
+type Views interface {
+	Has(workspace, name string) bool
 }
 
 // Features answers whether a feature flag is on.
@@ -65,6 +73,7 @@ type Options struct {
 	Store    sessionstore.Store
 	Features Features
 	Logger   hclog.Logger
+	Views    Views           // nil for none
 	Metrics  Metrics         // nil measures nothing
 	Limits   *limits.Limits  // the shares of users in tool calls, shared with the HTTP API; nil limits nothing
 	Streams  *stream.Streams // shared with the server this is mounted on; nil makes one
@@ -75,13 +84,14 @@ type Options struct {
 	MaxBody     int           // bytes of one request body; 0 means 4 MiB
 	OwnBodies   bool          // bodies come in memory of their own, which outlives the request, as httpapi's do
 
-	TrustedProxies []netip.Prefix // whose X-Forwarded-Proto counts
-	AllowedHosts   []string       // Host values accepted beside loopback ones; host or host:port
-	AllowedOrigins []string       // Origin values accepted beside the endpoint's own
-	BaseURL        string         // the public address; "" means as the client connected
-	Version        string         // of the server, for serverInfo
-	Scopes         []string       // what clients are asked to request of the authorization server
-	Replica        string         // begins the ids of sessions, for a proxy to route by; "" for a server on its own
+	Surface        string          // of clients that do not choose one; "" is tools.SurfaceFull
+	TrustedProxies []netip.Prefix  // whose X-Forwarded-Proto counts
+	AllowedHosts   []string        // Host values accepted in addition to loopback ones; host or host:port
+	AllowedOrigins []string        // Origin values accepted in addition to the endpoint's own
+	BaseURL        string          // the public address; "" means as the client connected
+	Version        string          // of the server, for serverInfo
+	Scopes         func() []string // what clients are asked to request of the authorization server; nil means none
+	Replica        string          // begins the ids of sessions, for a proxy to route by; "" for a server on its own
 
 	identifyEvery time.Duration // how often the caller of a standing stream is identified again; 0 means every 4 minutes
 }
@@ -99,7 +109,7 @@ type Endpoint struct {
 	hub       *hub
 	documents *documents
 	standing  openStreams
-	slow      sse.SlowCalls
+	workers   workers
 	changed   atomic.Pointer[time.Time] // when the access of a user last changed; nil for never
 
 	root    context.Context // the parent of every call's context; ends with Close
@@ -119,13 +129,16 @@ func New(o Options) *Endpoint {
 	if o.MaxBody == 0 {
 		o.MaxBody = 4 << 20
 	}
+	if o.Scopes == nil {
+		o.Scopes = func() []string { return nil }
+	}
 	if o.identifyEvery == 0 {
 		o.identifyEvery = identifyInterval
 	}
 	if o.Streams == nil {
 		o.Streams = stream.New(o.Logger)
 	}
-	e := &Endpoint{o: o, log: o.Logger, guard: policy(o)}
+	e := &Endpoint{o: o, log: o.Logger, guard: policy(o), workers: newWorkers()}
 	e.root, e.stop = context.WithCancel(context.Background())
 	e.self, _ = json.Marshal(e.implementation()) // strings always marshal
 	e.live = session.NewSet(o.MaxSessions, o.MaxPerUser)
@@ -150,12 +163,13 @@ func policy(o Options) *webguard.Policy {
 func (e *Endpoint) Mount(r fiber.Router) {
 	r.All("/mcp", e.serve)
 	r.All("/mcp/:workspace", e.serve)
+	r.All("/mcp/:workspace/v/:view", e.serve)
 	r.Get("/.well-known/oauth-protected-resource", e.protectedResource)
-	r.Get("/.well-known/oauth-protected-resource/mcp", e.protectedResource)
-	r.Get("/.well-known/oauth-protected-resource/mcp/:workspace", e.protectedResource)
 	r.Get("/.well-known/oauth-authorization-server", e.authorizationServer)
-	r.Get("/.well-known/oauth-authorization-server/mcp", e.authorizationServer) // clients of 2025-03-26 ask here
-	r.Get("/.well-known/oauth-authorization-server/mcp/:workspace", e.authorizationServer)
+	for _, resource := range []string{"/mcp", "/mcp/:workspace", "/mcp/:workspace/v/:view"} {
+		r.Get("/.well-known/oauth-protected-resource"+resource, e.protectedResource)
+		r.Get("/.well-known/oauth-authorization-server"+resource, e.authorizationServer) // clients of 2025-03-26 ask here
+	}
 }
 
 // UseStore makes store the session store, from its return on. Every live session
@@ -188,4 +202,43 @@ func (e *Endpoint) Close(ctx context.Context) error {
 	e.writer.Flush(ctx)
 	e.lease.Release(ctx)
 	return err
+}
+
+// closing ends the tools' side of sessions in the background: apps may take a while to end what they
+// kept for a session.
+type closing struct {
+	mu      sync.Mutex
+	waiting bool // wait was called: from now on start does the work itself
+	running sync.WaitGroup
+}
+
+// start begins to close one.
+func (n *closing) start(s *tools.Session) {
+	n.mu.Lock()
+	if n.waiting {
+		n.mu.Unlock()
+		closeTools(s)
+		return
+	}
+	n.running.Add(1)
+	n.mu.Unlock()
+	go func() {
+		defer n.running.Done()
+		closeTools(s)
+	}()
+}
+
+// wait returns when all that were started before are closed.
+func (n *closing) wait() {
+	n.mu.Lock()
+	n.waiting = true
+	n.mu.Unlock()
+	n.running.Wait()
+}
+
+// closeTools closes one now. Apps are notified within gateTimeout, whatever else ends.
+func closeTools(s *tools.Session) {
+	ctx, cancel := context.WithTimeout(context.Background(), gateTimeout)
+	defer cancel()
+	s.Close(ctx)
 }

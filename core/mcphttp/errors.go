@@ -1,7 +1,6 @@
 package mcphttp
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,11 +54,11 @@ func statusOf(code int64) int {
 
 // refusal turns an error of tools into a JSON-RPC error. An app's own error passes unchanged; what a
 // caller may not use is as unknown to it as what does not exist.
-func (e *Endpoint) refusal(ctx context.Context, k *call, name string, err error) error {
+func (e *Endpoint) refusal(k *call, name string, err error) error {
 	if failure, ok := errors.AsType[*rpc.Error](err); ok {
 		return k.ofRevision(failure)
 	}
-	if ctx.Err() != nil {
+	if k.context.Err() != nil {
 		return &jsonrpc.Error{Code: codeCancelled, Message: "the call was cancelled"}
 	}
 	known, ok := errors.AsType[*core.Error](err)

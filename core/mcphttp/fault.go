@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 )
 
@@ -45,7 +44,7 @@ func (f *fault) of(id json.RawMessage) *fault {
 }
 
 // unreadable is the fault of a body that cannot be read as messages.
-func unreadable(err *message.Error) *fault { return badRequest(err.Code, err.Message).of(err.ID) }
+func unreadable(err *MessageError) *fault { return badRequest(err.Code, err.Message).of(err.ID) }
 
 // sessionNotFound answers a request whose session is not here. Its bytes depend on the reason alone.
 func sessionNotFound(reason string) *fault {

@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,12 +12,11 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/mcphttp/lazycontext"
-	"github.com/ropewalk/ropewalk/core/requestinfo"
+	"github.com/ropewalk/ropewalk/core/tools/view"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// gateTimeout is how long one gate may ask somebody else before the answer is 503.
+// gateTimeout bounds the work that goes on alongside a request.
 const gateTimeout = 10 * time.Second
 
 // headerWorkspace names the workspace of a request.
@@ -34,11 +34,11 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if !e.admits(c) {
 		return c.Status(fiber.StatusForbidden).SendString(foreign)
 	}
-	resource := c.Params("workspace")
-	if resource != "" && !validResource(resource) {
+	resource, valid := resourceOf(c)
+	if !valid {
 		return c.Status(fiber.StatusNotFound).SendString("Not found")
 	}
-	info := requestinfo.Of(c.Context())
+	info := webguard.RequestOf(c.Context())
 	info.SetRoute(c.Route().Path)
 	c.SetUserContext(info.In(e.root))
 	identity, err := e.identify(c, resource)
@@ -48,6 +48,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if err != nil {
 		return e.denied(err).send(c)
 	}
+	info.SetCaller(core.Caller{Identity: identity})
 	if missing := e.missingScopes(identity); missing != "" {
 		return e.insufficientScope(c, missing)
 	}
@@ -59,7 +60,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if err != nil {
 		return c.Status(fiber.StatusRequestEntityTooLarge).SendString(err.Error())
 	}
-	caller, err := e.place(c, identity, resource)
+	caller, err := e.place(c, identity)
 	if err != nil {
 		return e.denied(err).send(c)
 	}
@@ -76,7 +77,7 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 }
 
 // Closed answers a request to /mcp while the feature is switched off, and reports whether it did. It
-// knows no difference between methods: a preflight finds as little as a call .
+// knows no difference between methods: a preflight finds as little as a call.
 func (e *Endpoint) Closed(ctx *fasthttp.RequestCtx) bool {
 	if e.o.Features.Enabled(config.FlagMCPServer) || !isEndpoint(string(ctx.Path())) {
 		return false
@@ -91,23 +92,20 @@ func (e *Endpoint) admits(c *fiber.Ctx) bool {
 	return e.guard.HostAllowed(c.Context()) && e.guard.OriginAllowed(c.Context())
 }
 
-// identify is the bearer gate. In dev mode everyone is the owner .
+// identify is the bearer gate. In dev mode everyone is the owner.
 func (e *Endpoint) identify(c *fiber.Ctx, resource string) (core.Identity, error) {
 	if e.o.Access.Dev() {
 		return core.Owner(), nil
 	}
 	credentials, ok := single(c, fiber.HeaderAuthorization)
 	token := webguard.Bearer(credentials)
-	if token == "" && requestinfo.Of(c.Context()).BindsTokens() {
+	if token == "" && webguard.RequestOf(c.Context()).BindsTokens() {
 		token = webguard.DPoP(credentials)
 	}
 	if !ok || token == "" {
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no bearer token")
 	}
-	var ctx lazycontext.Context
-	ctx.Init(c.UserContext(), gateTimeout)
-	defer ctx.Cancel()
-	return e.o.Access.MCP(&ctx, token, resource)
+	return e.o.Access.MCP(c.UserContext(), token, resource)
 }
 
 // isEndpoint reports whether a path is /mcp, or that of a workspace below it.
@@ -118,34 +116,48 @@ func isEndpoint(path string) bool {
 // resourceMe is the path segment that stands for the caller's only or default workspace.
 const resourceMe = "me"
 
-// validResource reports whether a path segment after /mcp can name a workspace.
-func validResource(segment string) bool {
-	return segment == resourceMe || core.ValidWorkspaceID(segment)
+// resourceOf returns what the path of a request names below /mcp: a workspace, or a view of one as ws_.../v/NAME; "" for
+// /mcp itself. It is not valid when there can be no such workspace or view.
+func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
+	workspace, name := strings.Clone(c.Params("workspace")), strings.Clone(c.Params("view"))
+	switch {
+	case workspace == "":
+		return "", true
+	case workspace != resourceMe && !core.ValidWorkspaceID(workspace):
+		return "", false
+	case strings.Contains(c.Route().Path, "/v/"):
+		return workspace + "/v/" + name, view.ValidName(name)
+	}
+	return workspace, true
 }
+
+// howToAuthorize is for people: clients read WWW-Authenticate.
+const howToAuthorize = "Authorization required: send a token of this server's identity provider, or an API key (`ropewalk key create NAME`), as a bearer token. " +
+	"The instance key (SERVICE_API_KEY) is for /v1 only."
 
 // unauthorized asks for a token, and says where to find out how to get one (RFC 9728 part 5.1).
 func (e *Endpoint) unauthorized(c *fiber.Ctx) error {
 	challenge := `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + e.metadataURL(c) + `"`
-	if len(e.o.Scopes) > 0 {
-		challenge += `, scope="` + strings.Join(e.o.Scopes, " ") + `"`
+	if scopes := e.documents.scopes(c.UserContext(), e.o.Scopes()); len(scopes) > 0 {
+		challenge += `, scope="` + strings.Join(scopes, " ") + `"`
 	}
 	c.Set(fiber.HeaderWWWAuthenticate, challenge)
-	c.Status(fiber.StatusUnauthorized)
-	return nil
+	return (&fault{status: fiber.StatusUnauthorized, code: codeServer, message: howToAuthorize}).send(c)
 }
 
 // metadataURL is the RFC 9728 document of the requested resource: the server's own for /mcp.
 func (e *Endpoint) metadataURL(c *fiber.Ctx) string {
 	url := e.guard.Address(c.Context()) + protectedResourcePath
-	if resource := c.Params("workspace"); resource != "" {
+	if resource, _ := resourceOf(c); resource != "" {
 		url += "/mcp/" + resource
 	}
 	return url
 }
 
 // place finds the caller's workspace: the one in the path, else the one in the header. For /mcp no
-// default is ever chosen.
-func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity, resource string) (core.Caller, error) {
+// default is ever chosen. The caller has the view of the path.
+func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, error) {
+	resource := c.Params("workspace")
 	workspace, ok := single(c, headerWorkspace)
 	if workspace == "" && resource == "" {
 		return core.Caller{}, core.Errorf(core.CodeWorkspaceRequired,
@@ -162,14 +174,15 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity, resource string) 
 	case resourceMe:
 		named = ""
 	default:
-		named = resource
+		named = strings.Clone(resource)
 	}
-	var ctx lazycontext.Context
-	ctx.Init(c.UserContext(), gateTimeout)
-	defer ctx.Cancel()
-	caller, err := e.o.Access.Caller(&ctx, identity, named)
+	caller, err := e.o.Access.Caller(c.UserContext(), identity, named)
 	if err == nil && workspace != "" && workspace != caller.Workspace.ID {
 		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header X-Workspace-Id names another workspace than the address; leave the header out")
+	}
+	caller.View = strings.Clone(c.Params("view"))
+	if err == nil && caller.View != "" && (e.o.Views == nil || !e.o.Views.Has(caller.Workspace.ID, caller.View)) {
+		return core.Caller{}, core.Errorf(core.CodeNotFound, "there is no view %q in this workspace", caller.View)
 	}
 	return caller, err
 }
@@ -198,4 +211,32 @@ func (e *Endpoint) readBody(c *fiber.Ctx) ([]byte, error) {
 		return body, nil
 	}
 	return bytes.Clone(body), nil
+}
+
+// identityScopes are about who the user is: a token need not carry them.
+func identityScopes() []string { return []string{"openid", "profile", "email", "offline_access"} }
+
+// missingScopes are the scopes that the configuration requires and a token was not granted, separated by
+// spaces. A token that names no scopes, and an API key, is not held to them.
+func (e *Endpoint) missingScopes(id core.Identity) string {
+	if id.Granted == "" || len(e.o.Scopes()) == 0 {
+		return ""
+	}
+	granted := strings.Fields(id.Granted)
+	var missing []string
+	for _, scope := range e.o.Scopes() {
+		if !slices.Contains(granted, scope) && !slices.Contains(identityScopes(), scope) {
+			missing = append(missing, scope)
+		}
+	}
+	return strings.Join(missing, " ")
+}
+
+// insufficientScope asks for a token with more scopes (RFC 6750 part 3.1).
+func (e *Endpoint) insufficientScope(c *fiber.Ctx, missing string) error {
+	c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="insufficient_scope", error_description="The token lacks a scope", scope="`+
+		strings.Join(e.o.Scopes(), " ")+`", resource_metadata="`+e.metadataURL(c)+`"`)
+	return (&fault{
+		status: fiber.StatusForbidden, code: codeServer, message: "the token lacks the scope " + missing, data: map[string]any{"error": core.CodeForbidden},
+	}).send(c)
 }

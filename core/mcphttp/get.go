@@ -53,12 +53,9 @@ func lastEvent(c *fiber.Ctx) (of, number int64, f *fault) {
 	return of, number, f
 }
 
-// listenIn opens the session's GET stream.
+// listenIn opens the session's GET stream, which replaces the one that it has.
 func (e *Endpoint) listenIn(c *fiber.Ctx, s *session.Session, seen int64) error {
 	out := s.OpenStream(seen)
-	if out == nil {
-		return (&fault{status: fiber.StatusConflict, code: codeServer, message: "this session's event stream is already open"}).send(c)
-	}
 	first, again := s.FirstEventID(seen), e.identification(c)
 	c.Set(fiber.HeaderConnection, "close") // DELETE ends the stream of a client that goes on
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
@@ -66,7 +63,7 @@ func (e *Endpoint) listenIn(c *fiber.Ctx, s *session.Session, seen int64) error 
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		defer e.identifyAgain(ctx, again, end)()
-		if s.StartStream(out) && begin(w, first) == nil {
+		if begin(w, first) == nil {
 			out.CopyTo(ctx, w)
 		}
 	})

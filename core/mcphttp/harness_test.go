@@ -34,18 +34,18 @@ func TestMain(m *testing.M) {
 
 // fakeNamespace is a namespace of tools in memory: a few tools with known behaviour, the same in every workspace.
 type fakeNamespace struct {
-	*tools.Namespace // of the app: everything but tools
+	before           func() // called at each call; nil for nothing
+	*tools.Namespace        // of the app: everything but tools
 	app              *fakeApp
 
-	mu          sync.Mutex
-	listed      []tools.Listed
-	watchers    map[int]func(core.Kind)
-	nextID      int
-	calls       atomic.Int64
-	release     chan struct{} // ends the tool that waits
-	started     chan string   // names of waiting tools that began
-	ended       chan error    // what ended a waiting tool
-	sendsInWait bool          // no call flies
+	mu       sync.Mutex
+	listed   []tools.Listed
+	watchers map[int]func(core.Kind)
+	nextID   int
+	calls    atomic.Int64
+	release  chan struct{} // ends the tool that waits
+	started  chan string   // names of waiting tools that began
+	ended    chan error    // what ended a waiting tool
 }
 
 func newFakeNamespace() *fakeNamespace {
@@ -78,6 +78,17 @@ func (h *fakeNamespace) Mirrors(c core.Caller, from tools.From, name string) []c
 		}
 	}
 	return nil
+}
+
+func (h *fakeNamespace) ItemsFor(c core.Caller, from tools.From, kind core.Kind) []tools.Item {
+	if kind != core.KindTools {
+		return h.Namespace.ItemsFor(c, from, kind)
+	}
+	var items []tools.Item
+	for _, t := range h.ListFor(c, from) {
+		items = append(items, tools.Item{Server: t.Tool.Server, Name: t.Name, Raw: t.RawFor(from)})
+	}
+	return items
 }
 
 func (h *fakeNamespace) ListJSON(c core.Caller, from tools.From, kind core.Kind) json.RawMessage {
@@ -121,7 +132,18 @@ func (h *fakeNamespace) change(kind core.Kind) {
 	}
 }
 
-func (h *fakeNamespace) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
+// Call answers a call; its results never say that the tool failed.
+func (h *fakeNamespace) Called(call tools.Call) string { return call.Name }
+
+func (h *fakeNamespace) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, bool, error) {
+	if h.before != nil {
+		h.before()
+	}
+	raw, err := h.answer(ctx, c, call)
+	return raw, false, err
+}
+
+func (h *fakeNamespace) answer(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error) {
 	h.calls.Add(1)
 	switch call.Name {
 	case "demo__echo":
@@ -205,10 +227,11 @@ func progressToken(meta json.RawMessage) string {
 // people is a fake of access. A token is "<subject>"; every subject is a member of
 // ws_one, and of ws_<subject>.
 type people struct {
-	dev  bool
-	down atomic.Bool
-	gone atomic.Bool  // no caller is valid any more
-	meta atomic.Int64 // how often the provider's document was asked for
+	offers string // members of the provider's document
+	dev    bool
+	down   atomic.Bool
+	gone   atomic.Bool  // no caller is valid any more
+	meta   atomic.Int64 // how often the provider's document was asked for
 }
 
 func (p *people) Dev() bool { return p.dev }
@@ -266,7 +289,7 @@ func (p *people) Metadata(context.Context) (json.RawMessage, error) {
 	case p.down.Load():
 		return nil, core.Errorf(core.CodeUnavailable, "the identity provider is away")
 	}
-	return json.RawMessage(`{"issuer":"https://idp.test","x":1}`), nil
+	return json.RawMessage(`{"issuer":"https://idp.test",` + p.offers + `"x":1}`), nil
 }
 
 // rig is an endpoint on a Fiber app of its own, listening on loopback.
@@ -376,7 +399,7 @@ func (r *rig) say(method string, w who, body string, extra ...string) (*http.Res
 	r.Helper()
 	resp := r.ask(method, w, body, extra...)
 	defer resp.Body.Close()
-	defer time.AfterFunc(20*time.Second, func() { resp.Body.Close() }).Stop()
+	defer time.AfterFunc(2*time.Minute, func() { resp.Body.Close() }).Stop()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		r.Fatal(err)

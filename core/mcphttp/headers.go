@@ -2,13 +2,13 @@ package mcphttp
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/headerparam"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -20,13 +20,13 @@ const (
 )
 
 // checkHeaders holds the headers that name what a request is about against its body.
-func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *message.Message) *fault {
+func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *Message) *fault {
 	field := nameField(m.Method)
 	if field == "" {
 		return nil
 	}
 	var name string
-	if json.Unmarshal(message.OrEmpty(m.Param(field)), &name) != nil {
+	if json.Unmarshal(orEmpty(m.Param(field)), &name) != nil {
 		return nil // the method itself says what is wrong with its params
 	}
 	value, ok := single(c, headerName)
@@ -66,3 +66,24 @@ func headerValues(c *fiber.Ctx, name string) []string {
 	}
 	return values
 }
+
+// The headers of the Streamable HTTP transport.
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "Mcp-Protocol-Version"
+)
+
+// statelessRevision is the protocol revision without sessions. What a session would keep travels with
+// every request, in its _meta.
+const statelessRevision = "2026-07-28"
+
+// metaLogLevel names the least severe log messages that a request wants to see.
+const metaLogLevel = "io.modelcontextprotocol/logLevel"
+
+// revisions are the protocol revisions that have sessions, newest first.
+func revisions() []string { return []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} }
+
+func hasSessions(revision string) bool { return slices.Contains(revisions(), revision) }
+
+// supported are all revisions that this endpoint speaks, newest first.
+func supported() []string { return append([]string{statelessRevision}, revisions()...) }

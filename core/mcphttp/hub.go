@@ -1,11 +1,13 @@
 package mcphttp
 
 import (
+	"crypto/sha256"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools"
 )
 
 // debounce gathers the changes of an app that starts or stops into one notification of each kind.
@@ -23,28 +25,33 @@ type hub struct {
 }
 
 type watch struct {
-	stop func()
+	tools Tools
+	stop  func()
 
 	mu       sync.Mutex
-	audience map[audience]struct{}
+	audience map[audience]*listReader
 	pending  []core.Kind // changed, and not yet sent
+	views    bool        // views have changed since the last time
+	waiting  bool        // notify is going to be called
 }
 
 func newHub(t Tools) *hub { return &hub{tools: t, watches: map[string]*watch{}} }
 
-// join adds an audience; the first of a workspace starts the watch.
-func (h *hub) join(workspace string, who audience) {
+// join adds an audience, which reads the lists as a caller from a client; the first of a workspace starts the watch.
+func (h *hub) join(c core.Caller, from tools.From, who audience) {
+	reader := newListReader(h.tools, c, from)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := h.watches[workspace]
+	w := h.watches[c.Workspace.ID]
 	if w == nil {
-		w = &watch{audience: map[audience]struct{}{}}
-		h.watches[workspace] = w
-		w.stop = h.tools.WatchLists(workspace, w.changed)
+		w = &watch{tools: h.tools, audience: map[audience]*listReader{}}
+		h.watches[c.Workspace.ID] = w
+		stopLists, stopViews := h.tools.WatchLists(c.Workspace.ID, w.changed), h.tools.WatchViews(c.Workspace.ID, w.viewsChanged)
+		w.stop = func() { stopLists(); stopViews() }
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.audience[who] = struct{}{}
+	w.audience[who] = reader
 }
 
 // leave removes an audience; the last of a workspace ends the watch.
@@ -72,27 +79,108 @@ func (w *watch) changed(kind core.Kind) {
 	if kind == core.KindTemplates { // MCP has one notification for both
 		kind = core.KindResources
 	}
-	if slices.Contains(w.pending, kind) {
-		return
+	if !slices.Contains(w.pending, kind) {
+		w.pending = append(w.pending, kind)
 	}
-	if w.pending = append(w.pending, kind); len(w.pending) == 1 {
+	w.notifySoon()
+}
+
+func (w *watch) viewsChanged() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.views = true
+	w.notifySoon()
+}
+
+func (w *watch) notifySoon() {
+	if !w.waiting {
+		w.waiting = true
 		time.AfterFunc(debounce, w.notify)
 	}
 }
 
 // notify sends what has changed since the last time.
 func (w *watch) notify() {
+	type member struct {
+		audience
+		*listReader
+	}
 	w.mu.Lock()
-	kinds := w.pending
-	w.pending = nil
-	all := make([]audience, 0, len(w.audience))
-	for who := range w.audience {
-		all = append(all, who)
+	kinds, views := w.pending, w.views
+	w.pending, w.views, w.waiting = nil, false, false
+	all := make([]member, 0, len(w.audience))
+	for who, reader := range w.audience {
+		all = append(all, member{who, reader})
 	}
 	w.mu.Unlock()
-	for _, who := range all {
-		for _, kind := range kinds {
-			who.ListChanged(kind)
+	for _, one := range all {
+		for _, kind := range one.changed(w.tools, kinds, views) {
+			one.ListChanged(kind)
 		}
 	}
+}
+
+// listReader is who reads the lists of a workspace. One whom views narrow is notified of what changed in the lists that
+// the views leave, and not of what they hide.
+type listReader struct {
+	caller core.Caller
+	from   tools.From
+
+	mu   sync.Mutex
+	seen map[core.Kind][sha256.Size]byte // the lists as they were; nil for a reader who sees everything
+}
+
+func newListReader(t Tools, c core.Caller, from tools.From) *listReader {
+	r := &listReader{caller: c, from: from}
+	if t.Narrowed(c) {
+		r.seen = map[core.Kind][sha256.Size]byte{}
+		for _, kind := range announced() {
+			r.seen[kind] = r.read(t, kind)
+		}
+	}
+	return r
+}
+
+// announced are the lists whose changes MCP has a notification for.
+func announced() []core.Kind {
+	return []core.Kind{core.KindTools, core.KindPrompts, core.KindResources}
+}
+
+// changed returns those of kinds whose lists changed for the reader. views says that views have changed, and so may have
+// any list that they narrow.
+func (r *listReader) changed(t Tools, kinds []core.Kind, views bool) (changed []core.Kind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	narrowed := t.Narrowed(r.caller)
+	if !narrowed && r.seen == nil {
+		return kinds
+	}
+	if views {
+		kinds = announced()
+	}
+	before := r.seen
+	if r.seen == nil {
+		r.seen = map[core.Kind][sha256.Size]byte{}
+	}
+	for _, kind := range kinds {
+		now := r.read(t, kind)
+		if was, known := before[kind]; !known || was != now {
+			changed = append(changed, kind)
+		}
+		r.seen[kind] = now
+	}
+	if !narrowed {
+		r.seen = nil
+	}
+	return changed
+}
+
+// read returns the hash of a list; that of resources is of their templates too.
+func (r *listReader) read(t Tools, kind core.Kind) [sha256.Size]byte {
+	hash := sha256.New()
+	hash.Write(t.ListJSON(r.caller, r.from, kind))
+	if kind == core.KindResources {
+		hash.Write(t.ListJSON(r.caller, r.from, core.KindTemplates))
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
 }

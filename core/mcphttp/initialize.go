@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -31,7 +30,7 @@ type helloParams struct {
 
 // initialize opens a session: a place under the cap, the record in the store, and only then the session
 // id. A session whose record cannot be stored is not opened.
-func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message.Message) error {
+func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m Message) error {
 	said, f := readHello(&m)
 	if f != nil {
 		return f.of(m.ID).send(c)
@@ -54,9 +53,9 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m message.Messag
 }
 
 // readHello reads the params of initialize, and refuses a client that does not say who it is.
-func readHello(m *message.Message) (said helloParams, f *fault) {
+func readHello(m *Message) (said helloParams, f *fault) {
 	var missing string
-	switch err := json.Unmarshal(message.OrEmpty(m.Params), &said); {
+	switch err := json.Unmarshal(orEmpty(m.Params), &said); {
 	case err != nil:
 		return said, badRequest(jsonrpc.CodeInvalidParams, "params of initialize cannot be read: "+err.Error())
 	case said.ProtocolVersion == nil:
@@ -102,7 +101,7 @@ func (e *Endpoint) attach(s *session.Session) {
 			e.log.Debug("session expired", "workspace", s.Owner.Workspace.ID)
 		}
 	})
-	e.hub.join(s.Owner.Workspace.ID, s)
+	e.hub.join(s.Owner, tools.From{Session: s.Tools}, s)
 }
 
 // store writes the session's record and makes the session findable; when it cannot, it ends it.

@@ -10,7 +10,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rawjson"
@@ -36,16 +35,16 @@ type wish struct {
 
 // listen is subscriptions/listen: one stream, first what was granted, then what happens, until the
 // client or the server goes. Where nothing was granted there is nothing to wait for.
-func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m message.Message) error {
+func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	var wanted *wish
-	if json.Unmarshal(message.OrEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
+	if json.Unmarshal(orEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
 		return badRequest(jsonrpc.CodeInvalidParams, "params.notifications must be an object that names the changes to send").of(m.ID).send(c)
 	}
 	if err := e.live.Listen(); err != nil {
 		return refusedBySession(err, "too many clients are listening on this server; try again later").of(m.ID).send(c)
 	}
 	l := &listener{Queue: sse.NewQueue(), id: m.ID, kinds: wanted.kinds()}
-	e.hub.join(caller.Workspace.ID, l)
+	e.hub.join(caller, tools.From{Stateless: true}, l)
 	place := e.o.Tools.Open(caller, tools.SessionOptions{Notify: func(n rpc.Notification) {
 		l.notify(n)
 	}})
@@ -133,7 +132,7 @@ func (l *listener) ListChanged(kind core.Kind) {
 
 // tagged puts the request's id into params' _meta.
 func (l *listener) tagged(params json.RawMessage) json.RawMessage {
-	params = message.OrEmpty(params)
+	params = orEmpty(params)
 	meta := empty()
 	if at, err := rawjson.Find(params, "_meta"); err == nil && !at.Empty() {
 		meta = at.In(params)

@@ -81,7 +81,13 @@ func (e *Endpoint) storeAway(err error) *fault {
 	return retryLater(fiber.StatusServiceUnavailable, "the session store is unavailable; try again", 5*time.Second)
 }
 
-// owns reports whether c may use the session of a record: the same identity in the same workspace.
+// owns reports whether c may use the session of a record: the same person or API key in the same workspace and view. A record
+// without a state does not name the person, but one identity of theirs.
 func owns(rec sessionstore.Record, c core.Caller) bool {
-	return rec.Subject == c.Subject && rec.Issuer == c.Issuer && rec.WorkspaceID == c.Workspace.ID
+	user, view := session.OpenedBy(rec)
+	if rec.WorkspaceID != c.Workspace.ID || view != c.View {
+		return false
+	}
+	return rec.Subject == c.Subject && rec.Issuer == c.Issuer ||
+		rec.Issuer != core.IssuerKey && c.Issuer != core.IssuerKey && user == c.User.ID
 }

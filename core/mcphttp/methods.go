@@ -2,44 +2,40 @@ package mcphttp
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// pending is a call that was started, as far as that goes without waiting.
-type pending struct {
-	done bool          // wait does not wait
-	sent tools.Pending // a call on its way to its app; nil when it is not
-	wait func() (result [][]byte, err error)
-}
-
-// done is a call that has its result. A result may come in parts, so that what the namespace keeps
-// marshalled is copied once only.
-func done(result [][]byte, err error) pending {
-	return pending{done: true, wait: func() ([][]byte, error) { return result, err }}
-}
-
-func onePart(result json.RawMessage, err error) ([][]byte, error) { return [][]byte{result}, err }
-
-// start starts a call. Every method of both kinds of revisions is here.
-func (e *Endpoint) start(k *call) (p pending) {
-	defer e.recoverCall(k, func(err error) { p = done(nil, err) })
-	k.startSpan()
+// handle makes a call. A result may come in parts, so that what the namespace keeps marshalled is copied once only. A
+// panic fails the call alone. Every method of both kinds of revisions is here.
+func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("call panicked", "method", k.Method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			result, err = nil, internalError()
+		}
+	}()
 	switch k.Method {
 	case "tools/call":
-		return e.startTool(k)
+		return onePart(e.callTool(k))
 	case "tools/list":
-		return done(e.listTools(k))
+		return e.list(k, core.KindTools)
 	case "prompts/list":
-		return done(e.list(k, core.KindPrompts))
+		return e.list(k, core.KindPrompts)
 	case "resources/list":
-		return done(e.list(k, core.KindResources))
+		return e.list(k, core.KindResources)
 	case "resources/templates/list":
-		return done(e.list(k, core.KindTemplates))
+		return e.list(k, core.KindTemplates)
 	case "prompts/get":
 		return e.passOn(k, e.o.Tools.GetPrompt)
 	case "resources/read":
@@ -49,13 +45,13 @@ func (e *Endpoint) start(k *call) (p pending) {
 	}
 	if k.session == nil {
 		if k.Method == "server/discover" {
-			return done(onePart(e.discover(k.caller), nil))
+			return onePart(e.discover(k.caller), nil)
 		}
-		return unknownMethod(k)
+		return nil, unknownMethod(k)
 	}
 	switch k.Method {
 	case "ping":
-		return done(onePart(empty(), nil))
+		return onePart(empty(), nil)
 	case "resources/subscribe":
 		return e.aboutResource(k, k.session.Tools.Subscribe)
 	case "resources/unsubscribe":
@@ -63,14 +59,64 @@ func (e *Endpoint) start(k *call) (p pending) {
 	case "logging/setLevel":
 		return e.setLevel(k)
 	case "initialize":
-		return done(nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "duplicate initialize: this session is open; send initialize without Mcp-Session-Id to open another one"})
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "duplicate initialize: this session is open; send initialize without Mcp-Session-Id to open another one"}
 	}
 	if strings.HasPrefix(k.Method, "notifications/") {
-		return done(nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a notification has no id"})
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a notification has no id"}
 	}
-	return unknownMethod(k)
+	return nil, unknownMethod(k)
 }
 
-func unknownMethod(k *call) pending {
-	return done(nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + clip(k.Method)})
+func onePart(result json.RawMessage, err error) ([][]byte, error) { return [][]byte{result}, err }
+
+func unknownMethod(k *call) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + clip(k.Method)}
+}
+
+// callTool is tools/call. Arguments, _meta and the result are never decoded here.
+func (e *Endpoint) callTool(k *call) (result json.RawMessage, err error) {
+	name := rawjson.Text(k.Param("name"))
+	if name == "" {
+		return nil, invalidParams("params.name must be the name of a tool")
+	}
+	request := tools.Call{
+		Name: name, Arguments: k.Param("arguments"), Meta: k.Param("_meta"), Agent: true, Notify: k.notify, From: k.from(),
+		InputResponses: k.Param("inputResponses"), RequestState: k.Param("requestState"),
+	}
+	k.Release() // the body may be large, and the app may take long
+	result, k.failed, err = e.o.Tools.Call(k.context, k.caller, request)
+	if err == nil {
+		return result, nil
+	}
+	if known, ok := errors.AsType[*core.Error](err); ok && e.forTheModel(k, name, known.Code) {
+		k.failed = true
+		return badInput(known)
+	}
+	return nil, e.refusal(k, e.o.Tools.Called(request), err)
+}
+
+// forTheModel reports whether a refusal is about how the tool was used: a tool that the caller sees
+// is never unknown to it, whatever of it the caller may not do.
+func (e *Endpoint) forTheModel(k *call, name string, code core.Code) bool {
+	switch code {
+	case core.CodeInvalidInput, core.CodeBadRequest, core.CodeToolHeld, core.CodeApprovalPending, core.CodeApprovalRefused, core.CodeLoginNeeded:
+		return true
+	case core.CodeForbidden, core.CodeFeatureDisabled:
+		from := k.from()
+		from.Surface = tools.SurfaceFull
+		return slices.ContainsFunc(e.o.Tools.ListFor(k.caller, from), func(t tools.Listed) bool { return t.Name == name })
+	default:
+		return false
+	}
+}
+
+// badInput reports arguments that do not fit as a result, so that a model can read what to do better
+// (MCP 2025-11-25, tools, error handling).
+func badInput(err *core.Error) (json.RawMessage, error) {
+	text := err.Message
+	// The message of a missing login has the one address to open.
+	if details, e := json.Marshal(err.Details); e == nil && err.Details != nil && err.Code != core.CodeLoginNeeded {
+		text += ": " + string(details)
+	}
+	return json.Marshal(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}})
 }

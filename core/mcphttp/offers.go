@@ -1,11 +1,15 @@
 package mcphttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -16,64 +20,72 @@ import (
 // without one, which is asked by results only.
 func (k *call) from() tools.From {
 	if k.session == nil {
-		return tools.From{Stateless: true}
+		return tools.From{Stateless: true, Surface: k.surface}
 	}
-	return tools.From{Session: k.session.Tools, Asker: asker{k}}
+	return tools.From{Session: k.session.Tools, Asker: asker{k}, Surface: k.surface}
+}
+
+// headerSurface names the surface that a client wants, and so does the query parameter surface: some clients send no
+// headers of their own.
+const headerSurface = "X-Tools-Surface"
+
+// chooseSurface sets the surface of a list: the one that the client of the request chose, else the configured one.
+func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
+	if k.Method != "tools/list" {
+		return nil
+	}
+	k.surface = tools.Surface(cmp.Or(c.Get(headerSurface), c.Query("surface"), e.o.Surface, string(tools.SurfaceFull)))
+	if k.surface != tools.SurfaceFull && k.surface != tools.SurfaceSearch {
+		message := fmt.Sprintf("%s, or the query parameter surface, is %q; it can be %s or %s", headerSurface, clip(string(k.surface)), tools.SurfaceFull, tools.SurfaceSearch)
+		return badRequest(jsonrpc.CodeInvalidRequest, message).of(k.Message.ID)
+	}
+	return nil
 }
 
 // asker puts an app's questions to the client of a call.
 type asker struct{ call *call }
 
 // Ask implements interact.Asker.
-func (a asker) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	return a.AskWithProgress(ctx, method, params, nil)
-}
-
-// AskWithProgress implements interact.ProgressAsker.
-func (a asker) AskWithProgress(ctx context.Context, method string, params json.RawMessage, notify func(rpc.Notification)) (json.RawMessage, error) {
-	return a.call.session.Ask(ctx, &a.call.Call, session.Question{Method: method, Params: params, Notify: notify})
+func (a asker) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error) {
+	return a.call.session.Ask(ctx, &a.call.Call, q)
 }
 
 // passOn gives a request to the app it belongs to.
-func (e *Endpoint) passOn(k *call, to func(context.Context, core.Caller, tools.Request) (json.RawMessage, error)) pending {
-	return pending{wait: func() ([][]byte, error) {
-		result, err := to(&k.context, k.caller, tools.Request{Params: message.OrEmpty(k.Params), Notify: k.notify, From: k.from()})
-		if err != nil {
-			return nil, e.refusal(&k.context, k, k.Method, err)
-		}
-		return onePart(result, nil)
-	}}
-}
-
-// list answers one of the lists that are not tools. It is one page: apps list no more than fits.
-func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
-	if k.Param("cursor") != nil {
-		return nil, invalidParams("cursor is not one that %s gave; start again without it", k.Method)
+func (e *Endpoint) passOn(k *call, to func(context.Context, core.Caller, tools.Request) (json.RawMessage, error)) ([][]byte, error) {
+	result, err := to(k.context, k.caller, tools.Request{Params: orEmpty(k.Params), Notify: k.notify, From: k.from()})
+	if err != nil {
+		return nil, e.refusal(k, k.Method, err)
 	}
-	return [][]byte{[]byte(`{"` + kind + `":`), e.o.Tools.ListJSON(k.caller, k.from(), kind), {'}'}}, nil
+	return onePart(result, nil)
 }
 
 // aboutResource is resources/subscribe and resources/unsubscribe: updates reach this session alone, on
 // its GET stream.
-func (e *Endpoint) aboutResource(k *call, do func(context.Context, string) error) pending {
+func (e *Endpoint) aboutResource(k *call, do func(context.Context, string) error) ([][]byte, error) {
 	uri := rawjson.Text(k.Param("uri"))
 	if uri == "" {
-		return done(nil, invalidParams("params.uri must be the URI of a resource"))
+		return nil, invalidParams("params.uri must be the URI of a resource")
 	}
-	return e.change(k, func() error { return do(&k.context, uri) })
+	return e.done(k, do(k.context, uri))
 }
 
 // setLevel is logging/setLevel: which log messages of apps this session wants.
-func (e *Endpoint) setLevel(k *call) pending {
+func (e *Endpoint) setLevel(k *call) ([][]byte, error) {
 	level := rawjson.Text(k.Param("level"))
-	return e.change(k, func() error {
-		if err := k.session.Tools.SetLevel(&k.context, level); err != nil {
-			return err
-		}
+	err := k.session.Tools.SetLevel(k.context, level)
+	if err == nil {
 		k.session.SetLevel(level)
-		e.recordState(&k.context, k.session)
-		return nil
-	})
+		e.recordState(k.context, k.session)
+	}
+	return e.done(k, err)
+}
+
+// done returns the empty result of a call, or why there is none.
+func (e *Endpoint) done(k *call, err error) ([][]byte, error) {
+	if err != nil {
+		return nil, e.refusal(k, k.Method, err)
+	}
+	return onePart(empty(), nil)
 }
 
 // recordState writes what changed of a session for the server that takes it over. Where that fails the session
@@ -92,16 +104,6 @@ func (e *Endpoint) recordState(ctx context.Context, s *session.Session) {
 	if _, err := e.writer.Replace(ctx, next, lease, func() { s.Keep(next) }); err != nil {
 		e.log.Warn("log level of a session not recorded", "error", err)
 	}
-}
-
-// change is a call whose result is empty.
-func (e *Endpoint) change(k *call, do func() error) pending {
-	return pending{wait: func() ([][]byte, error) {
-		if err := do(); err != nil {
-			return nil, e.refusal(&k.context, k, k.Method, err)
-		}
-		return onePart(empty(), nil)
-	}}
 }
 
 func empty() json.RawMessage { return json.RawMessage("{}") }

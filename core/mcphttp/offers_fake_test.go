@@ -8,8 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -48,7 +47,7 @@ func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage,
 	case said.URI == "demo://none":
 		return nil, &rpc.Error{Code: -32002, Message: "Resource not found", Data: json.RawMessage(`{"uri":"demo://none"}`)}
 	case said.URI == "demo://ask" && c.Asker != nil:
-		result, err := c.Asker.Ask(ctx, "elicitation/create", json.RawMessage(`{"message":"?","x":1.50}`))
+		result, err := c.Asker.Ask(ctx, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?","x":1.50}`)})
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +56,7 @@ func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage,
 		}
 		return json.RawMessage(fmt.Sprintf(`{"contents":[{"uri":"demo://ask","answer":%s}]}`, result)), nil
 	case said.URI == "demo://ask/7": // with a progress token
-		return c.Asker.(interact.ProgressAsker).AskWithProgress(ctx, "elicitation/create", json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), f.heard)
+		return c.Asker.Ask(ctx, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), Notify: f.heard})
 	case said.URI == "demo://input":
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{}}`), nil
 	}
@@ -70,5 +69,5 @@ func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage,
 
 // notify has the app send a notification by itself.
 func (f *fakeApp) notify(method, params string) {
-	f.Notify("", notify.Notification{Server: "demo", Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
+	f.Notify("", apps.Notification{Server: "demo", Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -37,7 +36,7 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	if f != nil {
 		return f.send(c)
 	}
-	messages, batch, err := message.Parse(body)
+	messages, batch, err := parseBody(body)
 	if err != nil {
 		return unreadable(err).send(c)
 	}
@@ -53,7 +52,7 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 // postWithoutSession opens a session, or refuses. A client that first tries a newer revision gets a 400
 // whose body is not one of that revision's errors, and so falls back.
 func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []byte) error {
-	messages, batch, err := message.Parse(body)
+	messages, batch, err := parseBody(body)
 	if err != nil {
 		return unreadable(err).send(c)
 	}
@@ -71,12 +70,17 @@ func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []b
 
 // deliver hands the messages of a POST to its session and writes the response: 202 when none of them is
 // a request, else the answers to the requests.
-func (e *Endpoint) deliver(c *fiber.Ctx, s *session.Session, caller core.Caller, messages []message.Message, batch bool) error {
+func (e *Endpoint) deliver(c *fiber.Ctx, s *session.Session, caller core.Caller, messages []Message, batch bool) error {
 	var calls []*call
 	for _, m := range messages {
-		if m.IsCall() {
-			calls = append(calls, e.newCall(c.UserContext(), m, caller, s))
+		if !m.IsCall() {
+			continue
 		}
+		k := e.newCall(c.UserContext(), m, caller, s)
+		if f := e.chooseSurface(c, k); f != nil {
+			return f.send(c)
+		}
+		calls = append(calls, k)
 	}
 	out := sse.NewResponse(len(calls), batch)
 	if f := e.begin(s, calls, out); f != nil {
@@ -119,7 +123,7 @@ func (e *Endpoint) begin(s *session.Session, calls []*call, out *sse.Response) *
 }
 
 // receive takes a response or a notification of the client.
-func (e *Endpoint) receive(s *session.Session, m message.Message) {
+func (e *Endpoint) receive(s *session.Session, m Message) {
 	if m.IsResponse() {
 		s.Answer(m.ID, m.Payload, m.Failed)
 		return

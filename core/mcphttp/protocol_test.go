@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -286,50 +285,6 @@ func TestADroppedPostDoesNotCancelTheTool(t *testing.T) {
 	close(r.fakeNamespace.release)
 	if err := <-r.fakeNamespace.ended; err != nil {
 		t.Errorf("the tool ended with %v", err)
-	}
-}
-
-func TestToolsListPages(t *testing.T) {
-	r := start(t, nil)
-	r.fakeNamespace.mu.Lock()
-	r.fakeNamespace.listed = nil
-	const many = 2005 // of them a page and a half
-	words := strings.Repeat("w", pageBytes/1500)
-	for i := range many {
-		name := fmt.Sprintf("demo__t%04d", i)
-		r.fakeNamespace.listed = append(r.fakeNamespace.listed, tools.Listed{Name: name, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(`{"name":"` + name + `","description":"` + words + `"}`)})
-	}
-	r.fakeNamespace.mu.Unlock()
-	w := r.join(alice)
-	var names []string
-	cursor := ""
-	for page := 0; page == 0 || cursor != ""; page++ {
-		params := "{}"
-		if cursor != "" {
-			params = `{"cursor":"` + cursor + `"}`
-		}
-		_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+params+`}`)
-		var answer struct {
-			Result struct {
-				Tools      []struct{ Name string }
-				NextCursor string
-			}
-		}
-		if err := json.Unmarshal([]byte(body), &answer); err != nil {
-			t.Fatal(err)
-		}
-		for _, tool := range answer.Result.Tools {
-			names = append(names, tool.Name)
-		}
-		if cursor = answer.Result.NextCursor; page > 2 {
-			t.Fatal("too many pages")
-		}
-	}
-	if len(names) != many || names[0] != "demo__t0000" || names[len(names)-1] != "demo__t2004" {
-		t.Errorf("%d names", len(names))
-	}
-	if _, body := r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"zzz"}}`); !strings.Contains(body, "-32602") {
-		t.Errorf("a cursor of nobody: %s", body)
 	}
 }
 

@@ -122,7 +122,7 @@ func TestAQuestionWhoseCallIsOverGoesWhereItsClientListens(t *testing.T) {
 	w := r.able(alice, `{"elicitation":{}}`)
 	s, over := r.endpoint.live.All()[0], &session.Call{Number: 999}
 	ask := func() error {
-		_, err := s.Ask(t.Context(), over, session.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?"}`)})
+		_, err := s.Ask(t.Context(), over, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?"}`)})
 		return err
 	}
 	if err := ask(); err == nil || !strings.Contains(err.Error(), "no stream open") {

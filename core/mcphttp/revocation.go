@@ -112,7 +112,8 @@ func (e *Endpoint) identification(c *fiber.Ctx) func(context.Context) error {
 		return nil
 	}
 	credentials, _ := single(c, fiber.HeaderAuthorization)
-	token, resource := strings.Clone(webguard.Bearer(credentials)), strings.Clone(c.Params("workspace"))
+	token := strings.Clone(webguard.Bearer(credentials))
+	resource, _ := resourceOf(c)
 	return func(ctx context.Context) error {
 		_, err := e.o.Access.MCP(ctx, token, resource)
 		return err

@@ -16,7 +16,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
@@ -260,7 +259,7 @@ func admit(t *testing.T, e *Endpoint, c core.Caller) *session.Session {
 	if err := e.live.Reserve("somebody"); err != nil {
 		t.Fatal(err)
 	}
-	messages, _, _ := message.Parse([]byte(hello("2025-11-25")))
+	messages, _, _ := parseBody([]byte(hello("2025-11-25")))
 	said, f := readHello(&messages[0])
 	if f != nil {
 		t.Fatal(f.message)
@@ -276,16 +275,14 @@ func admit(t *testing.T, e *Endpoint, c core.Caller) *session.Session {
 // beginOne begins a call with an id and returns it.
 func beginOne(t *testing.T, e *Endpoint, s *session.Session, id string) *call {
 	t.Helper()
-	k := e.newCall(e.root, message.Message{ID: json.RawMessage(id)}, s.Owner, s)
+	k := e.newCall(e.root, Message{ID: json.RawMessage(id), Method: "ping"}, s.Owner, s)
 	if f := e.begin(s, []*call{k}, sse.NewResponse(1, false)); f != nil {
 		t.Fatal(f.message)
 	}
 	return k
 }
 
-func (e *Endpoint) endOne(k *call) {
-	e.finish(k, done(nil, nil))
-}
+func (e *Endpoint) endOne(k *call) { e.run(k) }
 
 func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
-	"github.com/ropewalk/ropewalk/core/mcphttp/message"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
@@ -24,13 +23,13 @@ func namesStateless(c *fiber.Ctx) bool {
 
 // isStateless reports whether a request that came without the header is of the revision without sessions
 // all the same: clients find out that way what the server speaks.
-func isStateless(m *message.Message) bool {
+func isStateless(m *Message) bool {
 	return m.Method == "server/discover" || namesRevision(m)
 }
 
 // namesRevision reports whether a request says which revision it is of, as only those do that have no
 // session.
-func namesRevision(m *message.Message) bool {
+func namesRevision(m *Message) bool {
 	meta, _ := rawjson.ListOf(m.Param("_meta"))
 	return meta.Get(mcp.MetaKeyProtocolVersion) != nil
 }
@@ -43,7 +42,7 @@ func methodGone(c *fiber.Ctx) error {
 
 // postStateless handles one message of the revision without sessions.
 func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) error {
-	messages, batch, err := message.Parse(body)
+	messages, batch, err := parseBody(body)
 	if err != nil {
 		return unreadable(err).send(c)
 	}
@@ -55,7 +54,7 @@ func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) 
 
 // answerStateless answers a request. Notifications are accepted and have no effect, since closing the
 // connection cancels a call here; responses answer nothing.
-func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m message.Message) error {
+func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) error {
 	if m.IsResponse() {
 		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision asks its clients nothing that a response could answer").of(m.ID).send(c)
 	}
@@ -71,6 +70,10 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m message.M
 		return e.listen(c, caller, m)
 	}
 	k := e.newCall(c.UserContext(), m, caller, nil)
+	if f := e.chooseSurface(c, k); f != nil {
+		k.Cancel()
+		return f.send(c)
+	}
 	if f := e.acquireCalls([]*call{k}); f != nil {
 		k.Cancel()
 		return f.send(c)
@@ -87,7 +90,7 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m message.M
 
 // checkStateless holds a message to what its _meta and its headers must say (MCP 2026-07-28, basic). Of
 // a notification only the headers are checked.
-func (e *Endpoint) checkStateless(c *fiber.Ctx, caller core.Caller, m *message.Message) *fault {
+func (e *Endpoint) checkStateless(c *fiber.Ctx, caller core.Caller, m *Message) *fault {
 	version, ok := single(c, headerProtocol)
 	if !ok || version == "" {
 		return mismatch("the header MCP-Protocol-Version must be there once")
@@ -106,11 +109,11 @@ func (e *Endpoint) checkStateless(c *fiber.Ctx, caller core.Caller, m *message.M
 
 // checkVersion holds the revision that the header names to the one of _meta, and checks the rest of
 // _meta.
-func checkVersion(header string, m *message.Message) *fault {
+func checkVersion(header string, m *Message) *fault {
 	if !m.IsCall() {
 		return unsupported(header)
 	}
-	meta, ok := rawjson.Fields(message.OrEmpty(m.Param("_meta")), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyClientInfo, metaLogLevel)
+	meta, ok := rawjson.Fields(orEmpty(m.Param("_meta")), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyClientInfo, metaLogLevel)
 	version := rawjson.Text(meta[mcp.MetaKeyProtocolVersion])
 	if !ok || version == "" {
 		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyProtocolVersion+", a string")
@@ -124,7 +127,7 @@ func checkVersion(header string, m *message.Message) *fault {
 	if can := meta[mcp.MetaKeyClientCapabilities]; len(can) == 0 || can[0] != '{' {
 		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyClientCapabilities+", an object")
 	}
-	if level := meta[metaLogLevel]; level != nil && !slices.Contains(notify.LevelNames(), rawjson.Text(level)) {
+	if level := meta[metaLogLevel]; level != nil && !slices.Contains(apps.LevelNames(), rawjson.Text(level)) {
 		return badRequest(jsonrpc.CodeInvalidParams, metaLogLevel+" must be one of the log levels of MCP")
 	}
 	var client struct{ Name, Version *string }
@@ -181,7 +184,7 @@ func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 // per-response protocol fields): this server is the client's peer, and not the app. A _meta that is not
 // an object stays as it is.
 func (e *Endpoint) sign(meta json.RawMessage, members []rawjson.Member) []rawjson.Member {
-	signed, err := rawjson.Set(message.OrEmpty(meta), rawjson.Member{Name: mcp.MetaKeyServerInfo, Value: e.self})
+	signed, err := rawjson.Set(orEmpty(meta), rawjson.Member{Name: mcp.MetaKeyServerInfo, Value: e.self})
 	if err != nil {
 		return members
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -119,21 +119,20 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 }
 
 func TestARequestThatNeedsNoSessionIsNotTheSessions(t *testing.T) {
-	both(t, func(t *testing.T, r *rig) {
-		w := r.join(alice)
-		for _, method := range []string{"tools/list", "tools/call", "ping", "subscriptions/listen", "server/discover"} {
-			body, _ := statelessRequest(method, `"name":"demo__echo"`)
-			for _, version := range []string{"-Mcp-Protocol-Version", "Mcp-Protocol-Version: 2025-11-25"} {
-				if resp, text := r.say("POST", w, body, version); resp.StatusCode != 400 || !strings.Contains(text, "-32020") {
-					t.Errorf("%s: %d %s", method, resp.StatusCode, text)
-				}
-			}
-			_, header := statelessRequest(method, "")
-			if resp, _ := r.say("POST", w, body, append(header, "Mcp-Name: demo__echo")...); resp.Header.Get("Mcp-Session-Id") != "" {
-				t.Errorf("%s: a session", method)
+	r := start(t, nil)
+	w := r.join(alice)
+	for _, method := range []string{"tools/list", "tools/call", "ping", "subscriptions/listen", "server/discover"} {
+		body, _ := statelessRequest(method, `"name":"demo__echo"`)
+		for _, version := range []string{"-Mcp-Protocol-Version", "Mcp-Protocol-Version: 2025-11-25"} {
+			if resp, text := r.say("POST", w, body, version); resp.StatusCode != 400 || !strings.Contains(text, "-32020") {
+				t.Errorf("%s: %d %s", method, resp.StatusCode, text)
 			}
 		}
-	})
+		_, header := statelessRequest(method, "")
+		if resp, _ := r.say("POST", w, body, append(header, "Mcp-Name: demo__echo")...); resp.Header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s: a session", method)
+		}
+	}
 }
 
 func TestErrorsOfCallsWithoutASessionHaveAStatus(t *testing.T) {
@@ -253,7 +252,7 @@ func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 	}
 	for _, method := range []string{"notifications/tools/list_changed", "notifications/prompts/list_changed"} { // of an instance for such clients
 		for _, of := range []string{"a session", ""} {
-			r.fakeNamespace.app.Notify("", notify.Notification{Server: "demo", Session: of, Apart: true, Notification: rpc.Notification{Method: method}})
+			r.fakeNamespace.app.Notify("", apps.Notification{Server: "demo", Session: of, Apart: true, Notification: rpc.Notification{Method: method}})
 		}
 	}
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {

@@ -74,18 +74,27 @@ func TestAChangeWithoutAStreamIsSentWhenOneOpens(t *testing.T) {
 	}
 }
 
-func TestASessionHasOneGetStream(t *testing.T) {
+func TestASecondGetStreamReplacesTheFirst(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
-	first, _ := r.listen(w)
-	if resp, body := r.say("GET", w, ""); resp.StatusCode != 409 || !strings.Contains(body, "already open") {
-		t.Errorf("a second GET: %d %s", resp.StatusCode, body)
+	first, firstLines := r.listen(w)
+	defer first.Body.Close()
+	other, otherLines := r.listen(r.join(alice))
+	defer other.Body.Close()
+	second, lines := r.listen(w)
+	defer second.Body.Close()
+	for firstLines.Scan() {
 	}
-	other, _ := r.listen(r.join(alice))
-	other.Body.Close()
-	first.Body.Close()
-	second, _ := r.listen(w)
-	second.Body.Close()
+	if err := firstLines.Err(); err != nil {
+		t.Errorf("the first stream must end in an orderly way: %v", err)
+	}
+	r.fakeNamespace.changed()
+	if got := next(t, lines); got != changedText {
+		t.Errorf("on the second stream: %s", got)
+	}
+	if got := next(t, otherLines); got != changedText {
+		t.Errorf("on the stream of another session: %s", got)
+	}
 }
 
 func TestDeleteEndsTheGetStream(t *testing.T) {

@@ -237,3 +237,37 @@ func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
 		t.Errorf("after DELETE: %d %s", resp.StatusCode, body)
 	}
 }
+
+func TestASessionIsThePersonsWhicheverProviderVouches(t *testing.T) {
+	person := func(issuer, subject, user, key string) core.Caller {
+		return core.Caller{Identity: core.Identity{Issuer: issuer, Subject: subject, User: core.User{ID: user}, Scope: core.Scope{Key: key}}, Workspace: core.Workspace{ID: "ws_one"}}
+	}
+	opened := person("https://before", "1", "usr_ann", "")
+	withKey := person(core.IssuerKey, "key_1", "usr_ann", "key_1")
+	for name, c := range map[string]struct {
+		opened, comes core.Caller
+		want          bool
+	}{
+		"the same identity":           {opened, opened, true},
+		"another one of the person":   {opened, person("https://now", "a", "usr_ann", ""), true},
+		"somebody else":               {opened, person("https://now", "a", "usr_bob", ""), false},
+		"the same subject elsewhere":  {opened, person("https://now", "1", "usr_bob", ""), false},
+		"a key of the person":         {opened, withKey, false},
+		"the person, of a key's":      {withKey, opened, false},
+		"the key":                     {withKey, withKey, true},
+		"another key of the person":   {withKey, person(core.IssuerKey, "key_2", "usr_ann", "key_2"), false},
+		"the owner, who has no token": {opened, core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: "ws_one"}}, false},
+	} {
+		rec := session.New(c.opened, sessionstore.Record{Subject: c.opened.Subject, Issuer: c.opened.Issuer, WorkspaceID: "ws_one"}, []byte("{}"))
+		if got := owns(rec.RecordFor("lease"), c.comes); got != c.want {
+			t.Errorf("%s: by its record: %v", name, got)
+		}
+		if got := rec.OwnedBy(c.comes); got != c.want {
+			t.Errorf("%s: here: %v", name, got)
+		}
+		c.comes.Workspace.ID = "ws_two"
+		if owns(rec.RecordFor("lease"), c.comes) || rec.OwnedBy(c.comes) {
+			t.Errorf("%s: in another workspace", name)
+		}
+	}
+}

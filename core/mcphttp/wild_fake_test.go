@@ -53,13 +53,13 @@ func (w *wild) conn(ctx context.Context) (*link.Link, error) {
 	w.bundles.Go(func() { newBeast(w.t, fromBundle).live(toBundle) })
 	w.link, err = link.Open(ctx, stdio.New(in, out, stdio.Options{}), link.Options{
 		Capabilities: json.RawMessage(`{"elicitation":{}}`),
-		Requests: map[string]link.RequestHandler{"elicitation/create": func(ctx context.Context, q link.Question) (json.RawMessage, error) {
-			if len(q.Callers) == 0 {
+		Requests: map[string]link.RequestHandler{"elicitation/create": func(ctx context.Context, q rpc.Question, callers []link.Caller) (json.RawMessage, error) {
+			if len(callers) == 0 {
 				return nil, &rpc.Error{Code: -32601, Message: "nobody calls"}
 			}
 			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // its client may leave
 			defer cancel()
-			return q.Callers[rand.IntN(len(q.Callers))].(interact.Asker).Ask(ctx, q.Method, q.Params)
+			return callers[rand.IntN(len(callers))].Answer(ctx, q, callers)
 		}},
 	})
 	return w.link, err
@@ -87,58 +87,29 @@ func (w *wild) request(call tools.Call) link.Request {
 	}
 	r := link.Request{Method: "tools/call", Params: json.RawMessage(params + "}"), Notify: call.Notify}
 	if call.Asker != nil {
-		r.Caller = call.Asker
+		r.Caller = wildCaller{call.Asker}
 	}
 	return r
 }
 
-// Start sends every other call at once.
-func (w *wild) Start(ctx context.Context, _ core.Caller, call tools.Call) (tools.Pending, error) {
-	if rand.IntN(4) == 0 {
-		return &wildCall{w, call}, nil
-	}
+// wildCaller is a call whose client is asked.
+type wildCaller struct{ interact.Asker }
+
+func (wildCaller) Session() string          { return "" }
+func (wildCaller) Context() context.Context { return context.Background() }
+func (wildCaller) Hold() func()             { return func() {} }
+
+func (c wildCaller) Answer(ctx context.Context, q rpc.Question, _ []link.Caller) (json.RawMessage, error) {
+	return c.Ask(ctx, q)
+}
+
+func (w *wild) Call(ctx context.Context, _ core.Caller, call tools.Call) (json.RawMessage, bool, error) {
 	l, err := w.conn(context.WithoutCancel(ctx))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	r := w.request(call)
-	r.Wake = call.Wake
-	p, err := l.Start(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return wildSent{p}, nil
-}
-
-// wildSent is a call on its way.
-type wildSent struct{ *link.Pending }
-
-func (wildSent) Sent() bool { return true }
-
-func (wildSent) Failed() bool { return false }
-
-// wildCall is a call that is made by Wait.
-type wildCall struct {
-	w    *wild
-	call tools.Call
-}
-
-func (p *wildCall) Sent() bool { return false }
-
-func (*wildCall) Failed() bool { return false }
-
-func (p *wildCall) Answered() bool { return false }
-
-func (p *wildCall) Wait(ctx context.Context) (json.RawMessage, error) {
-	return p.w.Call(ctx, core.Caller{}, p.call)
-}
-
-func (w *wild) Call(ctx context.Context, _ core.Caller, call tools.Call) (json.RawMessage, error) {
-	l, err := w.conn(context.WithoutCancel(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return l.Call(ctx, w.request(call))
+	raw, err := l.Call(ctx, w.request(call))
+	return raw, false, err
 }
 
 // What a call of a wild app does.

@@ -1,8 +1,10 @@
 package mcphttp
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,7 +35,7 @@ func (r *rig) at(path, token string, header ...string) (*http.Response, string) 
 }
 
 func TestAClientThatTakesOnlyAURLNamesTheWorkspaceInIt(t *testing.T) {
-	r := start(t, nil)
+	r := start(t, func(o *Options) { o.Views = fakeViews{"ws_one/support"} })
 	for _, c := range []struct {
 		path, token, header string
 		status              int
@@ -51,6 +53,18 @@ func TestAClientThatTakesOnlyAURLNamesTheWorkspaceInIt(t *testing.T) {
 		{"/mcp/ws_one", "for-ws_one", "", 200, "protocolVersion"}, // a token for that resource alone
 		{"/mcp/ws_two", "for-ws_one", "", 401, ""},
 		{"/mcp", "for-ws_one", "X-Workspace-Id: ws_one", 401, ""},
+		{"/mcp/ws_one/v/support", "alice", "", 200, "protocolVersion"},
+		{"/mcp/me/v/support", "alice", "X-Workspace-Id: ws_one", 200, "protocolVersion"},
+		{"/mcp/ws_one/v/support", "alice", "X-Workspace-Id: ws_two", 400, "another workspace"},
+		{"/mcp/ws_two/v/support", "alice", "", 404, "there is no view"},
+		{"/mcp/ws_one/v/none", "alice", "", 404, "there is no view"},
+		{"/mcp/ws_one/v/none", "", "", 401, ""},
+		{"/mcp/ws_bob/v/support", "alice", "", 403, "not a member"},
+		{"/mcp/ws_one/v/Support", "alice", "", 404, ""},
+		{"/mcp/ws_one/v/", "alice", "", 404, ""},
+		{"/mcp/ws_one/x/support", "alice", "", 404, ""},
+		{"/mcp/ws_one/v/support", "for-ws_one/v/support", "", 200, "protocolVersion"},
+		{"/mcp/ws_one", "for-ws_one/v/support", "", 401, ""}, // a token for a view opens no more than it
 	} {
 		var header []string
 		if c.header != "" {
@@ -63,11 +77,37 @@ func TestAClientThatTakesOnlyAURLNamesTheWorkspaceInIt(t *testing.T) {
 	}
 }
 
+// fakeViews are the views of workspaces, as workspace/name.
+type fakeViews []string
+
+func (f fakeViews) Has(workspace, name string) bool { return slices.Contains(f, workspace+"/"+name) }
+
+func TestASessionBelongsToTheViewThatItWasOpenedAt(t *testing.T) {
+	r := start(t, func(o *Options) { o.Views = fakeViews{"ws_one/support", "ws_one/sales"} })
+	resp, _ := r.at("/mcp/ws_one/v/support", "alice")
+	session := resp.Header.Get("Mcp-Session-Id")
+	for path, want := range map[string]int{"/mcp/ws_one/v/support": 200, "/mcp/ws_one/v/sales": 404, "/mcp/ws_one": 404} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Accept": {usualAccept}, "Content-Type": {"application/json"}, "Authorization": {"Bearer alice"}, "Mcp-Session-Id": {session}}
+		resp, err := r.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+}
+
 func TestEachResourceHasMetadataOfItsOwn(t *testing.T) {
-	r := start(t, func(o *Options) { o.Scopes = []string{"openid", "tools"} })
+	r := start(t, func(o *Options) { o.Scopes = func() []string { return []string{"openid", "tools"} } })
 	for path, document := range map[string]string{
 		"/mcp": "/.well-known/oauth-protected-resource", "/mcp/ws_one": "/.well-known/oauth-protected-resource/mcp/ws_one",
-		"/mcp/me": "/.well-known/oauth-protected-resource/mcp/me",
+		"/mcp/me": "/.well-known/oauth-protected-resource/mcp/me", "/mcp/me/v/support": "/.well-known/oauth-protected-resource/mcp/me/v/support",
 	} {
 		resp, _ := r.at(path, "")
 		want := `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + r.url + document + `", scope="openid tools"`
@@ -92,8 +132,41 @@ func TestEachResourceHasMetadataOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestClientsAskForScopesThatTheProviderOffers(t *testing.T) {
+	for offers, want := range map[string]string{
+		``:                                       "openid profile tools",
+		`"scopes_supported":["openid","tools"],`: "openid tools",
+		`"scopes_supported":[],`:                 "",
+		`"scopes_supported":["tools","x","openid"],`: "openid tools",
+		`"scopes_supported":"openid",`:               "openid profile tools",
+	} {
+		r := start(t, func(o *Options) { o.Scopes = func() []string { return []string{"openid", "profile", "tools"} } })
+		r.people.offers = offers
+		resp, _ := r.at("/mcp", "")
+		_, got, _ := strings.Cut(resp.Header.Get("WWW-Authenticate"), `scope="`)
+		if got = strings.TrimSuffix(got, `"`); got != want {
+			t.Errorf("%s: the challenge asks for %q, want %q", offers, got, want)
+		}
+		answer, err := r.client.Get(r.url + "/.well-known/oauth-protected-resource")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document struct {
+			Scopes []string `json:"scopes_supported"`
+		}
+		err = json.NewDecoder(answer.Body).Decode(&document)
+		answer.Body.Close()
+		if got := strings.Join(document.Scopes, " "); err != nil || got != want {
+			t.Errorf("%s: the document names %q, %v, want %q", offers, got, err, want)
+		}
+		if resp, _ := r.at("/mcp/me", "granted-openid"); resp.StatusCode != 403 { // what is required stays required
+			t.Errorf("%s: a token without the scope tools gets %d", offers, resp.StatusCode)
+		}
+	}
+}
+
 func TestATokenWithTooFewScopesIsRefusedWithThoseItNeeds(t *testing.T) {
-	r := start(t, func(o *Options) { o.Scopes = []string{"openid", "tools"} })
+	r := start(t, func(o *Options) { o.Scopes = func() []string { return []string{"openid", "tools"} } })
 	resp, body := r.at("/mcp/me", "granted-openid")
 	want := `Bearer error="insufficient_scope", error_description="The token lacks a scope", scope="openid tools", resource_metadata="` + r.url + `/.well-known/oauth-protected-resource/mcp/me"`
 	if got := resp.Header.Get("WWW-Authenticate"); resp.StatusCode != 403 || got != want || !strings.Contains(body, "lacks the scope tools") {

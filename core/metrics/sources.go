@@ -17,12 +17,15 @@ type Sources struct {
 	Started  time.Time
 	Plugins  func() []pluginhost.Status
 	Apps     func() map[core.State]int // how many apps of all workspaces are in which state
+	Asleep   func() int                // how many of those that run are asleep
 	AppCalls func() map[string]int     // of the apps of all workspaces, by name
 	Sessions func() int                // live MCP sessions of this process
 	Streams  func() int                // open event streams of HTTP clients
 	Events   func() event.Stats
 	Database func() database.Stats
 	Audit    func() []audit.Status
+
+	Providers func() map[string]bool // whether each identity provider can be reached
 }
 
 // AddSources adds what s knows to the metrics.
@@ -65,6 +68,7 @@ func (c collector) collectApps(o output) {
 	for _, state := range []core.State{core.StateStarting, core.StateRunning, core.StateCrashed, core.StateDead, core.StateStopped} {
 		o.gauge("apps", "Installed apps by state.", float64(counts[state]), "state", string(state))
 	}
+	o.gauge("apps_asleep", "Running apps that are asleep.", float64(c.s.Asleep()))
 	calls := map[string]int{}
 	for app, n := range c.s.AppCalls() {
 		calls[c.m.apps.or(app)] += n
@@ -75,6 +79,9 @@ func (c collector) collectApps(o output) {
 }
 
 func (c collector) collectPlugins(o output) {
+	for name, up := range c.s.Providers() {
+		o.gauge("identity_provider_up", "Whether the identity provider can be reached: 1 or 0.", number(up), "name", name)
+	}
 	for _, p := range c.s.Plugins() {
 		labels := []string{"kind", string(p.Kind), "name", p.Name, "adapter", p.Adapter}
 		o.gauge("plugin_up", "Whether the plugin serves: 1, or 0 while it is replaced.", number(p.State != pluginhost.Restarting), labels...)

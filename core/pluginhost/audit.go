@@ -11,22 +11,11 @@ import (
 // Audit is an audit sink in its own process. It is an audit.Reader; Close it when nobody uses it any more.
 type Audit struct{ *slot[audit.Sink] }
 
-// Audit starts a configured audit sink. Wrong settings are a *plugins.ConfigError, everything else that keeps it
-// from starting a *StartError. Handles of old are those that the caller closes when the new one is in use; see
-// exclusive.go for what happens to them.
-func (h *Host) Audit(ctx context.Context, a config.AuditSink, old ...*Audit) (*Audit, error) {
-	t, err := h.find(plugins.KindAudit, a.Plugin)
-	if err != nil {
-		return nil, err
-	}
-	t.label = a.Name
-	var slots []*slot[audit.Sink]
-	for _, other := range old {
-		slots = append(slots, other.slot)
-	}
-	s, err := load(ctx, h, t, contract[audit.Sink]{newClient: clientOf(t, audit.Clients()), harmless: func(ctx context.Context, sink audit.Sink) error {
+// Audit starts a configured audit sink, as open does.
+func (h *Host) Audit(ctx context.Context, p config.Plugin, old ...*Audit) (*Audit, error) {
+	s, err := open(ctx, h, kind[audit.Sink]{plugins.KindAudit, audit.Clients(), func(ctx context.Context, sink audit.Sink) error {
 		return sink.Write(ctx, "probe", nil)
-	}}, slots)
+	}}, p, old)
 	if err != nil {
 		return nil, err
 	}
@@ -39,22 +28,11 @@ func (a Audit) Write(ctx context.Context, stream string, records []audit.Record)
 }
 
 // Read is audit.Reader's; plugins.ErrUnimplemented when the sink does not show what it has kept.
-func (a Audit) Read(ctx context.Context, stream string, after uint64, limit int) (records []audit.Record, err error) {
-	err = a.call(ctx, func(ctx context.Context, sink audit.Sink) error {
-		reader, ok := sink.(audit.Reader)
-		if !ok {
-			return plugins.ErrUnimplemented
-		}
-		records, err = reader.Read(ctx, stream, after, limit)
-		return err
-	})
-	return records, err
+func (a Audit) Read(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
+	return ask(ctx, a.call, capable[audit.Reader, audit.Sink](func(ctx context.Context, reader audit.Reader) ([]audit.Record, error) {
+		return reader.Read(ctx, stream, after, limit)
+	}))
 }
 
 // Reads reports whether the sink declares that it shows what it has kept.
-func (a Audit) Reads() bool {
-	return a.has(plugins.CapabilityRead, func(sink audit.Sink) bool {
-		_, reads := sink.(audit.Reader)
-		return reads
-	})
-}
+func (a Audit) Reads() bool { return declares[audit.Reader](a.slot, plugins.CapabilityRead) }

@@ -25,7 +25,7 @@ func TestAPluginLearnsTheVersionAndTheCapabilitiesOfTheServerAndItsDirectory(t *
 
 func openAuth(t *testing.T, h *pluginhost.Host, adapter string) *pluginhost.Auth {
 	t.Helper()
-	a, err := h.Auth(t.Context(), config.Auth{Plugin: config.Plugin{Adapter: adapter}})
+	a, err := h.Auth(t.Context(), config.Plugin{Adapter: adapter})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,9 +37,9 @@ func Executable(path string) (config.Plugin, error) {
 	return config.Plugin{Adapter: adapterOf(path), Path: path, SHA256: sum}, nil
 }
 
-// adapterOf is the file's name, less its kind and its extension, as an adapter's name.
+// adapterOf is the file's name, less its kind, its platform and its extension, as an adapter's name.
 func adapterOf(path string) string {
-	name := strings.ToLower(filepath.Base(path))
+	name := strings.ToLower(plugins.WithoutPlatform(filepath.Base(path)))
 	name = strings.TrimSuffix(name, filepath.Ext(name))
 	if kind, ok := KindOf(name); ok {
 		name = strings.TrimPrefix(name, string(kind)+"-")

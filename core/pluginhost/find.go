@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -36,7 +37,7 @@ var adapterName = regexp.MustCompile(`^[a-z0-9-]+$`)
 // find decides what an adapter means: an explicit path with its sha256 wins, then a built-in of
 // that name, then <home>/plugins/<kind>-<name>. PATH is never searched.
 func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
-	t := target{kind: kind, name: p.Adapter, label: p.Adapter, config: p}
+	t := target{kind: kind, name: p.Adapter, label: cmp.Or(p.Name, p.Adapter), config: p}
 	if !adapterName.MatchString(p.Adapter) {
 		return t, &StartError{Kind: kind, Name: p.Adapter, Reason: "is not an adapter name", Advice: "names are made of a-z, 0-9 and -"}
 	}
@@ -120,10 +121,10 @@ func AllConfigured(c *config.Config) []Configured {
 	}
 	all = append(all, Configured{c.SessionStore, plugins.KindSessionStore})
 	for _, r := range c.Registries {
-		all = append(all, Configured{r.Plugin, plugins.KindRegistry})
+		all = append(all, Configured{r, plugins.KindRegistry})
 	}
 	for _, sink := range c.Audit.Sinks {
-		all = append(all, Configured{sink.Plugin, plugins.KindAudit})
+		all = append(all, Configured{sink, plugins.KindAudit})
 	}
 	return all
 }

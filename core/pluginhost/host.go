@@ -31,7 +31,7 @@ type Options struct {
 
 	StartTimeout time.Duration // from launch to the first answer: 10 s
 	CallTimeout  time.Duration // the longest a call may take: 10 s
-	ReplaceWait  time.Duration // how long a call waits for a new generation: 5 s
+	ReplaceWait  time.Duration // how long a call waits for a new generation: 10 s
 	PingEvery    time.Duration // how often a plugin's health is checked: 2 s
 
 	Metrics Metrics // nil measures nothing
@@ -79,7 +79,7 @@ func New(o Options) *Host {
 	}{
 		{&o.StartTimeout, 10 * time.Second},
 		{&o.CallTimeout, 10 * time.Second},
-		{&o.ReplaceWait, 5 * time.Second},
+		{&o.ReplaceWait, 10 * time.Second},
 		{&o.PingEvery, 2 * time.Second},
 	} {
 		if *d.field == 0 {

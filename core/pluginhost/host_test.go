@@ -331,7 +331,7 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 			}
 			var err error
 			if strings.Contains(name, "auth adapter") {
-				_, err = h.Auth(t.Context(), config.Auth{Plugin: c.p})
+				_, err = h.Auth(t.Context(), c.p)
 			} else {
 				_, err = h.SessionStore(t.Context(), c.p)
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // measureEvery is how often the use of a plugin is measured.

@@ -15,23 +15,12 @@ import (
 // nobody uses it any more.
 type Registry struct{ *slot[registry.Registry] }
 
-// Registry starts a configured registry. Wrong settings are a *plugins.ConfigError, everything
-// else that keeps it from starting a *StartError. Handles of old are those that the caller closes when the new
-// one is in use; see exclusive.go for what happens to them.
-func (h *Host) Registry(ctx context.Context, r config.Registry, old ...*Registry) (*Registry, error) {
-	t, err := h.find(plugins.KindRegistry, r.Plugin)
-	if err != nil {
-		return nil, err
-	}
-	t.label = r.Name
-	var slots []*slot[registry.Registry]
-	for _, other := range old {
-		slots = append(slots, other.slot)
-	}
-	s, err := load(ctx, h, t, contract[registry.Registry]{newClient: clientOf(t, registry.Clients()), harmless: func(ctx context.Context, r registry.Registry) error {
+// Registry starts a configured registry, as open does.
+func (h *Host) Registry(ctx context.Context, p config.Plugin, old ...*Registry) (*Registry, error) {
+	s, err := open(ctx, h, kind[registry.Registry]{plugins.KindRegistry, registry.Clients(), func(ctx context.Context, r registry.Registry) error {
 		_, err := r.Search(ctx, registry.Query{Limit: 1})
 		return err
-	}}, slots)
+	}}, p, old)
 	if err != nil {
 		return nil, err
 	}
@@ -39,21 +28,15 @@ func (h *Host) Registry(ctx context.Context, r config.Registry, old ...*Registry
 }
 
 // Search is registry.Registry's.
-func (r Registry) Search(ctx context.Context, q registry.Query) (page registry.Page, err error) {
-	err = r.call(ctx, func(ctx context.Context, reg registry.Registry) error {
-		page, err = reg.Search(ctx, q)
-		return err
-	})
-	return page, err
+func (r Registry) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
+	return ask(ctx, r.call, func(ctx context.Context, reg registry.Registry) (registry.Page, error) { return reg.Search(ctx, q) })
 }
 
 // Resolve is registry.Registry's.
-func (r Registry) Resolve(ctx context.Context, ref registry.Ref) (pkg registry.Package, err error) {
-	err = r.call(ctx, func(ctx context.Context, reg registry.Registry) error {
-		pkg, err = reg.Resolve(ctx, ref)
-		return err
+func (r Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
+	return ask(ctx, r.call, func(ctx context.Context, reg registry.Registry) (registry.Package, error) {
+		return reg.Resolve(ctx, ref)
 	})
-	return pkg, err
 }
 
 // Fetch is registry.Registry's. The plugin stays up, even when the handle is closed, until the

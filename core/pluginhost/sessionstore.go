@@ -14,19 +14,9 @@ import (
 // sessionstore.Store; Close it when nobody uses it any more.
 type SessionStore struct{ *slot[sessionstore.Store] }
 
-// SessionStore starts the configured session store. Wrong settings are a *plugins.ConfigError,
-// everything else that keeps it from starting a *StartError. Handles of old are those that the caller closes
-// when the new one is in use; see exclusive.go for what happens to them.
+// SessionStore starts the configured session store, as open does.
 func (h *Host) SessionStore(ctx context.Context, p config.Plugin, old ...*SessionStore) (*SessionStore, error) {
-	t, err := h.find(plugins.KindSessionStore, p)
-	if err != nil {
-		return nil, err
-	}
-	var slots []*slot[sessionstore.Store]
-	for _, other := range old {
-		slots = append(slots, other.slot)
-	}
-	s, err := load(ctx, h, t, contract[sessionstore.Store]{newClient: clientOf(t, sessionstore.Clients()), harmless: getNothing}, slots)
+	s, err := open(ctx, h, kind[sessionstore.Store]{plugins.KindSessionStore, sessionstore.Clients(), getNothing}, p, old)
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +35,7 @@ func getNothing(ctx context.Context, store sessionstore.Store) error {
 // Store returns the session store as a sessionstore.Store, which is a sessionstore.Replacer if the plugin
 // has that capability.
 func (s *SessionStore) Store() sessionstore.Store {
-	if s.has(plugins.CapabilityReplace, func(store sessionstore.Store) bool {
-		_, replaces := store.(sessionstore.Replacer)
-		return replaces
-	}) {
+	if declares[sessionstore.Replacer](s.slot, plugins.CapabilityReplace) {
 		return replacer{*s}
 	}
 	return *s
@@ -59,16 +46,10 @@ type replacer struct{ SessionStore }
 
 // Replace is sessionstore.Replacer's. A call whose process died may have been carried out: its caller then
 // finds its own owner in the record.
-func (s replacer) Replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (replaced bool, err error) {
-	err = s.call(ctx, func(ctx context.Context, store sessionstore.Store) error {
-		other, ok := store.(sessionstore.Replacer)
-		if !ok {
-			return plugins.ErrUnimplemented
-		}
-		replaced, err = other.Replace(ctx, rec, ttl, owner)
-		return err
-	})
-	return replaced, err
+func (s replacer) Replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (bool, error) {
+	return ask(ctx, s.call, capable[sessionstore.Replacer, sessionstore.Store](func(ctx context.Context, store sessionstore.Replacer) (bool, error) {
+		return store.Replace(ctx, rec, ttl, owner)
+	}))
 }
 
 // Put is sessionstore.Store's.
@@ -77,12 +58,10 @@ func (s SessionStore) Put(ctx context.Context, rec sessionstore.Record, ttl time
 }
 
 // Get is sessionstore.Store's.
-func (s SessionStore) Get(ctx context.Context, id string) (rec sessionstore.Record, err error) {
-	err = s.call(ctx, func(ctx context.Context, store sessionstore.Store) error {
-		rec, err = store.Get(ctx, id)
-		return err
+func (s SessionStore) Get(ctx context.Context, id string) (sessionstore.Record, error) {
+	return ask(ctx, s.call, func(ctx context.Context, store sessionstore.Store) (sessionstore.Record, error) {
+		return store.Get(ctx, id)
 	})
-	return rec, err
 }
 
 // Touch is sessionstore.Store's.

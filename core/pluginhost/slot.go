@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"google.golang.org/grpc"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/host"
@@ -19,12 +18,11 @@ import (
 // slot holds one adapter: its running generation, or none while it is replaced. T is the contract
 // interface. A handle of a kind is a slot with the kind's methods.
 type slot[T any] struct {
-	host      *Host
-	target    target
-	log       hclog.Logger
-	newClient func(*grpc.ClientConn, int) (T, error) // the contract's client for a protocol version
-	harmless  func(context.Context, T) error         // a call that changes nothing and fails when the plugin cannot serve
-	secrets   secrets                                // are in no error
+	host    *Host
+	target  target
+	log     hclog.Logger
+	kind    kind[T]
+	secrets secrets // are in no error
 
 	mu        sync.Mutex
 	gen       *generation[T] // nil while there is none
@@ -73,17 +71,11 @@ func (g *generation[T]) gone() <-chan struct{} {
 	return nil
 }
 
-// contract is what the host knows of a kind.
-type contract[T any] struct {
-	newClient func(*grpc.ClientConn, int) (T, error)
-	harmless  func(context.Context, T) error
-}
-
 // load starts a plugin, gives it its settings and supervises it from then on. Until the slots of old are
 // closed, they go on if the new one is closed first.
-func load[T any](ctx context.Context, h *Host, t target, c contract[T], old []*slot[T]) (*slot[T], error) {
+func load[T any](ctx context.Context, h *Host, t target, k kind[T], old []*slot[T]) (*slot[T], error) {
 	s := &slot[T]{
-		host: h, target: t, newClient: c.newClient, harmless: c.harmless, log: h.log.Named(string(t.kind) + "." + t.name),
+		host: h, target: t, kind: k, log: h.log.Named(string(t.kind) + "." + t.name),
 		secrets: secretsOf(t.config.Settings.JSON()), changed: make(chan struct{}), ended: make(chan struct{}), stop: make(chan struct{}), halt: make(chan struct{}),
 	}
 	var err error
@@ -445,4 +437,33 @@ func (s *slot[T]) status() Status {
 	st.PID, st.Protocol = s.gen.inst.run.process().PID(), s.gen.inst.protocol
 	st.Memory = residentBytes(st.PID)
 	return st
+}
+
+// Probe makes a harmless call to each loaded plugin of a kind. Its error names the first one that does not
+// answer before ctx ends: its process is away and is not replaced in time, it hangs, or it cannot reach
+// its backend. Plugins that are being closed are left out.
+func (h *Host) Probe(ctx context.Context, kind plugins.Kind) error {
+	for _, s := range h.loaded() {
+		if s.status().Kind != kind {
+			continue
+		}
+		if err := s.probe(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probe makes the harmless call of the slot's kind.
+func (s *slot[T]) probe(ctx context.Context) error {
+	s.mu.Lock()
+	closing := s.closing
+	s.mu.Unlock()
+	if closing {
+		return nil
+	}
+	if err := s.call(ctx, s.kind.harmless); err != nil {
+		return fmt.Errorf("the %s plugin %s does not answer: %w", s.target.kind, s.target.label, err)
+	}
+	return nil
 }

@@ -107,7 +107,7 @@ func TestAnAuthPluginThatIsAwayFailsClosed(t *testing.T) {
 	file, sum := thirdParty(t, t.TempDir())
 	var home string
 	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait, home = 200*time.Millisecond, o.Home })
-	a, err := h.Auth(t.Context(), config.Auth{Plugin: config.Plugin{Adapter: "yes"}})
+	a, err := h.Auth(t.Context(), config.Plugin{Adapter: "yes"})
 	if err != nil {
 		t.Fatal(err)
 	}

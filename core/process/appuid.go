@@ -13,6 +13,9 @@ import (
 const (
 	firstAppUID = 0x70000000
 	appUIDs     = 1 << 27
+
+	// AppsGroup is a group of all apps, for directories that they may pass through.
+	AppsGroup = firstAppUID - 1
 )
 
 // AppUID is the user id of an app, from a name that no other app of the machine has. Two names give the

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/cgroup"
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // grouped returns the cgroup of the test, where that was delegated: test/unit/boot runs the tests so.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 const (

@@ -19,11 +19,11 @@ const sweepLimit = 2 * time.Second
 // There is one set per process because the kernel has one table of children per process.
 //
 //nolint:gochecknoglobals // see above
-var children = shims{running: map[int]bool{}}
+var children = shims{running: map[int]*Process{}}
 
 type shims struct {
 	mu      sync.Mutex
-	running map[int]bool
+	running map[int]*Process // nil for one whose program has no share of the tasks
 }
 
 // start runs fork, which starts a shim, and records its process id. A sweep never sees a shim that
@@ -33,7 +33,7 @@ func (s *shims) start(fork func() (pid int, err error)) error {
 	defer s.mu.Unlock()
 	pid, err := fork()
 	if err == nil {
-		s.running[pid] = true
+		s.running[pid] = nil
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func (s *shims) killOrphans() (found int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range processes() {
-		if p.parent != os.Getpid() || s.running[p.pid] {
+		if _, ours := s.running[p.pid]; ours || p.parent != os.Getpid() {
 			continue
 		}
 		found++

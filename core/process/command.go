@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/cgroup"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // ShimArg is the first argument that turns the binary into a shim. A main function (and the
@@ -31,6 +31,9 @@ type Command struct {
 
 	// Sandbox, when set, confines the tree.
 	Sandbox *sandbox.Profile
+
+	// Denied, when set, is called with services of this machine (host:port) to which connections were refused. It must not wait.
+	Denied func(target string, count int)
 
 	// Cgroup bounds the tree by the kernel, at any level of the sandbox.
 	Cgroup Cgroup

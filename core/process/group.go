@@ -4,8 +4,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/cgroup"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // make makes the group of a tree, nil for none.

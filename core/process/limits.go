@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // watchLimits measures the tree until it is over a limit, which it reports on exceeded. A tree that uses

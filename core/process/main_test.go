@@ -54,6 +54,12 @@ func bundle(kind string, args []string) int {
 		select {}
 	case "stderr":
 		fmt.Fprintln(os.Stderr, "something is wrong")
+	case "dial":
+		connection, err := net.Dial("tcp", args[0])
+		if err != nil {
+			return 1
+		}
+		_, _ = io.Copy(io.Discard, connection)
 	case "sleep":
 		<-time.After(time.Minute)
 	case "ignoring":
@@ -116,6 +122,20 @@ func bundle(kind string, args []string) int {
 		<-time.After(time.Minute)
 	case "chains":
 		startChains()
+	case "use-up":
+		useUp(args[0], args[1])
+	case "thread-bomb":
+		bombThreads(args[0])
+	case "bombed-server":
+		if err := bombedServer(args[0], args[1]); err != nil {
+			fmt.Println(err)
+		}
+	case "name-messages":
+		if err := sendMessages(); err != nil {
+			fmt.Println(err)
+		}
+	case "bind-anew":
+		bindAnew(args[0])
 	case "tricks":
 		playTricks(args[0], args[1])
 	case "tricks-server":

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/ropewalk/ropewalk/core/cgroup"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // Probe is what the sandbox of this machine can do.
@@ -39,6 +39,10 @@ func ProbeSandbox(ctx context.Context) Probe {
 		level = sandbox.LevelLandlock
 	}
 	if level >= sandbox.LevelLandlock {
+		if os.Geteuid() == 0 && trySandbox(ctx, sandbox.LevelLandlock, firstAppUID) == nil {
+			p.Level, p.OwnUID = sandbox.LevelLandlock, true
+			return p
+		}
 		err := trySandbox(ctx, sandbox.LevelLandlock, 0)
 		if err == nil {
 			p.Level = sandbox.LevelLandlock
@@ -85,6 +89,12 @@ func trySandbox(ctx context.Context, level sandbox.Level, uid int) error {
 	c := Command{
 		Path: exe, Args: []string{ShimArg, probeArg}, Dir: dir,
 		Sandbox: &sandbox.Profile{Level: level, UID: uid, Read: append(sandbox.SystemPaths(), exe), Write: []string{dir}},
+	}
+	if uid != 0 && level < sandbox.LevelNamespaces {
+		c.Sandbox.Group = AppsGroup
+		if err := os.Chown(dir, uid, uid); err != nil {
+			return err
+		}
 	}
 	return runProbe(ctx, c)
 }

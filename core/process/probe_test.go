@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 func TestTheProbeFindsTheLevelThatWorks(t *testing.T) {
+	testenv.NeedsNamespaces(t)
 	p := process.ProbeSandbox(t.Context())
 	if p.Level != sandbox.LevelNamespaces || p.OwnUID != (os.Geteuid() == 0) || p.Reason != "" {
 		t.Errorf("the probe found %+v", p)

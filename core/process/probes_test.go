@@ -54,6 +54,7 @@ func allProbes() map[string]func(target) string {
 	maps.Copy(all, kernelProbes())
 	maps.Copy(all, fileProbes())
 	maps.Copy(all, networkProbes())
+	maps.Copy(all, metadataProbes())
 	return all
 }
 

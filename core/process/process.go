@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/cgroup"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // endTimeout is how long a tree that was sent SIGKILL may take to be gone before Stop gives up
@@ -29,13 +29,15 @@ const groupWait = time.Second
 
 // Process is a running program and all its descendants.
 type Process struct {
-	cmd    *exec.Cmd
-	socket *shimSocket
-	group  *cgroup.Group // nil for none
-	status *bufio.Reader
-	stdin  *os.File
-	stdout *os.File
-	pid    int
+	cmd     *exec.Cmd
+	socket  *shimSocket
+	group   *cgroup.Group    // nil for none
+	sandbox *sandbox.Profile // nil for none
+	status  *bufio.Reader
+	denied  func(target string, count int) // nil for none
+	stdin   *os.File
+	stdout  *os.File
+	pid     int
 
 	over     atomic.Pointer[string] // the limit that watchGroup ended the tree for
 	stopping sync.Once
@@ -79,7 +81,7 @@ func Start(c Command) (*Process, error) {
 	if group != nil {
 		group.Started()
 	}
-	p := &Process{cmd: cmd, socket: socket, group: group, status: bufio.NewReader(socket.server), stdin: toChild, stdout: fromChild, done: make(chan struct{})}
+	p := &Process{denied: c.Denied, cmd: cmd, socket: socket, group: group, status: bufio.NewReader(socket.server), stdin: toChild, stdout: fromChild, done: make(chan struct{})}
 	if err != nil {
 		p.release()
 		_ = removeGroup(group)
@@ -93,6 +95,10 @@ func Start(c Command) (*Process, error) {
 	}
 	if group != nil && c.Cgroup.Limits.Processes > 0 {
 		go p.watchGroup()
+	}
+	if c.Sandbox != nil && c.Sandbox.Level > sandbox.LevelNone {
+		p.sandbox = c.Sandbox
+		children.share(p)
 	}
 	go p.supervise()
 	return p, nil
@@ -144,6 +150,9 @@ func (p *Process) supervise() {
 		if err != nil {
 			break
 		}
+		if target, count, ok := parseDenied(report); ok && p.denied != nil {
+			p.denied(target, count)
+		}
 		if e, ok := parseExit(report); ok {
 			exit, reported = e, true
 		}
@@ -171,6 +180,14 @@ func (p *Process) supervise() {
 		exit.Limit = limit
 		p.err = exit
 	}
+}
+
+// parseDenied reads the shim's report of refused connections.
+func parseDenied(report string) (target string, count int, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(report), "denied ")
+	number, target, _ := strings.Cut(rest, " ")
+	count, err := strconv.Atoi(number)
+	return target, count, ok && err == nil
 }
 
 // parseExit reads the shim's report of how the program ended; nil is status 0.
@@ -205,6 +222,13 @@ func (p *Process) Memory() (sum int64) {
 		}
 	}
 	return sum
+}
+
+// Activity is what a program and its descendants have done and hold.
+type Activity struct {
+	CPUTime   time.Duration // of the processes that live
+	Processes []int         // their ids
+	Connected bool          // one of them holds a TCP or UDP socket
 }
 
 // Done is closed when the program and all its descendants are gone.
@@ -283,16 +307,16 @@ func shimCommand(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error)
 	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path, cmp.Or(c.Name, c.Path)}, c.Args...)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit
-	cmd.ExtraFiles = socket.extraFiles()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for the server alone
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}       // a Ctrl-C is for the server alone
 	if group != nil {
 		group.Attributes(cmd.SysProcAttr)
 	}
 	if c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone && c.Verified == nil {
 		cmd.Env = []string{} // the program's is sent with the profile
-		if socket.profile, err = prepareProfile(cmd.SysProcAttr, c, group); err != nil {
+		if socket.profile, socket.mounts, err = prepareProfile(cmd.SysProcAttr, c, group); err != nil {
 			return nil, nil, errors.Join(err, socket.Close())
 		}
 	}
+	cmd.ExtraFiles = socket.extraFiles()
 	return cmd, socket, nil
 }

@@ -8,14 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 func start(t *testing.T, c process.Command) *process.Process {
@@ -238,5 +241,56 @@ func TestPIDIsTheProgramsOwn(t *testing.T) {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID()))
 	if err != nil || !slices.Equal(strings.Split(strings.Trim(string(line), "\x00"), "\x00")[1:], []string{bundleArg, "sleep", mark}) {
 		t.Errorf("the process runs %q (%v)", line, err)
+	}
+}
+
+func TestTheActivityOfAProgramCountsItsChildrenAndItsProcessorTime(t *testing.T) {
+	for script, want := range map[string]func(process.Activity) bool{
+		"sleep 60; :":                 func(a process.Activity) bool { return len(a.Processes) == 2 && a.CPUTime < 50*time.Millisecond },
+		"exec sleep 60":               func(a process.Activity) bool { return len(a.Processes) == 1 && !a.Connected },
+		"while :; do :; done":         func(a process.Activity) bool { return a.CPUTime >= 50*time.Millisecond },
+		"(sleep 60 &) ; exec sleep 9": func(a process.Activity) bool { return len(a.Processes) == 2 },
+	} {
+		p, err := process.Start(process.Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Kill)
+		testkit.Eventually(t, script, func() bool {
+			a, ok := p.Activity()
+			return ok && want(a)
+		})
+	}
+}
+
+func TestAProgramWithASocketIsConnected(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	p, err := process.Start(command("dial", listener.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	testkit.Eventually(t, "it is connected", func() bool {
+		a, ok := p.Activity()
+		return ok && a.Connected
+	})
+}
+
+func TestAProgramIsBusyWhileItComputes(t *testing.T) {
+	for script, want := range map[string]bool{"while :; do :; done": true, "sleep 60": false} {
+		p, err := process.Start(process.Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Kill)
+		testkit.Eventually(t, script, func() bool { return p.Busy() == want })
+		if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, script+", stopped", func() bool { return !p.Busy() })
 	}
 }

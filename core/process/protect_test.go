@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // protected is a server that starts an app in a sandbox after it has closed its own memory.
@@ -41,6 +42,7 @@ func protected(dir string) {
 }
 
 func TestAHostileAppBesideAProtectedServerReadsNothingOfIt(t *testing.T) {
+	testenv.NeedsNamespaces(t)
 	server := exec.CommandContext(t.Context(), "/proc/self/exe", bundleArg, "protected", t.TempDir())
 	server.Env = []string{"SECRET=" + canary}
 	stdin, err := server.StdinPipe()

@@ -11,12 +11,16 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // confined is a command in a sandbox with one directory to write.
 func confined(t testing.TB, level sandbox.Level, kind string, args ...string) process.Command {
 	t.Helper()
+	if level == sandbox.LevelNamespaces {
+		testenv.NeedsNamespaces(t)
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 
-	"github.com/ropewalk/ropewalk/core/cgroup"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // confinedStart is the first line on the socket of a shim that confines its program. The shim itself has no
@@ -21,17 +24,28 @@ type confinedStart struct {
 	Env     [][]byte        `json:"env"`   // any bytes: JSON would change strings that are not UTF-8
 }
 
-// prepareProfile adds to attr what the sandbox needs, and returns the first line for the shim.
-func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group) ([]byte, error) {
+// prepareProfile adds to attr what the sandbox needs, and returns the first line for the shim, and the mounts that it
+// inherits.
+func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group) (line []byte, mounts []*os.File, err error) {
 	p := *c.Sandbox
 	p.Attributes(attr)
+	p.Mapped = slices.Clone(p.Mapped)
+	for i, m := range p.Mapped {
+		mount, err := OpenMapped(m.Path, p.UID, m.Write)
+		if err != nil {
+			return nil, mounts, err
+		}
+		mounts = append(mounts, mount)
+		p.Mapped[i].FD = mountFD + i
+	}
+	p.Limits.Tasks = children.tasks(&p, group)
 	start := confinedStart{Profile: p}
 	_, start.Watch = group.Bounds().Split(p.Limits)
 	for _, variable := range c.Env {
 		start.Env = append(start.Env, []byte(variable))
 	}
-	line, err := json.Marshal(start)
-	return append(line, '\n'), err
+	line, err = json.Marshal(start)
+	return append(line, '\n'), mounts, err
 }
 
 // receiveProfile reads the profile and prepares the shim itself.
@@ -77,6 +91,7 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 			return
 		}
 		if broker != nil {
+			broker.OnDenied(func(target string, count int) { s.report("denied %d %s\n", count, target) })
 			go broker.Serve()
 		}
 		spawned <- s.spawn(false, path, argv)
@@ -85,11 +100,28 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 			close(done)
 		}
 	}()
-	err := <-spawned
-	if err == nil && s.limits.Processes > 0 {
-		err = s.limitThreads(p) // the restricted thread may not: it has the filter of the program
+	if err := <-spawned; err != nil {
+		return err
 	}
-	return err
+	s.profile = p
+	if err := s.limit(s.child, p.Limits.Tasks); err != nil || s.isAlone() {
+		return err
+	}
+	return s.limitTree(p.Limits.Tasks)
+}
+
+// isAlone reports whether the program has started no other, as far as can be seen without a search of the process table.
+func (s *shim) isAlone() bool {
+	below, err1 := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", s.child, s.child))
+	own, err2 := filepath.Glob("/proc/self/task/*/children")
+	orphans := 0
+	for _, file := range own {
+		children, err := os.ReadFile(file)
+		if err == nil {
+			orphans += len(strings.Fields(string(children)))
+		}
+	}
+	return errors.Join(err1, err2) == nil && len(below) == 0 && orphans == 1
 }
 
 // killSandbox sends SIGKILL to all that runs in the sandbox, at once.
@@ -102,11 +134,39 @@ func (s *shim) killSandbox() {
 	<-done
 }
 
-// limitThreads bounds the program that was just started. One that has ended already needs no bound.
-func (s *shim) limitThreads(p *sandbox.Profile) error {
-	err := p.LimitThreads(s.child)
-	if err == nil || errors.Is(err, syscall.ESRCH) {
-		return nil
+// limitPasses bounds how often the tree is searched for processes that were started while others were limited.
+const limitPasses = 100
+
+// limitTree gives the program and its descendants a limit of tasks, with the other limits that the shim does not have
+// itself.
+func (s *shim) limitTree(tasks int) error {
+	limited := map[int]bool{}
+	for range limitPasses {
+		found := false
+		for _, d := range descendants(os.Getpid(), processes()) {
+			if limited[d.pid] || d.zombie {
+				continue
+			}
+			found, limited[d.pid] = true, true
+			if err := s.limit(d.pid, tasks); err != nil {
+				return err
+			}
+		}
+		if !found {
+			return nil
+		}
 	}
-	return fmt.Errorf("the number of threads cannot be limited: %w", err)
+	return errors.New("it kept starting processes while its limits were set")
+}
+
+// limit is limitTree for one process. One that has ended needs no limit.
+func (s *shim) limit(pid, tasks int) error {
+	p := *s.profile
+	p.Limits.Tasks = tasks
+	done := make(chan error)
+	go func() { done <- p.LimitProgram(pid) }()
+	if err := <-done; err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("the number of its threads and files cannot be limited: %w", err)
+	}
+	return nil
 }

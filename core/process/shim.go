@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // How a shim finds the file to execute.
@@ -89,7 +89,8 @@ type shim struct {
 	exited chan syscall.WaitStatus
 	gone   chan struct{} // closed when no descendant is left
 
-	env      []string // of the program
+	env      []string         // of the program
+	profile  *sandbox.Profile // nil for a program that is not confined
 	requests *bufio.Reader
 	limits   sandbox.Limits
 	ownIPC   bool        // System V shared memory is the tree's own
@@ -134,17 +135,24 @@ func (s *shim) reap() {
 	}
 }
 
-// receiveStops reads the grace periods of the server's stop requests; it closes the channel when the
-// socket is closed.
+// receiveStops reads the server's requests, and sends on the grace periods of those to stop; it closes the channel when
+// the socket is closed.
 func (s *shim) receiveStops() <-chan time.Duration {
 	stops := make(chan time.Duration, 1)
 	go func() {
 		defer close(stops)
 		requests := bufio.NewScanner(s.requests)
 		for requests.Scan() {
-			nanos, err := strconv.ParseInt(strings.TrimPrefix(requests.Text(), "stop "), 10, 64)
-			if err == nil {
-				stops <- time.Duration(nanos)
+			kind, text, _ := strings.Cut(requests.Text(), " ")
+			n, err := strconv.ParseInt(text, 10, 64)
+			switch {
+			case err != nil:
+			case kind == "stop":
+				stops <- time.Duration(n)
+			case kind == "tasks":
+				if err := s.limitTree(int(n)); err != nil {
+					s.exceeded <- "may have fewer threads than before, and " + err.Error()
+				}
 			}
 		}
 	}()

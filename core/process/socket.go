@@ -7,7 +7,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/ropewalk/ropewalk/core/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
 )
 
 // The descriptors that a shim inherits.
@@ -15,17 +15,21 @@ const (
 	socketFD   = 3 // its end of the shim socket
 	verifiedFD = 4 // the verified executable, when there is one
 	killFD     = 5 // what ends the cgroup, when there is one
+	mountFD    = 6 // the first of the mounts of Profile.Mapped
 )
 
-// shimSocket connects the server and one shim. The server writes "stop <nanoseconds>"; the shim
-// writes "started <pid>" or "failed <reason>", then "exited <status> [<signal>]". When the server's
+// shimSocket connects the server and one shim. The server writes "stop <nanoseconds>", and
+// "tasks <number>" to lower that limit; the shim
+// writes "started <pid>" or "failed <reason>", "denied <count> <address>" for services of this machine that the program was
+// refused, then "exited <status> [<signal>]". When the server's
 // end closes, for whatever reason, the shim ends its tree.
 type shimSocket struct {
 	server   *os.File
 	shim     *os.File
 	kill     *os.File // nil without a cgroup
 	verified *os.File // nil unless the program is a verified one
-	profile  []byte   // the first line for the shim; nil for a program that is not confined
+	mounts   []*os.File
+	profile  []byte // the first line for the shim; nil for a program that is not confined
 
 	once sync.Once
 	err  error
@@ -68,7 +72,9 @@ func socketPair() (server, shim *os.File, err error) {
 }
 
 // extraFiles are the shim's descriptors from socketFD on.
-func (s *shimSocket) extraFiles() []*os.File { return []*os.File{s.shim, s.verified, s.kill} }
+func (s *shimSocket) extraFiles() []*os.File {
+	return append([]*os.File{s.shim, s.verified, s.kill}, s.mounts...)
+}
 
 // closeShimSide closes what only the shim needs. The server's end reads as closed as soon as no
 // process holds the other one.
@@ -79,6 +85,9 @@ func (s *shimSocket) closeShimSide() {
 	}
 	if s.kill != nil {
 		_ = s.kill.Close()
+	}
+	for _, mount := range s.mounts {
+		_ = mount.Close()
 	}
 }
 

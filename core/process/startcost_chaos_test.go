@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 	"github.com/ropewalk/ropewalk/internal/chaos"
 )
 

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // shimName is what ps shows of a shim.
@@ -155,4 +157,19 @@ func descendants(root int, table []proc) []proc {
 		}
 	}
 	return found
+}
+
+// Protect keeps other processes of the same user from reading this one's memory, environment and
+// descriptors, and from tracing it. There are no core dumps either. Root still may.
+func Protect() error {
+	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
+}
+
+// mappingAttributes make a process that is stopped at its start, in a user namespace of its own.
+func mappingAttributes(owner sandbox.Owner, uid int) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Setpgid: true, Ptrace: true, Cloneflags: syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: owner.UID, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: owner.GID, HostID: uid, Size: 1}},
+	}
 }

@@ -5,6 +5,9 @@ package process
 import (
 	"os"
 	"syscall"
+
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // reaper says that orphaned descendants become children of the shim: only Linux does that.
@@ -57,6 +60,9 @@ func descendants(int, []proc) []proc { return nil }
 
 func processes() []proc { return nil }
 
+// Activity is unknown here: only Linux shows it.
+func (*Process) Activity() (Activity, bool) { return Activity{}, false }
+
 // Busy reports nothing here: only Linux tells.
 func (*Process) Busy() bool { return false }
 
@@ -70,3 +76,9 @@ func Protect() error { return nil }
 
 // killOrphans finds none: orphans are not children of the shim here.
 func killOrphans() bool { return false }
+
+func (*shims) tasks(*sandbox.Profile, *cgroup.Group) int { return 0 }
+
+func (*shims) share(*Process) {}
+
+func mappingAttributes(sandbox.Owner, int) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 	"github.com/ropewalk/ropewalk/internal/chaos"
 )
 
@@ -134,7 +134,11 @@ func serveTricks(mark, dir, n string) {
 	<-time.After(time.Minute)
 }
 
+// allLevels are the levels of the sandbox; in a chroot the kernel does not make what the highest needs.
 func allLevels() []sandbox.Level {
+	if sandbox.InChroot() {
+		return []sandbox.Level{sandbox.LevelLandlock, sandbox.LevelNone}
+	}
 	return []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock, sandbox.LevelNone}
 }
 
@@ -180,7 +184,7 @@ func TestNoTrickOfAnAppSurvivesItsStop(t *testing.T) {
 		}
 	}
 	chaos.Record(t, chaos.Row{
-		Number: "7", Done: fmt.Sprintf("%d stops of an app with %d tricks, at every level", stops, len(tricks())+1),
+		Number: "7", Done: fmt.Sprintf("%d stops of an app with %d tricks, at the levels %v", stops, len(tricks())+1, allLevels()),
 		Figure: fmt.Sprintf("no survivor, no zombie, the last %v after the grace period", slowest.Round(time.Millisecond)), Required: "none after 1 s", OK: slowest < time.Second,
 	})
 }

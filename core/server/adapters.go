@@ -2,128 +2,149 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
+	"slices"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/tools"
-	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// adapters are the running plugins. A reload replaces them one by one.
+// adapters are the running plugins.
 type adapters struct {
-	auth  []namedAuth // in the order of the configuration
-	store *pluginhost.SessionStore
-	named atomic.Pointer[[]namedRegistry]
-	sinks []namedSink // in the order of the configuration
+	auth     *pluginhost.Set[*pluginhost.Auth]
+	store    *pluginhost.Set[*pluginhost.SessionStore] // always one
+	registry *pluginhost.Set[*pluginhost.Registry]
+	sinks    *pluginhost.Set[*pluginhost.Audit]
 }
 
-type namedRegistry struct {
-	name    string
-	adapter string
-	handle  *pluginhost.Registry
+func newAdapters(h *pluginhost.Host) *adapters {
+	return &adapters{pluginhost.NewSet(h.Auth), pluginhost.NewSet(h.SessionStore), pluginhost.NewSet(h.Registry), pluginhost.NewSet(h.Audit)}
 }
 
-// openAdapters starts every configured plugin, all or nothing.
-func openAdapters(ctx context.Context, h *pluginhost.Host, c *config.Config) (_ *adapters, err error) {
-	a := &adapters{}
-	a.named.Store(&[]namedRegistry{})
+// exchange is what a configuration makes of the adapters. Everything that it needs is running.
+type exchange struct {
+	auth     *pluginhost.Exchange[*pluginhost.Auth]
+	registry *pluginhost.Exchange[*pluginhost.Registry]
+	sinks    *pluginhost.Exchange[*pluginhost.Audit]
+	store    *pluginhost.Exchange[*pluginhost.SessionStore]
+
+	sections []section // those above that are prepared
+}
+
+// section is the plugins of one section of the configuration.
+type section struct {
+	name string
+	part interface {
+		Changes() bool
+		Apply()
+		Drop(ctx context.Context)
+		Retire(ctx context.Context)
+	}
+}
+
+// prepare starts the adapters that a configuration needs in addition to the running ones, all or nothing. The session
+// store comes last: one whose backend has one writer takes over from the present one as soon as it is started.
+func (a *adapters) prepare(ctx context.Context, c *config.Config) (_ *exchange, err error) {
+	x := &exchange{}
 	defer func() {
 		if err != nil {
-			a.close(ctx)
+			x.drop(ctx)
 		}
 	}()
-	if a.auth, err = openAuth(ctx, h, c, nil, nil); err != nil {
+	if x.auth, err = a.auth.Prepare(ctx, c, authPlugins(c)); err != nil {
 		return nil, err
 	}
-	if a.store, err = openStore(ctx, h, c, nil); err != nil {
+	x.sections = append(x.sections, section{"auth", x.auth})
+	if err := distinguish(ctx, c, x.auth.Next); err != nil {
 		return nil, err
 	}
-	registries, err := openRegistries(ctx, h, c, nil)
-	if err != nil {
+	if x.registry, err = a.registry.Prepare(ctx, c, c.Registries); err != nil {
 		return nil, err
 	}
-	a.named.Store(&registries)
-	a.sinks, err = openSinks(ctx, h, c, nil, nil)
-	return a, err
+	x.sections = append(x.sections, section{"registries", x.registry})
+	if x.sinks, err = a.sinks.Prepare(ctx, c, c.Audit.Sinks); err != nil {
+		return nil, err
+	}
+	x.sections = append(x.sections, section{"audit", x.sinks})
+	if x.store, err = a.store.Prepare(ctx, c, []config.Plugin{c.SessionStore}); err != nil {
+		return nil, err
+	}
+	x.sections = append(x.sections, section{"sessionStore", x.store})
+	return x, nil
 }
 
-// openStore starts the session store, in place of old when there is one.
-func openStore(ctx context.Context, h *pluginhost.Host, c *config.Config, old *pluginhost.SessionStore) (*pluginhost.SessionStore, error) {
-	var replaced []*pluginhost.SessionStore
-	if old != nil {
-		replaced = append(replaced, old)
-	}
-	handle, err := h.SessionStore(ctx, c.SessionStore, replaced...)
-	return handle, located(c, c.SessionStore, err)
-}
-
-// openRegistries starts the registries, in place of old.
-func openRegistries(ctx context.Context, h *pluginhost.Host, c *config.Config, old []namedRegistry) ([]namedRegistry, error) {
-	var open []namedRegistry
-	var replaced []*pluginhost.Registry
-	for _, r := range old {
-		replaced = append(replaced, r.handle)
-	}
-	for _, r := range c.Registries {
-		handle, err := h.Registry(ctx, r, replaced...)
-		if err != nil {
-			closeRegistries(ctx, open)
-			return nil, located(c, r.Plugin, err)
-		}
-		open = append(open, namedRegistry{r.Name, r.Adapter, handle})
-	}
-	return open, nil
-}
-
-func closeRegistries(ctx context.Context, open []namedRegistry) {
-	for _, r := range open {
-		r.handle.Close(ctx)
+// apply puts the adapters to use. What they replace is still running.
+func (x *exchange) apply() {
+	for _, s := range x.sections {
+		s.part.Apply()
 	}
 }
 
-// located gives the problems an adapter found in its settings their place in the configuration file.
-func located(c *config.Config, p config.Plugin, err error) error {
-	if err == nil {
-		return nil
+func (x *exchange) drop(ctx context.Context) {
+	for _, s := range x.sections {
+		s.part.Drop(ctx)
 	}
-	wrong, ok := errors.AsType[*plugins.ConfigError](err)
-	if !ok {
-		return config.Problems{c.Problem(p.At, err.Error())}
+}
+
+func (x *exchange) retire(ctx context.Context) {
+	for _, s := range x.sections {
+		s.part.Retire(ctx)
 	}
-	var all config.Problems
-	for _, problem := range wrong.Problems {
-		path := p.At
-		if problem.Path != "" {
-			path += "." + problem.Path
-		}
-		problem.Path = ""
-		all = append(all, c.Problem(path, problem.String()))
+}
+
+func (a *adapters) close(ctx context.Context) {
+	a.sinks.Close(ctx)
+	a.registry.Close(ctx)
+	a.store.Close(ctx)
+	a.auth.Close(ctx)
+}
+
+func authPlugins(c *config.Config) []config.Plugin {
+	all := make([]config.Plugin, len(c.Auth))
+	for i, a := range c.Auth {
+		all[i] = a.Plugin
 	}
 	return all
 }
 
-// registries returns the bundle registries in the order of the configuration.
-func (a *adapters) registries() []source.NamedRegistry {
-	open := *a.named.Load()
-	out := make([]source.NamedRegistry, len(open))
-	for i, r := range open {
-		out[i] = source.NamedRegistry{Name: r.name, Registry: r.handle}
+// distinguish returns an error when two of several auth adapters have the same issuer, which chooses the adapter for a
+// token.
+func distinguish(ctx context.Context, c *config.Config, all []pluginhost.Member[*pluginhost.Auth]) error {
+	if len(all) < 2 {
+		return nil
 	}
-	return out
+	first := map[string]string{} // the path by issuer
+	for _, m := range all {
+		about, err := m.Handle.Describe(ctx)
+		if err != nil {
+			return pluginhost.Located(c, m.Plugin, err)
+		}
+		if other, twice := first[about.Issuer]; twice {
+			return pluginhost.Located(c, m.Plugin, fmt.Errorf("its issuer %q is that of %s already; each auth adapter needs an issuer of its own", about.Issuer, other))
+		}
+		first[about.Issuer] = m.At
+	}
+	return nil
+}
+
+// named returns the bundle registries in the order of the configuration.
+func (a *adapters) named() []source.NamedRegistry {
+	var all []source.NamedRegistry
+	for _, m := range a.registry.Members() {
+		all = append(all, source.NamedRegistry{Name: m.Name, Registry: m.Handle})
+	}
+	return all
 }
 
 // Registries returns the configured registries in their order.
 func (a *adapters) Registries() []core.Registry {
-	open := *a.named.Load()
-	all := make([]core.Registry, len(open))
-	for i, r := range open {
-		all[i] = core.Registry{Name: r.name, Adapter: r.adapter}
+	var all []core.Registry
+	for _, m := range a.registry.Members() {
+		all = append(all, core.Registry{Name: m.Name, Adapter: m.Adapter})
 	}
 	return all
 }
@@ -131,34 +152,28 @@ func (a *adapters) Registries() []core.Registry {
 // SearchBundles searches every registry, or the one that q names. The results take turns, so that a
 // registry with many does not hide those of the next.
 func (a *adapters) SearchBundles(ctx context.Context, q tools.BundleQuery) (found []tools.Found, failures []string, err error) {
-	pages, failures := [][]tools.Found{}, []string{}
-	known := false
-	for _, r := range *a.named.Load() {
-		if q.Registry != "" && q.Registry != r.name {
-			continue
-		}
-		known = true
-		page, err := r.handle.Search(ctx, registry.Query{Text: q.Text, Limit: q.Limit})
-		if err != nil {
-			failures = append(failures, fmt.Sprintf("registry %s: %v", r.name, err))
-			continue
-		}
-		pages = append(pages, foundIn(r.name, page))
-	}
-	if q.Registry != "" && !known {
+	open := slices.DeleteFunc(slices.Clone(a.registry.Members()), func(m pluginhost.Member[*pluginhost.Registry]) bool {
+		return q.Registry != "" && q.Registry != m.Name
+	})
+	if q.Registry != "" && len(open) == 0 {
 		return nil, nil, core.Errorf(core.CodeNotFound, "no registry is named %q", q.Registry)
 	}
-	return interleave(pages, q.Limit), failures, nil
-}
-
-func foundIn(name string, page registry.Page) []tools.Found {
-	all := make([]tools.Found, len(page.Entries))
-	for i, e := range page.Entries {
-		all[i] = tools.Found{
-			Registry: name, Name: e.Name, Title: e.Title, Description: e.Description, Version: e.Version, TrustScore: e.TrustScore,
+	pages, failures := [][]tools.Found{}, []string{}
+	for _, m := range open {
+		page, err := m.Handle.Search(ctx, registry.Query{Text: q.Text, Limit: q.Limit})
+		if err != nil {
+			failures = append(failures, fmt.Sprintf("registry %s: %v", m.Name, err))
+			continue
 		}
+		var one []tools.Found
+		for _, e := range page.Entries {
+			one = append(one, tools.Found{
+				Registry: m.Name, Name: e.Name, Title: e.Title, Description: e.Description, Version: e.Version, TrustScore: e.TrustScore,
+			})
+		}
+		pages = append(pages, one)
 	}
-	return all
+	return interleave(pages, q.Limit), failures, nil
 }
 
 // interleave takes one of each list in turn, up to limit.
@@ -176,13 +191,4 @@ func interleave(lists [][]tools.Found, limit int) []tools.Found {
 		}
 	}
 	return all
-}
-
-func (a *adapters) close(ctx context.Context) {
-	closeSinks(ctx, a.sinks)
-	closeRegistries(ctx, *a.named.Load())
-	if a.store != nil {
-		a.store.Close(ctx)
-	}
-	closeAuth(ctx, a.auth)
 }

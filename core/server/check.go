@@ -33,7 +33,7 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 			found.Unchecked = append(found.Unchecked, a.At)
 			continue
 		}
-		if problems, wrong := errors.AsType[config.Problems](located(c, a.Plugin, err)); wrong {
+		if problems, wrong := errors.AsType[config.Problems](pluginhost.Located(c, a.Plugin, err)); wrong {
 			all = append(all, problems...)
 		}
 	}
@@ -45,7 +45,7 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 
 // SearchRegistry starts a configured registry and searches it once. The adapter is a built-in one: starting a plugin
 // of the home may remove files that a running server needs.
-func SearchRegistry(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, r config.Registry) error {
+func SearchRegistry(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, r config.Plugin) error {
 	reg, err := newHost(c, builtins, hclog.NewNullLogger()).Registry(ctx, r)
 	if err != nil {
 		return err
@@ -56,11 +56,16 @@ func SearchRegistry(ctx context.Context, c *config.Config, builtins pluginhost.B
 }
 
 func newHost(c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) *pluginhost.Host {
-	return pluginhost.New(pluginhost.Options{
+	return pluginhost.New(hostOptions(c, builtins, log))
+}
+
+// hostOptions are what the configuration says about all plugins.
+func hostOptions(c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) pluginhost.Options {
+	return pluginhost.Options{
 		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv, Limits: c.Plugins.Limits,
 		StartTimeout: c.Plugins.StartTimeout, CallTimeout: c.Plugins.CallTimeout,
 		RequireSignature: c.Plugins.RequireSignature, TrustedKeys: c.Plugins.TrustedKeys,
-	})
+	}
 }
 
 // allProblems adds the problems of all other adapters to the error of the first one that did not

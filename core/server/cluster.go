@@ -2,13 +2,16 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/event"
 )
 
 // Several servers may share one PostgreSQL database. Apps are reconciled by the apps manager and events
@@ -67,9 +70,17 @@ func (s *Server) followCluster() {
 				s.approvals.Wake(c.Name)
 			case core.ChangePins:
 				s.pins.Reload(c.Workspace, c.Name)
+			case core.ChangeViews:
+				s.syncViews(ctx)
+			case core.ChangeAccount:
+				s.accounts.Changed(c.Name)
+				s.apps.RefreshPublished(c.Workspace)
 			case core.ChangeAll:
+				s.accounts.Changed("")
+				s.apps.RefreshPublished("")
 				s.access.MembersChanged("")
 				s.pins.Reload("", "")
+				s.syncViews(ctx)
 				s.approvals.Wake("")
 				s.syncSkills(ctx, skill.KeptPrefix)
 			default: // apps are reconciled by their manager
@@ -83,17 +94,89 @@ func (s *Server) followCluster() {
 	})
 }
 
+// syncViews reads the views that peer servers have changed, and retries until it succeeds.
+func (s *Server) syncViews(ctx context.Context) {
+	s.retry(ctx, "reading the views that a peer server changed failed; retrying", s.views.Reload)
+}
+
 // syncSkills copies the skills that peer servers have written, and retries until it succeeds.
 func (s *Server) syncSkills(ctx context.Context, prefix string) {
+	s.retry(ctx, "copying the skills of peer servers failed; retrying", func(ctx context.Context) error { return s.skills.Sync(ctx, prefix) })
+}
+
+// retry does something until it succeeds, and logs why it does not.
+func (s *Server) retry(ctx context.Context, failed string, do func(context.Context) error) {
 	for {
-		err := s.skills.Sync(ctx, prefix)
+		err := do(ctx)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		s.log.Warn("copying the skills of peer servers failed; retrying", "error", err)
+		s.log.Warn(failed, "error", err)
 		select {
 		case <-time.After(10 * time.Second):
 		case <-ctx.Done():
+		}
+	}
+}
+
+const (
+	appliedWithin = time.Second // how long an event waits for its change to be applied here
+	pollEvery     = 5 * time.Millisecond
+	relayQueue    = 1024
+)
+
+// relay delivers the events of peer servers to the bus. Each waits, in order, until its change is
+// applied on this server too: a client that receives bundle.installed finds the app in the list.
+type relay struct {
+	event.Relay
+	listed func(workspace, app string) bool
+}
+
+// Receive implements event.Relay.
+func (r relay) Receive(ctx context.Context, deliver func(core.Event)) {
+	queue := make(chan core.Event, relayQueue)
+	var delivering sync.WaitGroup
+	delivering.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case e := <-queue:
+				r.await(ctx, e)
+				deliver(e)
+			}
+		}
+	})
+	r.Relay.Receive(ctx, func(e core.Event) {
+		select {
+		case queue <- e:
+		default: // the queue is full: drop the event
+		}
+	})
+	delivering.Wait()
+}
+
+// await waits until an installed app is listed or an uninstalled one is not, appliedWithin at most.
+func (r relay) await(ctx context.Context, e core.Event) {
+	if e.Name != core.EventBundleInstalled && e.Name != core.EventBundleUninstalled {
+		return
+	}
+	var app struct {
+		Name string `json:"name"`
+	}
+	raw, isJSON := e.Data.(json.RawMessage)
+	if !isJSON || json.Unmarshal(raw, &app) != nil {
+		return
+	}
+	limit, cancel := context.WithTimeout(ctx, appliedWithin)
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for r.listed(e.Workspace, app.Name) != (e.Name == core.EventBundleInstalled) {
+		select {
+		case <-tick.C:
+		case <-limit.Done():
+			return
 		}
 	}
 }

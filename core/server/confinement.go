@@ -2,30 +2,32 @@ package server
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
-	"github.com/ropewalk/ropewalk/core/cgroup"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/statekey"
 )
 
 // confinement finds out how apps can be confined on this machine, and logs it.
 func (s *Server) confinement(ctx context.Context) instance.Confinement {
-	c := instance.Confinement{Probe: process.ProbeSandbox(ctx), Home: s.config.Home}
-	if s.config.File != "" {
-		c.Hide = append(c.Hide, s.config.File)
+	c := instance.Confinement{Probe: process.ProbeSandbox(ctx), Home: s.config().Home}
+	if s.config().File != "" {
+		c.Hide = append(c.Hide, s.config().File)
 	}
-	if file := s.config.Storage.Keys.File; file != "" {
+	if file := s.config().Storage.Keys.File; file != "" {
 		c.Hide = append(c.Hide, file)
+	} else { // which the first linked account may make
+		c.Hide = append(c.Hide, statekey.DefaultFile(s.config().Home))
 	}
 	s.takeCgroup(ctx, &c)
 	log := s.log.Named("sandbox")
-	fields := []any{"level", c.Level(s.config.Sandbox).String(), "network", s.config.Sandbox.Network.Values(), "ownUser", c.Probe.OwnUID, "cgroup", c.Cgroups.Bounds().Names()}
+	fields := []any{"level", c.Level(s.config().Sandbox).String(), "network", s.config().Sandbox.Network.Values(), "ownUser", c.Probe.OwnUID, "cgroup", c.Cgroups.Bounds().Names()}
 	if c.NoCgroups != "" {
 		fields = append(fields, "noCgroup", c.NoCgroups)
 	}
-	if c.Level(s.config.Sandbox) < s.config.Sandbox.Level {
+	if c.Level(s.config().Sandbox) < s.config().Sandbox.Level {
 		log.Warn("apps run in a weaker sandbox than configured", append(fields, "reason", c.Probe.Reason)...)
 	} else {
 		log.Info("sandbox of apps", fields...)
@@ -48,16 +50,4 @@ func (s *Server) takeCgroup(ctx context.Context, c *instance.Confinement) {
 		return
 	}
 	c.Cgroups = tree
-}
-
-// configFile is the path of the configuration file, for commands that run in another directory; "" for none.
-func (s *Server) configFile() string {
-	if s.config.File == "" {
-		return ""
-	}
-	path, err := filepath.Abs(s.config.File)
-	if err != nil {
-		return s.config.File
-	}
-	return path
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/httpapi"
 	"github.com/ropewalk/ropewalk/plugins"
 )
@@ -15,7 +14,7 @@ import (
 // install needs one, and a server that cannot install still serves its apps. Audit sinks are where nothing is done
 // that is not recorded.
 func (s *Server) checks() []httpapi.Check {
-	home := s.config.Home
+	home := s.config().Home
 	all := []httpapi.Check{
 		{Name: "store", Run: func(context.Context) error { return writable(home) }},
 		{Name: "database", Run: s.store.CheckWritable},
@@ -24,10 +23,9 @@ func (s *Server) checks() []httpapi.Check {
 	if s.store.Shared() {
 		all = append(all, httpapi.Check{Name: "notices", Run: s.store.CheckNotices})
 	}
-	if len(s.config.Auth) > 0 {
-		all = append(all, httpapi.Check{Name: "auth", Run: func(ctx context.Context) error { return s.host.Probe(ctx, plugins.KindAuth) }})
-	}
-	if s.config.Audit.FailClosed {
+	all = append(all, httpapi.Check{Name: "auth", Run: func(ctx context.Context) error { return s.host.Probe(ctx, plugins.KindAuth) }, When: s.hasProviders})
+	all = append(all, httpapi.Check{Name: "identityProvider", Run: s.providers.check, When: s.hasProviders, Advisory: true})
+	if s.config().Audit.FailClosed {
 		all = append(all, httpapi.Check{Name: "audit", Run: s.checkAudit})
 	}
 	return all
@@ -35,7 +33,7 @@ func (s *Server) checks() []httpapi.Check {
 
 // checkAudit fails when what cannot be recorded would be refused now.
 func (s *Server) checkAudit(ctx context.Context) error {
-	if err := s.audit.Ready(); err != nil {
+	if err := s.audit.log.Ready(); err != nil {
 		return err
 	}
 	return s.host.Probe(ctx, plugins.KindAudit)
@@ -49,17 +47,4 @@ func writable(home string) error {
 		err = errors.Join(err, removed)
 	}
 	return err
-}
-
-// Readiness returns the outcome of each check of /readyz, with the reasons.
-func (s *Server) Readiness() []control.Check {
-	all := []control.Check{}
-	for _, c := range s.http.Readiness() {
-		one := control.Check{Name: c.Name}
-		if c.Err != nil {
-			one.Err = c.Err.Error()
-		}
-		all = append(all, one)
-	}
-	return all
 }

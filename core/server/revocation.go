@@ -1,6 +1,138 @@
 package server
 
-import "context"
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+const (
+	// feedSettles is how long after a feed was opened the verdicts are dropped that were cached while there
+	// was none: what was revoked meanwhile is not repeated.
+	feedSettles = time.Second
+	// firstFeedPause and longestFeedPause are how long the next feed is waited for after one that ended.
+	firstFeedPause, longestFeedPause = 50 * time.Millisecond, 5 * time.Second
+)
+
+// revoker is what a feed changes. *access.Access implements it.
+type revoker interface {
+	Revoke(ctx context.Context, r core.Revocation) error
+	ForgetVerdicts()
+}
+
+// feed follows the revocations of one auth adapter.
+type feed struct {
+	adapter interface {
+		auth.Revoker
+		Describe(ctx context.Context) (auth.Description, error)
+	}
+	access revoker
+	log    hclog.Logger
+}
+
+// run follows the adapter until ctx ends. It opens the feed again when it ends, as after a restart of the
+// plugin.
+func (f feed) run(ctx context.Context) {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = firstFeedPause, longestFeedPause
+	for {
+		opened := time.Now()
+		settled := time.AfterFunc(feedSettles, f.access.ForgetVerdicts)
+		err := f.adapter.Watch(ctx, func(r auth.Revocation) error { return f.apply(ctx, r) })
+		settled.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+		f.access.ForgetVerdicts()
+		f.log.Warn("the revocations of the auth adapter are not received; retrying", "error", err)
+		if time.Since(opened) > longestFeedPause {
+			pause.Reset()
+		}
+		select {
+		case <-time.After(pause.NextBackOff()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// apply carries out a revocation, and retries until it succeeds. One that the adapter may not make is
+// ignored: it speaks for its own issuer alone.
+func (f feed) apply(ctx context.Context, r auth.Revocation) error {
+	about, err := f.adapter.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Issuer != about.Issuer || (r.Subject == "") == (r.TokenSHA256 == "") {
+		f.log.Warn("a revocation is ignored: it must name the issuer of the adapter, and either a subject or a token", "issuer", r.Issuer)
+		return nil
+	}
+	revocation := core.Revocation{Issuer: r.Issuer, Subject: r.Subject, Token: r.TokenSHA256}
+	_, err = backoff.Retry(ctx, func() (struct{}, error) {
+		err := f.access.Revoke(ctx, revocation)
+		if err != nil && ctx.Err() == nil {
+			f.log.Error("a revocation is not recorded; retrying", "error", err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(0))
+	if err == nil {
+		f.log.Info("revocation received", "issuer", r.Issuer, "subject", r.Subject)
+	}
+	return err
+}
+
+// feeds are the feeds of the running auth adapters. The zero value has none.
+type feeds struct {
+	mu   sync.Mutex
+	stop map[*pluginhost.Auth]func()
+}
+
+// follow follows an adapter, if it reports revocations, until leave or close.
+func (s *Server) follow(handle *pluginhost.Auth) {
+	if !handle.Revokes() {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	f := feed{handle, s.access, s.log.Named("revocation")}
+	running.Go(func() { f.run(ctx) })
+	s.feeds.mu.Lock()
+	defer s.feeds.mu.Unlock()
+	if s.feeds.stop == nil {
+		s.feeds.stop = map[*pluginhost.Auth]func(){}
+	}
+	s.feeds.stop[handle] = func() { cancel(); running.Wait() }
+}
+
+// unfollow ends the feed of an adapter that was replaced, if it has one.
+func (s *Server) unfollow(handle *pluginhost.Auth) {
+	s.feeds.mu.Lock()
+	stop := s.feeds.stop[handle]
+	delete(s.feeds.stop, handle)
+	s.feeds.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// closeFeeds ends all feeds.
+func (s *Server) closeFeeds(context.Context) error {
+	s.feeds.mu.Lock()
+	all := s.feeds.stop
+	s.feeds.stop = nil
+	s.feeds.mu.Unlock()
+	for _, stop := range all {
+		stop()
+	}
+	return nil
+}
 
 // pendingRevocations bounds the changes that wait; beyond it one check of all users replaces them.
 const pendingRevocations = 256

@@ -3,28 +3,34 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
+	"github.com/ropewalk/ropewalk/core/accounts"
 	"github.com/ropewalk/ropewalk/core/apps"
-	"github.com/ropewalk/ropewalk/core/audit"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/logging"
 	"github.com/ropewalk/ropewalk/core/mcphttp"
 	"github.com/ropewalk/ropewalk/core/metrics"
+	"github.com/ropewalk/ropewalk/core/people"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tools/view"
 	"github.com/ropewalk/ropewalk/core/tracing"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
@@ -49,30 +55,34 @@ type Server struct {
 	version string
 	started time.Time
 
-	metrics   *metrics.Metrics
-	store     *store.Store
-	host      *pluginhost.Host
-	adapters  *adapters
-	listener  net.Listener
-	bus       *event.Bus
-	features  *features
-	access    *access.Access
-	apps      *apps.Manager
-	chat      *chat.Engine
-	skills    *skill.Library
-	pins      *trust.Pins
-	approvals *trust.Approvals
-	tools     *tools.Namespace
-	audit     *audit.Log
-	auditFile *audit.File // nil without audit.file
-	feeds     feeds
-	tracer    *tracing.Tracer // nil when tracing is off
-	endpoint  *mcphttp.Endpoint
-	http      *httpapi.Server
-	failed    chan error // the error of a broken listener
+	metrics     *metrics.Metrics
+	store       *store.Store
+	providers   *providerWatch
+	host        *pluginhost.Host
+	adapters    *adapters
+	certificate *listener.Certificate // nil without TLS
+	listener    net.Listener
+	bus         *event.Bus
+	features    features
+	access      *access.Access
+	people      *people.Directory
+	accounts    *accounts.Manager
+	apps        *apps.Manager
+	chat        *chat.Engine
+	skills      *skill.Library
+	pins        *trust.Pins
+	approvals   *trust.Approvals
+	views       *view.Registry
+	tools       *tools.Namespace
+	audit       auditing
+	feeds       feeds
+	tracer      *tracing.Tracer // nil when tracing is off
+	endpoint    *mcphttp.Endpoint
+	http        *httpapi.Server
+	failed      chan error // the error of a broken listener
 
 	reloading sync.Mutex
-	config    *config.Config // the effective configuration
+	current   atomic.Pointer[config.Config] // the effective configuration
 	sandbox   control.Sandbox
 	closers   closers
 }
@@ -80,7 +90,9 @@ type Server struct {
 // Start starts everything in order. After an error nothing is left running. Apps start in the
 // background, so that a slow one does not delay the rest.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
-	s := &Server{o: o, log: o.Logger, version: o.Version, started: time.Now(), config: o.Config, failed: make(chan error, 1)}
+	s := &Server{o: o, log: o.Logger, version: o.Version, started: time.Now(), failed: make(chan error, 1)}
+	s.current.Store(o.Config)
+	s.features = s.config
 	s.metrics = metrics.New(metrics.Build{Version: o.Version, Commit: o.Commit})
 	defer func() {
 		if err != nil {
@@ -99,8 +111,24 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	return s, nil
 }
 
+// config returns the configuration in effect, which a reload replaces.
+func (s *Server) config() *config.Config { return s.current.Load() }
+
+// features are the feature flags of the configuration in effect.
+type features func() *config.Config
+
+// Enabled reports whether a flag is on.
+func (f features) Enabled(flag string) bool { return f().Features.Enabled(flag) }
+
 // URL is the address the server listens on.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+func (s *Server) URL() string { return s.scheme() + s.listener.Addr().String() }
+
+func (s *Server) scheme() string {
+	if s.certificate != nil {
+		return "https://"
+	}
+	return "http://"
+}
 
 // WorkspaceID is the workspace of callers who name none.
 func (s *Server) WorkspaceID() string { return core.DefaultWorkspaceID }
@@ -111,3 +139,35 @@ func (s *Server) Failed() <-chan error { return s.failed }
 // Close refuses new requests, lets those in flight finish until ctx ends, and stops everything in the
 // reverse order of its start. It may be called again.
 func (s *Server) Close(ctx context.Context) error { return s.closers.close(ctx) }
+
+// closers closes what was started, in reverse order.
+type closers struct {
+	mu   sync.Mutex
+	list []closer
+}
+
+type closer struct {
+	name  string
+	close func(context.Context) error
+}
+
+func (c *closers) add(name string, close func(context.Context) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, closer{name, close})
+}
+
+// close closes everything that was added, also after an error, and forgets it.
+func (c *closers) close(ctx context.Context) error {
+	c.mu.Lock()
+	list := c.list
+	c.list = nil
+	c.mu.Unlock()
+	var errs []error
+	for _, one := range slices.Backward(list) {
+		if err := one.close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", one.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
+	"github.com/ropewalk/ropewalk/core/accounts"
 	"github.com/ropewalk/ropewalk/core/apidocs"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/chat"
@@ -19,14 +21,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
+	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/mcphttp"
 	"github.com/ropewalk/ropewalk/core/metrics"
+	"github.com/ropewalk/ropewalk/core/people"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
 	"github.com/ropewalk/ropewalk/core/statekey"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tools/view"
 	"github.com/ropewalk/ropewalk/core/tracing"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
@@ -35,7 +41,7 @@ import (
 
 // openTracing comes first, so that Close exports the spans of everything else last.
 func (s *Server) openTracing(ctx context.Context) (err error) {
-	s.tracer, err = tracing.New(ctx, tracing.Options{Environment: s.config.Environment, Version: s.version, Logger: s.log.Named("tracing")})
+	s.tracer, err = tracing.New(ctx, tracing.Options{Environment: s.config().Environment, Version: s.version, Logger: s.log.Named("tracing")})
 	s.closers.add("tracing", s.tracer.Close)
 	return err
 }
@@ -43,36 +49,42 @@ func (s *Server) openTracing(ctx context.Context) (err error) {
 // openAdapters comes before the state: an adapter that refuses its settings fails the start before anything in
 // the home is created or migrated.
 func (s *Server) openAdapters(ctx context.Context) (err error) {
-	s.host = pluginhost.New(pluginhost.Options{
-		Version: s.version,
-		Home:    s.config.Home, Builtins: s.o.Builtins, Logger: s.log.Named("plugin"), Env: s.config.Environment,
-		PassEnv: s.config.Plugins.PassEnv, Limits: s.config.Plugins.Limits, StartTimeout: s.config.Plugins.StartTimeout, CallTimeout: s.config.Plugins.CallTimeout,
-		RequireSignature: s.config.Plugins.RequireSignature, TrustedKeys: s.config.Plugins.TrustedKeys,
-		Metrics: s.metrics,
-	})
-	if s.adapters, err = openAdapters(ctx, s.host, s.config); err != nil {
-		return s.allProblems(ctx, s.config, err)
+	c := s.config()
+	o := hostOptions(c, s.o.Builtins, s.log.Named("plugin"))
+	o.Version, o.Metrics = s.version, s.metrics
+	s.host = pluginhost.New(o)
+	s.adapters = newAdapters(s.host)
+	x, err := s.adapters.prepare(ctx, c)
+	if err != nil {
+		return s.allProblems(ctx, c, err)
 	}
+	x.apply()
 	s.closers.add("adapters", func(ctx context.Context) error { s.adapters.close(ctx); return nil })
 	return nil
 }
 
 func (s *Server) openState(ctx context.Context) (err error) {
-	if err := config.CreateHome(s.config.Home); err != nil { // the first start on a machine
+	if err := config.CreateHome(s.config().Home); err != nil { // the first start on a machine
 		return err
 	}
-	keys, err := statekey.Load(ctx, s.config)
+	keys, err := statekey.Load(ctx, s.config())
 	if err != nil {
 		return err
 	}
 	s.store, err = store.Open(ctx, store.Options{
-		Path: filepath.Join(s.config.Home, "ropewalk.db"), URL: s.config.Storage.URL, Logger: s.log.Named("store"),
+		Path: filepath.Join(s.config().Home, "ropewalk.db"), URL: s.config().Storage.URL, Logger: s.log.Named("store"),
 		Observer:  s.metrics,
 		Keys:      keys,
-		Retention: store.Retention{Usage: s.config.Storage.UsageRetention, Approvals: s.config.Storage.ApprovalRetention},
+		Retention: store.Retention{Usage: s.config().Storage.UsageRetention, Approvals: s.config().Storage.ApprovalRetention},
+		Quota: store.Quota{
+			APIKeys: s.config().Limits.APIKeys, Conversations: s.config().Limits.Conversations, Bytes: int64(s.config().Limits.StoredMiB) << 20,
+		},
 	})
 	if err != nil {
 		return err
+	}
+	if err := s.store.EndUnfinished(ctx); err != nil {
+		s.log.Warn("answers that a killed server left behind stay unfinished until their conversations go on", "error", err)
 	}
 	s.closers.add("store", func(context.Context) error { return s.store.Close() })
 	return nil
@@ -96,13 +108,19 @@ func listenError(address string, err error) error {
 
 // openListener binds the port before any app starts, so that a port in use fails the start early.
 func (s *Server) openListener(ctx context.Context) (err error) {
-	c := s.config.HTTP
+	c := s.config().HTTP
 	address := net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
 	var l net.ListenConfig
 	if s.listener, err = l.Listen(ctx, "tcp", address); err != nil {
 		return listenError(address, err)
 	}
 	s.closers.add("listener", func(context.Context) error { return ignoreClosed(s.listener.Close()) })
+	if c.TLS.CertFile == "" {
+		return nil
+	}
+	if s.certificate, err = listener.LoadCertificate(c.TLS.CertFile, c.TLS.KeyFile, s.log.Named("http")); err != nil {
+		return fmt.Errorf("http.tls: %w", err)
+	}
 	return nil
 }
 
@@ -115,39 +133,59 @@ func ignoreClosed(err error) error {
 
 // openServices starts everything that the HTTP endpoints use.
 func (s *Server) openServices(ctx context.Context) error {
-	c := s.config
-	if err := s.openAudit(); err != nil {
+	c := s.config()
+	err := s.openAudit()
+	if err != nil {
 		return err
 	}
 	s.bus = event.New(s.log.Named("event"))
 	s.bus.Retain(c.Storage.EventRetention)
 	beating, stop := context.WithCancel(context.Background())
 	s.closers.add("events", func(context.Context) error { stop(); s.bus.Close(); return nil })
-	s.features = newFeatures(c.Features)
 	s.access = access.New(access.Options{
-		APIKey: c.APIKey, Providers: s.adapters.providers(c), Audiences: audiences(c, s.addr()),
+		APIKey: c.APIKey, Providers: providersOf(c, s.adapters.auth.Members()), Audiences: audiences(c, s.addr()),
 		Users: s.store, Cookies: s.store, Keys: s.store, Enroller: s.store, Logins: s.logins(), Revocations: s.store, Logger: s.log.Named("access"),
 		StaleMembership: c.Storage.StaleMembership,
 	})
+	s.people = people.New(s.store, s.access, s.log.Named("people"))
 	if err := s.access.EndOldLogins(ctx); err != nil {
+		return err
+	}
+	if err := s.access.RetainAdmins(ctx); err != nil {
 		return err
 	}
 	s.pins = trust.NewPins(trust.PinOptions{Mode: c.Tools.Pin, Records: s.store, Events: s.bus, Logger: s.log.Named("trust")})
 	s.approvals = trust.NewApprovals(trust.ApprovalOptions{
-		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus,
+		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"),
+	})
+	s.runApprovals()
+	var makeKey func() error
+	if !s.store.Shared() { // servers of a cluster need the same one
+		makeKey = s.makeKey
+	}
+	s.accounts = accounts.New(accounts.Options{
+		MakeKey: makeKey,
+		Store:   s.store, Events: s.bus, Logger: s.log.Named("accounts"), Dev: s.access.Dev(), BaseURL: c.HTTP.BaseURL, URL: s.localURL,
 	})
 	s.apps = apps.New(apps.Options{
-		Pins: s.pins, Metrics: s.metrics,
-		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.registries(), Configured: c.Apps,
+		Accounts: s.accounts,
+		Pins:     s.pins, Metrics: s.metrics,
+		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.named(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), Version: s.version, HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances, MaxAnswer: c.Limits.AnswerBytes,
-		Sandbox: c.Sandbox, Confinement: s.confinement(ctx), Install: c.Install,
+		Idle: c.Idle, MaxAwake: c.MaxAwake, MemoryIsShort: cgroup.MemoryIsShort, Sandbox: c.Sandbox, Confinement: s.confinement(ctx), Closed: s.closedPaths(), Ports: s.ownPorts, Install: c.Install,
 	})
 	s.closers.add("apps", s.apps.Close)
+	s.openAccounts()
 	s.joinEvents()
 	go s.bus.Run(beating)
-	s.tools = tools.New(tools.Options{Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor(), Approvals: s.approvals, Metrics: s.metrics})
+	s.providers = &providerWatch{access: s.access, log: s.log.Named("access"), again: make(chan struct{}, 1)}
+	go s.providers.run(beating)
+	if s.views, err = view.NewRegistry(ctx, s.store, declaredViews(c), s.log.Named("views")); err != nil {
+		return err
+	}
+	s.tools = tools.New(tools.Options{Views: s.views, Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor(), Approvals: s.approvals, Accounts: s.accounts, Metrics: s.metrics, Budget: c.Tools.Budget, Favourites: c.Tools.Favourites})
 	s.tools.Add(
-		tools.ListApps(s.apps), tools.ManageApps(s.apps), s.tools.Search(s.adapters), s.tools.Status(s.apps, s.version, s.started),
+		tools.ListApps(s.apps), tools.ManageApps(s.apps), s.tools.Search(s.adapters), s.tools.Status(s.apps, s.version, s.started), s.tools.SearchTools(), s.tools.CallTool(),
 	)
 	if err := s.openChat(); err != nil {
 		return err
@@ -156,60 +194,113 @@ func (s *Server) openServices(ctx context.Context) error {
 	return nil
 }
 
+// runApprovals ends approvals that expire, until the server closes.
+func (s *Server) runApprovals() {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.approvals.Run(ctx)
+	}()
+	s.closers.add("approvals", func(context.Context) error {
+		stop()
+		<-ended
+		return nil
+	})
+}
+
+// declaredViews returns the views of a configuration, which were checked when it was loaded.
+func declaredViews(c *config.Config) (all []view.Declared) {
+	for _, d := range c.Views {
+		if v, err := view.New(d.View); err == nil {
+			all = append(all, view.Declared{View: v, Workspaces: d.Workspaces, Roles: d.Roles})
+		}
+	}
+	return all
+}
+
+// makeKey makes the key of the state, for the first linked account of a server without one.
+func (s *Server) makeKey() error {
+	keys, path, err := statekey.Create(s.config().Home)
+	if err != nil {
+		return core.Wrap(core.CodeNotConfigured, err, "the key that encrypts tokens cannot be made: "+err.Error()+"; name a file in storage.keyFile")
+	}
+	s.store.UseKeys(keys)
+	s.log.Warn("a key was made that encrypts tokens, and all secrets of apps from the next start on: keep a copy of it, not together with backups", "file", path)
+	return nil
+}
+
+// openAccounts connects the linked accounts with the apps, and revokes what is left to revoke.
+func (s *Server) openAccounts() {
+	s.accounts.SetApps(s.apps)
+	s.store.WatchMembers(s.accounts.MembersChanged)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.accounts.Run(ctx)
+	}()
+	s.closers.add("accounts", func(context.Context) error {
+		stop()
+		<-ended
+		return nil
+	})
+}
+
 // openChat starts the chat engine and adds its tools.
 func (s *Server) openChat() error {
-	models, err := chat.NewModels(s.config.Models)
+	models, err := chat.NewModels(s.config().Models)
 	if err != nil {
 		return err
 	}
-	if proxy := s.config.Models.Proxy.Host(); proxy != "" {
+	if proxy := s.config().Models.Proxy.Host(); proxy != "" {
 		s.log.Info("model requests to https URLs use a proxy", "proxy", proxy)
 	}
-	s.skills = skill.NewLibrary(s.config.Home, s.config.Skills.Directories, s.log.Named("skill"))
+	s.skills = skill.NewLibrary(s.config().Home, s.config().Skills.Directories, s.log.Named("skill"))
 	s.chat = chat.New(chat.Options{
-		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"), QuestionTimeout: s.config.Chat.ElicitationTimeout,
+		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"), QuestionTimeout: s.config().Chat.ElicitationTimeout, ToolBudget: s.config().Tools.Budget,
 		Skills: s.skills, Features: s.features, Events: s.bus, Metrics: s.metrics,
 	})
 	s.closers.add("chat", s.chat.Close)
 	s.tools.Add(
 		s.chat.Delegate(), s.chat.ManageSkills(), s.chat.SetModelConfig(),
-		tools.ManageUsers(s.store, s.access), tools.ManageWorkspaces(s.store, s.access),
+		tools.ManageUsers(s.people), tools.ManageWorkspaces(s.people), tools.ManageAccounts(s.accounts, s.apps),
 	)
 	return nil
 }
 
 // openEndpoints creates /mcp and /v1. Connections wait in the listener until openApps serves them.
 func (s *Server) openEndpoints(context.Context) error {
-	c := s.config
+	c := s.config()
 	streams := stream.New(s.log.Named("stream"))
 	shares := limits.New(limits.Settings{
 		AtATime:        map[limits.Kind]int{limits.Streams: c.Limits.Streams, limits.ChatRuns: c.Limits.ChatRuns, limits.Calls: c.Limits.Calls},
 		CallsPerSecond: c.Limits.CallsPerSecond,
 	})
 	s.endpoint = mcphttp.New(mcphttp.Options{
-		Tools: s.tools, Access: s.access, Store: s.adapters.store.Store(), Features: s.features, Logger: s.log.Named("mcp"), Metrics: s.metrics,
+		Tools: s.tools, Views: s.views, Access: s.access, Store: s.adapters.store.Members()[0].Handle.Store(), Features: s.features, Logger: s.log.Named("mcp"), Metrics: s.metrics,
 		Limits: shares, Streams: streams, MaxSessions: c.MCP.MaxSessions, MaxPerUser: c.Limits.Sessions, MaxBody: c.Limits.MCPBodyBytes, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
-		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
-		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: advertisedScopes(c),
+		Surface: c.Tools.Surface, AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
+		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: func() []string { return advertisedScopes(s.config()) },
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)
 	s.endRevoked()
 	s.closers.add("revocation feeds", s.closeFeeds)
-	for _, a := range s.adapters.auth {
-		s.follow(a.handle)
+	for _, m := range s.adapters.auth.Members() {
+		s.follow(m.Handle)
 	}
 	s.metrics.AddSources(metrics.Sources{
-		Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, AppCalls: s.apps.InFlight, Sessions: s.endpoint.Sessions,
-		Streams: streams.Count, Events: s.bus.Stats, Database: s.store.Stats, Audit: s.audit.Status,
+		Started: s.started, Plugins: s.host.Status, Apps: s.apps.States, Asleep: s.apps.Asleep, AppCalls: s.apps.InFlight, Sessions: s.endpoint.Sessions,
+		Streams: streams.Count, Events: s.bus.Stats, Database: s.store.Stats, Audit: s.audit.log.Status, Providers: s.providers.up,
 	})
 	s.http = httpapi.New(httpapi.Options{
-		Access: s.access, Apps: s.apps, Tools: s.tools, Pins: s.pins, Approvals: s.approvals, Events: s.bus, Chat: s.chat, State: s.store, Metrics: s.metrics, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(), AuditTrail: s.audit, Settings: s.settings, Plugins: s.pluginStates,
+		Access: s.access, Apps: s.apps, Tools: s.tools, Views: s.views, Accounts: s.accounts, People: s.people, Features: s.features, Pins: s.pins, Approvals: s.approvals, Events: s.bus, Chat: s.chat, State: s.store, Metrics: s.metrics, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(), AuditTrail: s.audit.log, Settings: func() []config.Value { return s.config().Effective() }, Plugins: s.pluginStates,
 		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
-		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: len(c.Auth) > 0,
+		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: s.hasProviders,
 		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access, Tracer: s.tracer,
 		BodyBudget: s.o.BodyBudget, MaxAPIBody: c.Limits.APIBodyBytes, MaxConns: c.Limits.Connections, MaxConnsPerAddress: c.Limits.ConnectionsPerAddress,
-		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: shares,
+		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: shares, TLS: s.certificate.Config(),
 	})
 	s.closers.add("http", s.http.Shutdown)
 	return nil
@@ -217,14 +308,32 @@ func (s *Server) openEndpoints(context.Context) error {
 
 // mounts are what is served beside /v1.
 func (s *Server) mounts() []func(httpapi.Router) {
-	c, all := s.config, []func(httpapi.Router){s.endpoint.Mount, apidocs.New(httpapi.OpenAPI()).Mount}
+	c, all := s.config(), []func(httpapi.Router){s.endpoint.Mount, apidocs.New(httpapi.OpenAPI()).Mount}
 	if c.HTTP.Console {
 		all = append(all, console.New(console.Options{
-			Dev: c.Dev(), APIKey: c.APIKey != "", Login: len(c.Auth) > 0, BaseURL: c.HTTP.BaseURL, ViewOrigin: c.HTTP.ViewOrigin,
+			Dev: c.Dev(), APIKey: c.APIKey != "", Login: s.hasProviders, BaseURL: c.HTTP.BaseURL, ViewOrigin: c.HTTP.ViewOrigin,
 			Version: s.version,
 		}).Mount)
 	}
 	return all
+}
+
+// openMetrics serves the metrics on their own address, if http.metrics names one.
+func (s *Server) openMetrics(ctx context.Context) error {
+	address := s.config().HTTP.Metrics
+	if address == "" {
+		return nil
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s for the metrics: %w; choose another address with http.metrics", address, err)
+	}
+	log := s.log.Named("metrics")
+	serving := s.metrics.Listen(listener.New(l, listener.Options{Logger: log}), log)
+	s.closers.add("metrics", serving.Close)
+	s.log.Info("metrics served", "url", "http://"+serving.Addr().String()+"/metrics")
+	return nil
 }
 
 // openApps starts the apps and serves requests at the same time.
@@ -241,7 +350,7 @@ func (s *Server) openApps(ctx context.Context) error {
 }
 
 func (s *Server) openControl(ctx context.Context) error {
-	c, err := control.Listen(ctx, s.config.Home, s)
+	c, err := control.Listen(ctx, s.config().Home, s)
 	if err != nil {
 		return err
 	}
@@ -249,13 +358,7 @@ func (s *Server) openControl(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) addr() *net.TCPAddr { return s.listener.Addr().(*net.TCPAddr) }
+// hasProviders reports whether identity providers are configured.
+func (s *Server) hasProviders() bool { return len(s.config().Auth) > 0 }
 
-// redirectURI is where an identity provider redirects browsers to whose section does not say it: below the
-// base URL; "" derives it from the request.
-func redirectURI(c *config.Config) string {
-	if c.HTTP.BaseURL == "" {
-		return ""
-	}
-	return c.HTTP.BaseURL + "/v1/auth/callback"
-}
+func (s *Server) addr() *net.TCPAddr { return s.listener.Addr().(*net.TCPAddr) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -21,9 +22,38 @@ const (
 	commandTimeout = 30 * time.Second
 )
 
-// Load returns the keys that the configuration names, nil when it names none.
-func Load(ctx context.Context, c *config.Config) (*seal.Keys, error) {
+// SourceOf returns where the keys of the state come from: what the configuration says, else the file that Create made.
+func SourceOf(c *config.Config) config.StorageKeys {
 	from := c.Storage.Keys
+	if from.Set() || c.Storage.URL != "" {
+		return from
+	}
+	if _, err := os.Stat(DefaultFile(c.Home)); err == nil {
+		from.File = DefaultFile(c.Home)
+	}
+	return from
+}
+
+// DefaultFile is where Create makes a key for the state of a home: next to the home, so that a copy of the home is not a
+// copy of the key.
+func DefaultFile(home string) string { return filepath.Clean(home) + ".state-key" }
+
+// Create makes the first key of a home, in DefaultFile, and returns the path. It returns the key that is there already.
+func Create(home string) (keys *seal.Keys, path string, err error) {
+	path = DefaultFile(home)
+	keys, err = ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return keys, path, err
+	}
+	if keys, err = seal.Parse(seal.NewKey()); err == nil {
+		err = WriteFile(path, keys)
+	}
+	return keys, path, err
+}
+
+// Load returns the keys of the state, nil when there are none.
+func Load(ctx context.Context, c *config.Config) (*seal.Keys, error) {
+	from := SourceOf(c)
 	switch {
 	case from.File != "":
 		return ReadFile(from.File)

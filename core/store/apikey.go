@@ -5,24 +5,27 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-const apiKeyColumns = `k.id, k.name, k.workspace, k.role, k.created_at, k.expires_at, k.last_used_at, ` + userColumns
+const apiKeyColumns = `k.id, k.name, k.workspace, k.role, k.accounts <> 0, k.view, k.org_role, k.created_at, k.expires_at, k.last_used_at, ` + issuersOf + `, ` + userColumns
 
-func apiKeyFields(k *core.APIKey, created, expires, used *int64) []any {
-	return []any{&k.ID, &k.Name, &k.Workspace, &k.Role, created, expires, used, &k.User.ID, &k.User.Email, &k.User.DisplayName, &k.User.OrgRole}
+func apiKeyFields(k *core.APIKey, created, expires, used *int64, issuers *string) []any {
+	return append([]any{&k.ID, &k.Name, &k.Workspace, &k.Role, &k.Accounts, &k.View, &k.OrgRole, created, expires, used, issuers}, userFields(&k.User)...)
 }
 
 // scanAPIKey reads apiKeyColumns.
 func scanAPIKey(scan func(dest ...any) error) (k core.APIKey, err error) {
 	var created, expires, used int64
-	if err = scan(apiKeyFields(&k, &created, &expires, &used)...); err != nil {
+	var issuers string
+	if err = scan(apiKeyFields(&k, &created, &expires, &used, &issuers)...); err != nil {
 		return core.APIKey{}, err
 	}
+	k.Issuers = strings.Split(issuers, "\n")
 	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = database.FromMillis(created), optionalTime(expires), optionalTime(used)
 	return k, nil
 }
@@ -36,7 +39,7 @@ func optionalTime(millis int64) time.Time {
 }
 
 // CreateAPIKey stores a key under the hash of its text and returns it with its id. core.CodeNotFound
-// when there is no such workspace.
+// when there is no such workspace, core.CodeLimitReached when the user has too many keys.
 func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (core.APIKey, error) {
 	now := time.Now()
 	k.ID, k.CreatedAt = newID("key_"), database.FromMillis(database.Millis(now))
@@ -53,10 +56,13 @@ func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (c
 		if _, err := tx.ExecContext(ctx, `DELETE FROM api_keys WHERE expires_at <> 0 AND expires_at <= $1`, database.Millis(now.Add(-expiredKeyKept))); err != nil {
 			return err
 		}
+		if err := s.allowKey(ctx, tx, k.User.ID); err != nil {
+			return err
+		}
 		_, err := tx.ExecContext(ctx, `
-			INSERT INTO api_keys (id, hash, name, user_id, workspace, role, created_at, expires_at, last_used_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
-			k.ID, hash, k.Name, k.User.ID, k.Workspace, string(k.Role), database.Millis(now), expires)
+			INSERT INTO api_keys (id, hash, name, user_id, workspace, role, created_at, expires_at, last_used_at, accounts, view, org_role)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11)`,
+			k.ID, hash, k.Name, k.User.ID, k.Workspace, string(k.Role), database.Millis(now), expires, asNumber(k.Accounts), k.View, string(k.OrgRole))
 		return err
 	})
 	return k, err
@@ -98,21 +104,17 @@ func (s *Store) APIKeys(ctx context.Context, workspace, userID string) ([]core.A
 }
 
 // DeleteAPIKey revokes a key of a workspace, on all servers; of one user unless userID is "".
-// core.CodeNotFound when there is none. Call access.Access.MembersChanged with the returned user
-// afterwards.
-func (s *Store) DeleteAPIKey(ctx context.Context, workspace, userID, id string) (owner string, err error) {
-	err = s.db.Update(ctx, "revoking an API key", func(ctx context.Context, tx *sql.Tx) error {
+// core.CodeNotFound when there is none.
+func (s *Store) DeleteAPIKey(ctx context.Context, workspace, userID, id string) error {
+	return s.changeMembers(ctx, "revoking an API key", workspace, func(ctx context.Context, tx *sql.Tx) ([]string, error) {
+		var owner string
 		err := tx.QueryRowContext(ctx, `DELETE FROM api_keys WHERE id = $1 AND workspace = $2 AND ($3 = '' OR user_id = $3) RETURNING user_id`,
 			id, workspace, userID).Scan(&owner)
 		if errors.Is(err, sql.ErrNoRows) {
-			return core.Errorf(core.CodeNotFound, "this workspace has no API key %.100q", id)
+			err = core.Errorf(core.CodeNotFound, "this workspace has no API key %.100q", id)
 		}
-		if err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, workspace, owner)
+		return []string{owner}, err
 	})
-	return owner, err
 }
 
 // APIKeyUsed records when a key was last used.

@@ -1,11 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -21,19 +24,29 @@ type approvalRecord struct {
 	Key       string          `json:"key,omitempty"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
+
+	Definition  string `json:"definition,omitempty"`
+	Destructive bool   `json:"destructive,omitempty"`
 }
 
-const selectApprovals = `SELECT id, workspace, fingerprint, record, state, created_at, expires_at, decided_by FROM approvals`
+// decisionRecord is who decided on an approval, and why.
+type decisionRecord struct {
+	By     core.User `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+	Always bool      `json:"always,omitempty"`
+}
+
+const (
+	approvalColumns = `id, workspace, fingerprint, record, state, created_at, expires_at, decided_by, decision, decided_at`
+	selectApprovals = `SELECT ` + approvalColumns + ` FROM approvals`
+)
 
 // RequestApproval stores a request for an approval, unless the same call waits already: that request is
-// returned then. core.CodeRateLimited when the caller has as many pending ones as most.
+// returned then, which may have expired (ExpireApprovals). core.CodeRateLimited when the caller has as many pending ones
+// as most.
 func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error) {
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false
-		now := time.Now()
-		if _, err := tx.ExecContext(ctx, `UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1`, database.Millis(now)); err != nil {
-			return err
-		}
 		stored, err = approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND fingerprint = $2 AND state = 'pending'`, a.Workspace, a.Fingerprint))
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
@@ -45,7 +58,7 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 		if pending >= most {
 			return core.Errorf(core.CodeRateLimited, "%d of your calls wait for an approval already", pending).WithRetryAfter(time.Minute)
 		}
-		record, err := json.Marshal(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments})
+		record, err := json.Marshal(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments, Definition: a.Definition, Destructive: a.Destructive})
 		if err != nil {
 			return err
 		}
@@ -71,44 +84,113 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 // made at the same time one gets it.
 func (s *Store) TakeApproval(ctx context.Context, workspace, fingerprint string) (taken bool, err error) {
 	err = s.db.Update(ctx, "using an approval", func(ctx context.Context, tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, `
+		taken, err = database.Changed(ctx, tx, `
 			UPDATE approvals SET state = 'used' WHERE state = 'approved' AND id = (
 				SELECT id FROM approvals WHERE workspace = $1 AND fingerprint = $2 AND state = 'approved' AND expires_at > $3 ORDER BY created_at, id LIMIT 1)`,
 			workspace, fingerprint, database.Millis(time.Now()))
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		taken = n > 0
 		return err
 	})
 	return taken, err
 }
 
-// DecideApproval approves or refuses a call that waits: core.CodeNotFound when the workspace has no such
-// request, core.CodeAlreadyAnswered when it does not wait any more.
-func (s *Store) DecideApproval(ctx context.Context, workspace, id, by string, state core.ApprovalState) error {
+// DecideApproval stores the decision on a call that waits, and a standing approval with it when a.Always: core.CodeNotFound when the workspace has no such request,
+// core.CodeAlreadyAnswered when it does not wait any more.
+func (s *Store) DecideApproval(ctx context.Context, a core.Approval) error {
+	decision, err := json.Marshal(decisionRecord{By: a.DecidedBy, Reason: a.Reason, Always: a.Always})
+	if err != nil {
+		return err
+	}
 	return s.db.Update(ctx, "deciding on a call", func(ctx context.Context, tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, `
-			UPDATE approvals SET state = $1, decided_by = $2 WHERE workspace = $3 AND id = $4 AND state = 'pending' AND expires_at > $5`,
-			string(state), by, workspace, id, database.Millis(time.Now()))
+		decided, err := database.Changed(ctx, tx, `
+			UPDATE approvals SET state = $1, decided_by = $2, decision = $3, decided_at = $4 WHERE workspace = $5 AND id = $6 AND state = 'pending' AND expires_at > $7`,
+			string(a.State), a.DecidedBy.ID, string(decision), database.Millis(a.DecidedAt), a.Workspace, a.ID, database.Millis(time.Now()))
 		if err != nil {
 			return err
 		}
-		if n, err := result.RowsAffected(); err != nil {
+		if decided && a.Always {
+			if err := grantStanding(ctx, tx, a); err != nil {
+				return err
+			}
+		}
+		if decided {
+			return s.notifyPeers(ctx, tx, core.ChangeApproval, a.Workspace, a.ID)
+		}
+		now, err := approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND id = $2`, a.Workspace, a.ID))
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return noApproval(a.ID)
+		case err != nil:
 			return err
-		} else if n > 0 {
-			return s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, id)
 		}
-		var n int
-		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM approvals WHERE workspace = $1 AND id = $2`, workspace, id).Scan(&n); err != nil {
-			return err
-		}
-		if n == 0 {
-			return core.Errorf(core.CodeNotFound, "no call %.100q waits for an approval", id)
-		}
-		return core.Errorf(core.CodeAlreadyAnswered, "the call does not wait any more: it was decided on, or it has expired")
+		return tooLate(now)
 	})
+}
+
+func noApproval(id string) error {
+	return core.Errorf(core.CodeNotFound, "no call %.100q waits for an approval", id)
+}
+
+// tooLate says why a decision on a call comes too late.
+func tooLate(a core.Approval) error {
+	why := "user " + a.DecidedBy.ID + " has approved it already"
+	switch a.State {
+	case core.ApprovalRefused:
+		why = "user " + a.DecidedBy.ID + " has refused it already"
+	case core.ApprovalCancelled:
+		why = "its caller cancelled it or disconnected"
+	case core.ApprovalExpired:
+		why = "nobody decided in time, and the request expired"
+	default:
+	}
+	return core.Errorf(core.CodeAlreadyAnswered, "the call of tool %q does not wait any more: %s", a.Tool, why).
+		WithDetails(map[string]any{"approval": a.ID, "state": a.State})
+}
+
+// CancelApproval ends the approval of a call that ended before it was made. It reports whether there was something to
+// end.
+func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended bool, err error) {
+	err = s.db.Update(ctx, "cancelling an approval", func(ctx context.Context, tx *sql.Tx) error {
+		ended, err = database.Changed(ctx, tx, `
+			UPDATE approvals SET state = 'cancelled' WHERE workspace = $1 AND id = $2 AND state IN ('pending', 'approved') AND expires_at > $3`,
+			workspace, id, database.Millis(time.Now()))
+		if err != nil || !ended {
+			return err
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, id)
+	})
+	return ended, err
+}
+
+// ExpireApprovals ends the approvals that have expired, and returns those that no other server has ended, and when the
+// next one expires; the zero time when there is none.
+func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, next time.Time, err error) {
+	next, err = s.nextExpiry(ctx)
+	if err != nil || next.IsZero() || next.After(time.Now()) {
+		return nil, next, err
+	}
+	err = s.db.Update(ctx, "ending expired approvals", func(ctx context.Context, tx *sql.Tx) error {
+		expired, err = database.Collect(ctx, tx,
+			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1 RETURNING `+approvalColumns,
+			[]any{database.Millis(time.Now())}, func(rows *sql.Rows) (core.Approval, error) { return approvalIn(rows) })
+		for i := 0; i < len(expired) && err == nil; i++ {
+			err = s.notifyPeers(ctx, tx, core.ChangeApproval, expired[i].Workspace, expired[i].ID)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	next, err = s.nextExpiry(ctx)
+	return expired, next, err
+}
+
+func (s *Store) nextExpiry(ctx context.Context) (next time.Time, err error) {
+	var first sql.NullInt64
+	err = s.db.Get(ctx, `SELECT MIN(expires_at) FROM approvals WHERE state IN ('pending', 'approved')`, nil, &first)
+	if err != nil || !first.Valid {
+		return next, err
+	}
+	return database.FromMillis(first.Int64), nil
 }
 
 // Approval returns one approval of a workspace; core.CodeNotFound when there is none.
@@ -119,25 +201,71 @@ func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Appr
 	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return a, core.Errorf(core.CodeNotFound, "no call %.100q waits for an approval", id)
+		return a, noApproval(id)
 	case err != nil:
 		return a, fmt.Errorf("reading an approval: %w", err)
 	}
 	return a, nil
 }
 
-// Approvals returns the approvals of a workspace, the newest first: those of one caller, "" for all.
-func (s *Store) Approvals(ctx context.Context, workspace, caller string) (all []core.Approval, err error) {
-	err = s.db.Select(ctx, selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2) ORDER BY created_at DESC, id LIMIT $3`,
-		[]any{workspace, caller, maxApprovals}, func(scan func(...any) error) error {
+// Approvals returns a page of the approvals of a workspace, the newest first. core.CodeBadRequest for an invalid limit or
+// cursor.
+func (s *Store) Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (page core.ApprovalPage, err error) {
+	limit := cmp.Or(q.Limit, maxApprovals)
+	if limit < 1 || limit > maxApprovals {
+		return page, core.Errorf(core.CodeBadRequest, "limit: must be 1 to %d", maxApprovals)
+	}
+	column := "created_at"
+	if q.Decided {
+		column = "decided_at"
+	}
+	after := approvalCursor{At: math.MaxInt64}
+	if q.Cursor != "" {
+		if err := after.decode(q.Cursor); err != nil {
+			return page, err
+		}
+	}
+	// An approval that has expired counts as such also before ExpireApprovals has ended it.
+	err = s.db.Select(ctx, selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
+		AND ($3 = '' OR CASE WHEN state IN ('pending', 'approved') AND expires_at <= $4 THEN 'expired' ELSE state END = $3)
+		AND ($5 = 0 OR decided_by <> '') AND (`+column+` < $6 OR `+column+` = $6 AND id > $7)
+		ORDER BY `+column+` DESC, id LIMIT $8`,
+		[]any{workspace, q.Caller, string(q.State), database.Millis(time.Now()), asNumber(q.Decided), after.At, after.ID, limit + 1}, func(scan func(...any) error) error {
 			a, err := approvalIn(scanner(scan))
-			all = append(all, a)
+			page.Approvals = append(page.Approvals, a)
 			return err
 		})
 	if err != nil {
-		return nil, fmt.Errorf("reading the approvals: %w", err)
+		return core.ApprovalPage{}, fmt.Errorf("reading the approvals: %w", err)
 	}
-	return all, nil
+	if len(page.Approvals) > limit {
+		page.Approvals = page.Approvals[:limit]
+		page.NextCursor = cursorAfter(page.Approvals[limit-1], q.Decided)
+	}
+	return page, nil
+}
+
+// approvalCursor is the last approval of the page before.
+type approvalCursor struct {
+	At int64  `json:"t"`
+	ID string `json:"id"`
+}
+
+func cursorAfter(a core.Approval, decided bool) string {
+	c := approvalCursor{At: database.Millis(a.CreatedAt), ID: a.ID}
+	if decided {
+		c.At = database.Millis(a.DecidedAt)
+	}
+	raw, _ := json.Marshal(c) // always encodes
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func (c *approvalCursor) decode(text string) error {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || json.Unmarshal(raw, c) != nil || c.ID == "" {
+		return core.Errorf(core.CodeBadRequest, "cursor: is not one that this list returned; leave it out to start over")
+	}
+	return nil
 }
 
 // scanner is a row that is read by Scan.
@@ -147,17 +275,27 @@ type scanner func(...any) error
 func (s scanner) Scan(into ...any) error { return s(into...) }
 
 func approvalIn(row interface{ Scan(into ...any) error }) (a core.Approval, err error) {
-	var record string
-	var created, expires int64
-	if err := row.Scan(&a.ID, &a.Workspace, &a.Fingerprint, &record, &a.State, &created, &expires, &a.DecidedBy); err != nil {
+	var record, decision string
+	var created, expires, decided int64
+	if err := row.Scan(&a.ID, &a.Workspace, &a.Fingerprint, &record, &a.State, &created, &expires, &a.DecidedBy.ID, &decision, &decided); err != nil {
 		return a, err
 	}
 	var r approvalRecord
 	if err := json.Unmarshal([]byte(record), &r); err != nil {
 		return a, err
 	}
-	a.Caller, a.Key, a.Tool, a.Arguments = r.Caller, r.Key, r.Tool, r.Arguments
+	a.Caller, a.Key, a.Tool, a.Arguments, a.Definition, a.Destructive = r.Caller, r.Key, r.Tool, r.Arguments, r.Definition, r.Destructive
+	if decision != "" {
+		var d decisionRecord
+		if err := json.Unmarshal([]byte(decision), &d); err != nil {
+			return a, err
+		}
+		a.DecidedBy, a.Reason, a.Always = d.By, d.Reason, d.Always
+	}
 	a.CreatedAt, a.ExpiresAt = database.FromMillis(created), database.FromMillis(expires)
+	if decided > 0 {
+		a.DecidedAt = database.FromMillis(decided)
+	}
 	if !a.ExpiresAt.After(time.Now()) && (a.State == core.ApprovalPending || a.State == core.ApprovalApproved) {
 		a.State = core.ApprovalExpired
 	}

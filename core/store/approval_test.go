@@ -2,6 +2,8 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,10 @@ func waitingCall(id, fingerprint string) core.Approval {
 		ID: id, Workspace: core.DefaultWorkspaceID, Caller: core.User{ID: "usr_a"}, Tool: "a__b", Fingerprint: fingerprint,
 		Arguments: json.RawMessage(`{"x":1}`), CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Minute),
 	}
+}
+
+func decided(workspace, id string, state core.ApprovalState) core.Approval {
+	return core.Approval{Workspace: workspace, ID: id, State: state, DecidedBy: core.User{ID: "usr_b"}, DecidedAt: time.Now(), Reason: "why"}
 }
 
 func TestAnApprovalIsUsedOnce(t *testing.T) {
@@ -36,13 +42,13 @@ func TestAnApprovalIsUsedOnce(t *testing.T) {
 			t.Errorf("used before it was approved: %v", err)
 		}
 		wantCodes(t, core.CodeNotFound, map[string]error{
-			"another workspace": s.DecideApproval(t.Context(), "ws_other", "apr_1", "usr_b", core.ApprovalApproved),
-			"another id":        s.DecideApproval(t.Context(), ws, "apr_9", "usr_b", core.ApprovalApproved),
+			"another workspace": s.DecideApproval(t.Context(), decided("ws_other", "apr_1", core.ApprovalApproved)),
+			"another id":        s.DecideApproval(t.Context(), decided(ws, "apr_9", core.ApprovalApproved)),
 		})
-		if err := s.DecideApproval(t.Context(), ws, "apr_1", "usr_b", core.ApprovalApproved); err != nil {
+		if err := s.DecideApproval(t.Context(), decided(ws, "apr_1", core.ApprovalApproved)); err != nil {
 			t.Fatal(err)
 		}
-		wantCodes(t, core.CodeAlreadyAnswered, map[string]error{"twice": s.DecideApproval(t.Context(), ws, "apr_1", "usr_b", core.ApprovalRefused)})
+		wantCodes(t, core.CodeAlreadyAnswered, map[string]error{"twice": s.DecideApproval(t.Context(), decided(ws, "apr_1", core.ApprovalRefused))})
 		var taken atomic.Int32
 		var calls sync.WaitGroup
 		for range 16 {
@@ -60,13 +66,13 @@ func TestAnApprovalIsUsedOnce(t *testing.T) {
 		if taken.Load() != 1 {
 			t.Errorf("used %d times", taken.Load())
 		}
-		if one, err := s.Approval(t.Context(), ws, "apr_1"); err != nil || one.State != core.ApprovalUsed || one.DecidedBy != "usr_b" {
+		if one, err := s.Approval(t.Context(), ws, "apr_1"); err != nil || one.State != core.ApprovalUsed || one.DecidedBy.ID != "usr_b" {
 			t.Errorf("%+v %v", one, err)
 		}
-		if all, err := s.Approvals(t.Context(), ws, "usr_x"); err != nil || len(all) != 0 {
+		if all, err := s.Approvals(t.Context(), ws, core.ApprovalQuery{Caller: "usr_x"}); err != nil || len(all.Approvals) != 0 {
 			t.Errorf("of another caller: %+v %v", all, err)
 		}
-		if all, err := s.Approvals(t.Context(), ws, ""); err != nil || len(all) != 2 {
+		if all, err := s.Approvals(t.Context(), ws, core.ApprovalQuery{}); err != nil || len(all.Approvals) != 2 {
 			t.Errorf("of everybody: %+v %v", all, err)
 		}
 	})
@@ -79,13 +85,96 @@ func TestAnExpiredApprovalIsNotUsed(t *testing.T) {
 		if _, _, err := s.RequestApproval(t.Context(), late, 9); err != nil {
 			t.Fatal(err)
 		}
-		wantCodes(t, core.CodeAlreadyAnswered, map[string]error{"approved late": s.DecideApproval(t.Context(), late.Workspace, "apr_1", "usr_b", core.ApprovalApproved)})
+		wantCodes(t, core.CodeAlreadyAnswered, map[string]error{"approved late": s.DecideApproval(t.Context(), decided(late.Workspace, "apr_1", core.ApprovalApproved))})
+		expired, next, err := s.ExpireApprovals(t.Context())
+		if err != nil || len(expired) != 1 || expired[0].ID != "apr_1" || expired[0].Tool != "a__b" || !next.IsZero() {
+			t.Errorf("%+v, the next at %s, %v", expired, next, err)
+		}
+		if again, _, err := s.ExpireApprovals(t.Context()); err != nil || len(again) != 0 {
+			t.Errorf("ended twice: %+v %v", again, err)
+		}
 		if _, first, err := s.RequestApproval(t.Context(), waitingCall("apr_2", "f"), 9); err != nil || !first {
 			t.Errorf("the same call after that: %v %v", first, err)
+		}
+		if _, next, err := s.ExpireApprovals(t.Context()); err != nil || time.Until(next) <= 0 {
+			t.Errorf("the next one expires at %s, %v", next, err)
 		}
 		if one, _ := s.Approval(t.Context(), late.Workspace, "apr_1"); one.State != core.ApprovalExpired {
 			t.Errorf("it is %s", one.State)
 		}
+	})
+}
+
+func TestACancelledApprovalIsNotUsed(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		ws := core.DefaultWorkspaceID
+		for _, approved := range []bool{false, true} {
+			a, _, err := s.RequestApproval(t.Context(), waitingCall(fmt.Sprint("apr_", approved), "f"), 9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if approved {
+				if err := s.DecideApproval(t.Context(), decided(ws, a.ID, core.ApprovalApproved)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if ended, err := s.CancelApproval(t.Context(), ws, a.ID); err != nil || !ended {
+				t.Errorf("%v %v", ended, err)
+			}
+			if ended, err := s.CancelApproval(t.Context(), ws, a.ID); err != nil || ended {
+				t.Errorf("twice: %v %v", ended, err)
+			}
+			wantCodes(t, core.CodeAlreadyAnswered, map[string]error{"a late decision": s.DecideApproval(t.Context(), decided(ws, a.ID, core.ApprovalApproved))})
+			if taken, err := s.TakeApproval(t.Context(), ws, "f"); err != nil || taken {
+				t.Errorf("%v %v", taken, err)
+			}
+		}
+	})
+}
+
+func TestDecidedApprovalsAreListedInPagesTheLastDecisionFirst(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		ws, at := core.DefaultWorkspaceID, time.Now().Truncate(time.Second)
+		for i := range 7 {
+			a, _, err := s.RequestApproval(t.Context(), waitingCall(fmt.Sprint("apr_", i), fmt.Sprint(i)), 9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := decided(ws, a.ID, core.ApprovalRefused)
+			d.DecidedAt = at.Add(-time.Duration(i/2) * time.Second) // two at a time
+			if i == 6 {
+				continue // it waits
+			}
+			if err := s.DecideApproval(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var seen []string
+		q := core.ApprovalQuery{Caller: "usr_a", Decided: true, Limit: 2}
+		for {
+			page, err := s.Approvals(t.Context(), ws, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range page.Approvals {
+				if a.Reason != "why" || a.DecidedBy.ID != "usr_b" || a.DecidedAt.IsZero() {
+					t.Errorf("%+v", a)
+				}
+				seen = append(seen, a.ID)
+			}
+			if q.Cursor = page.NextCursor; q.Cursor == "" {
+				break
+			}
+		}
+		if got := strings.Join(seen, " "); got != "apr_0 apr_1 apr_2 apr_3 apr_4 apr_5" {
+			t.Error(got)
+		}
+		if page, err := s.Approvals(t.Context(), ws, core.ApprovalQuery{State: core.ApprovalPending}); err != nil || len(page.Approvals) != 1 || page.Approvals[0].ID != "apr_6" {
+			t.Errorf("those that wait: %+v %v", page, err)
+		}
+		_, limit := s.Approvals(t.Context(), ws, core.ApprovalQuery{Limit: 501})
+		_, cursor := s.Approvals(t.Context(), ws, core.ApprovalQuery{Cursor: "no"})
+		wantCodes(t, core.CodeBadRequest, map[string]error{"limit": limit, "cursor": cursor})
 	})
 }
 
@@ -96,7 +185,7 @@ func TestADecisionOnACallReachesTheServerWhereItWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := a.Changes(t.Context())
-	if err := b.DecideApproval(t.Context(), core.DefaultWorkspaceID, "apr_1", "usr_b", core.ApprovalApproved); err != nil {
+	if err := b.DecideApproval(t.Context(), decided(core.DefaultWorkspaceID, "apr_1", core.ApprovalApproved)); err != nil {
 		t.Fatal(err)
 	}
 	if c := next(t, seen); c != (core.Change{Kind: core.ChangeApproval, Workspace: core.DefaultWorkspaceID, Name: "apr_1"}) {
@@ -105,4 +194,51 @@ func TestADecisionOnACallReachesTheServerWhereItWaits(t *testing.T) {
 	if taken, err := a.TakeApproval(t.Context(), core.DefaultWorkspaceID, "f"); err != nil || !taken {
 		t.Errorf("%v %v", taken, err)
 	}
+}
+
+func TestAStandingApprovalIsForOneDefinitionOfAToolAndGoesWithItsApp(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		ws := core.DefaultWorkspaceID
+		grant := func(id, definition string) {
+			t.Helper()
+			call := waitingCall(id, id)
+			call.Definition = definition
+			if _, _, err := s.RequestApproval(t.Context(), call, 9); err != nil {
+				t.Fatal(err)
+			}
+			stored, err := s.Approval(t.Context(), ws, id)
+			if err != nil || stored.Definition != definition {
+				t.Fatalf("%+v %v", stored, err)
+			}
+			stored.State, stored.Always, stored.DecidedBy, stored.DecidedAt = core.ApprovalApproved, true, core.User{ID: "usr_b"}, time.Now()
+			if err := s.DecideApproval(t.Context(), stored); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stands := func(workspace, definition string) bool {
+			t.Helper()
+			has, err := s.HasStandingApproval(t.Context(), workspace, "a__b", definition)
+			if err != nil {
+				t.Error(err)
+			}
+			return has
+		}
+		grant("apr_1", "one")
+		if !stands(ws, "one") || stands(ws, "two") || stands("ws_other", "one") {
+			t.Error("it is not for this definition in this workspace only")
+		}
+		grant("apr_2", "two")
+		if stands(ws, "one") || !stands(ws, "two") {
+			t.Error("the newer one does not replace the older one")
+		}
+		all, err := s.StandingApprovals(t.Context(), ws)
+		if err != nil || len(all) != 1 || all[0].Tool != "a__b" || all[0].By.ID != "usr_b" || all[0].Since.IsZero() {
+			t.Fatalf("%+v %v", all, err)
+		}
+		_, other := s.WithdrawApproval(t.Context(), "ws_other", all[0].ID)
+		wantCodes(t, core.CodeNotFound, map[string]error{"another workspace": other})
+		if one, err := s.WithdrawApproval(t.Context(), ws, all[0].ID); err != nil || one.Tool != "a__b" || stands(ws, "two") {
+			t.Errorf("%+v %v", one, err)
+		}
+	})
 }

@@ -29,6 +29,10 @@ func copyAttachments(ctx context.Context, tx *sql.Tx, from, to int64, rows int) 
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO attachments (conversation, id, position, name, mime_type, content)
 		SELECT $1, id, position, name, mime_type, content FROM attachments WHERE conversation = $2 AND position < $3`, to, from, rows)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE conversations SET bytes = bytes + (SELECT COALESCE(SUM(LENGTH(content)), 0) FROM attachments WHERE conversation = $1) WHERE id = $1`, to)
 	return err
 }
 

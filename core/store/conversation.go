@@ -57,6 +57,9 @@ func (s *Store) createConversation(ctx context.Context, tx *sql.Tx, c core.Conve
 	if err != nil {
 		return core.Conversation{}, err
 	}
+	if err := s.allowConversation(ctx, tx, collection, 1); err != nil {
+		return core.Conversation{}, err
+	}
 	key := randomKey()
 	made := core.Conversation{
 		ID: conversationID(key), Workspace: c.Workspace, Owner: c.Owner, Title: clean(c.Title), Metadata: c.Metadata,
@@ -68,9 +71,9 @@ func (s *Store) createConversation(ctx context.Context, tx *sql.Tx, c core.Conve
 		return core.Conversation{}, err
 	}
 	if _, err := tx.ExecContext(ctx, `
-		INSERT INTO conversations (id, collection, number, title, metadata, last_model, created_at, updated_at, message_count, preview, input_tokens, output_tokens)
-		VALUES ($1, $2, $3, $4, $5, '', $6, $6, 0, '', 0, 0)`,
-		key, collection, number, made.Title, nullableJSON(made.Metadata), database.Millis(at)); err != nil {
+		INSERT INTO conversations (id, collection, number, title, metadata, last_model, created_at, updated_at, message_count, preview, input_tokens, output_tokens, bytes)
+		VALUES ($1, $2, $3, $4, $5, '', $6, $6, 0, '', 0, 0, $7)`,
+		key, collection, number, made.Title, nullableJSON(made.Metadata), database.Millis(at), len(made.Title)+len(made.Metadata)); err != nil {
 		return core.Conversation{}, err
 	}
 	return made, s.index.Add(ctx, tx, search.Document{Collection: collection, Key: key, Number: number}, made.Title)
@@ -163,7 +166,11 @@ func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef
 			}
 		}
 		if p.Metadata != nil {
-			if _, err := tx.ExecContext(ctx, `UPDATE conversations SET metadata = $1 WHERE id = $2`, nullableJSON(p.Metadata), key); err != nil {
+			if _, err := tx.ExecContext(ctx, `UPDATE conversations SET bytes = bytes - COALESCE(LENGTH(metadata), 0) + $3, metadata = $1 WHERE id = $2`,
+				nullableJSON(p.Metadata), key, len(p.Metadata)); err != nil {
+				return err
+			}
+			if err := s.allowBytes(ctx, tx, collection); err != nil {
 				return err
 			}
 		}
@@ -185,7 +192,7 @@ func (s *Store) retitle(ctx context.Context, tx *sql.Tx, collection, key int64, 
 	if err := tx.QueryRowContext(ctx, `SELECT number, title FROM conversations WHERE id = $1`, key).Scan(&d.Number, &old); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE conversations SET title = $1 WHERE id = $2`, title, key); err != nil {
+	if _, err := tx.ExecContext(ctx, `UPDATE conversations SET bytes = bytes - LENGTH(title) + $3, title = $1 WHERE id = $2`, title, key, len(title)); err != nil {
 		return err
 	}
 	return s.index.Replace(ctx, tx, d, old, title, func() ([]string, error) {

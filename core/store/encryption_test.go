@@ -40,6 +40,24 @@ func furnishSecrets(t *testing.T, s *Store) {
 	if err := s.DeleteInstallation(t.Context(), core.DefaultWorkspaceID, "gone", "gone"); err != nil {
 		t.Fatal(err)
 	}
+	if !s.Encrypts() {
+		return
+	}
+	for _, name := range []string{"kept", "unlinked"} {
+		a, err := s.LinkAccount(t.Context(), core.Account{
+			Workspace: core.DefaultWorkspaceID, Owner: "usr_owner", App: "remote", Name: name, State: core.AccountActive, LinkedAt: time.UnixMilli(9),
+			Grant: core.Grant{AccessToken: secretOfApps + "-access", RefreshToken: secretOfApps + "-refresh", Client: core.OAuthClient{ID: "c", Secret: secretOfApps + "-client"}},
+		})
+		if err == nil && name == "unlinked" {
+			_, err = s.UnlinkAccount(t.Context(), a.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.PutOAuthClient(t.Context(), core.ClientRegistration{Workspace: core.DefaultWorkspaceID, App: "remote", Issuer: "i", RedirectURI: "r"}, core.OAuthClient{ID: "c", Secret: secretOfApps + "-registered"}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func keysOf(t *testing.T, texts ...core.Secret) *seal.Keys {
@@ -233,7 +251,7 @@ func TestARewriteThatWasInterruptedIsDoneAtTheNextStart(t *testing.T) {
 
 func TestALoginUnderWayIsEncrypted(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		s.keys = keysOf(t, seal.NewKey())
+		s.keys.Store(keysOf(t, seal.NewKey()))
 		if err := s.PutLogin(t.Context(), "state", json.RawMessage(`{"verifier":"canary"}`), time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}

@@ -26,13 +26,16 @@ func (s *Store) ImportConversations(ctx context.Context, workspace, owner string
 		if err != nil {
 			return err
 		}
+		if err := s.allowConversation(ctx, tx, collection, len(all)); err != nil {
+			return err
+		}
 		var number int64
 		if err := tx.QueryRowContext(ctx, `UPDATE collections SET conversations = conversations + $2, last_number = last_number + $2
 			WHERE id = $1 RETURNING last_number - $2`, collection, len(all)).Scan(&number); err != nil {
 			return err
 		}
 		conversations := database.Insert{Into: `INSERT INTO conversations (id, collection, number, title, last_model, created_at, updated_at,
-			message_count, preview, input_tokens, output_tokens)`}
+			message_count, preview, input_tokens, output_tokens, bytes)`}
 		messages := database.Insert{Into: intoMessages}
 		var words search.Bulk
 		for _, t := range all {
@@ -43,7 +46,7 @@ func (s *Store) ImportConversations(ctx context.Context, workspace, owner string
 				first, last = imported[0].Message, imported[n-1].Message
 			}
 			conversations.Add(key, collection, number, title, "", database.Millis(first.Timestamp), database.Millis(cmp.Or(last.Timestamp, first.Timestamp)),
-				len(imported), preview(imported), 0, 0)
+				len(imported), preview(imported), 0, 0, sizeOf(imported)+int64(len(title)))
 			for i, m := range imported {
 				messages.Add(m.row(key, i)...)
 			}
@@ -53,6 +56,9 @@ func (s *Store) ImportConversations(ctx context.Context, workspace, owner string
 			return err
 		}
 		if err := messages.Exec(ctx, tx); err != nil {
+			return err
+		}
+		if err := s.allowBytes(ctx, tx, collection); err != nil {
 			return err
 		}
 		return s.index.AddBulk(ctx, tx, collection, words)

@@ -29,8 +29,10 @@ type installation struct {
 	Env        map[string]string `json:"env,omitempty"`
 	Remote     *remote           `json:"remote,omitempty"`
 	Running    bool              `json:"running"`
+	Patience   time.Duration     `json:"patience,omitempty"`
 
-	Signature *core.BundleSignature `json:"signature,omitempty"`
+	Signature   *core.BundleSignature `json:"signature,omitempty"`
+	Permissions []core.Permission     `json:"permissions"`
 }
 
 type remote struct {
@@ -42,6 +44,10 @@ type remote struct {
 	AuthValue string            `json:"authValue,omitempty"`
 	Headers   map[string]string `json:"headers,omitempty"`
 	Private   bool              `json:"allowPrivate,omitempty"`
+
+	ClientID     string `json:"clientId,omitempty"`
+	ClientSecret string `json:"clientSecret,omitempty"`
+	Scopes       string `json:"scopes,omitempty"`
 }
 
 // AddInstallation stores a new app. Its workspace must exist. core.CodeAlreadyInstalled when the
@@ -108,6 +114,14 @@ func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id stri
 		if err := purgeFiles(ctx, tx); err != nil {
 			return err
 		}
+		if err := s.unlink(ctx, tx, `workspace = $1 AND app = $2`, workspace, name); err != nil {
+			return err
+		}
+		for _, table := range []string{"account_clients", "account_lists", "kept_lists", "standing_approvals"} {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE workspace = $1 AND app = $2`, workspace, name); err != nil {
+				return err
+			}
+		}
 		return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
 	})
 }
@@ -168,12 +182,12 @@ func (s *Store) sealed(in core.Installation) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.keys.Seal(plain, seal.AboutApp(in.Workspace, in.Name)), nil
+	return s.keys.Load().Seal(plain, seal.AboutApp(in.Workspace, in.Name)), nil
 }
 
 // opened is the app of a stored record.
 func (s *Store) opened(stored, workspace, name string, at time.Time) (core.Installation, error) {
-	plain, err := s.keys.Open(stored, seal.AboutApp(workspace, name))
+	plain, err := s.keys.Load().Open(stored, seal.AboutApp(workspace, name))
 	if err != nil {
 		return core.Installation{}, fmt.Errorf("reading the record: %w", err)
 	}
@@ -187,13 +201,13 @@ func (s *Store) opened(stored, workspace, name string, at time.Time) (core.Insta
 func toRecord(in core.Installation) installation {
 	record := installation{
 		ID: in.ID, Files: in.Files, Sum: in.Sum, Source: in.Source, BundleName: in.BundleName, Version: in.Version, TrustScore: in.TrustScore,
-		Manifest: in.Manifest, Dir: in.Dir, Env: reveal(in.Env), Running: in.Running, Signature: in.Signature,
+		Manifest: in.Manifest, Dir: in.Dir, Env: reveal(in.Env), Running: in.Running, Patience: in.Patience, Signature: in.Signature, Permissions: in.Permissions,
 	}
 	if r := in.Remote; r != nil {
 		record.Remote = &remote{
 			URL: r.URL, Type: r.Type, AuthType: r.Auth.Type, AuthToken: r.Auth.Token.Reveal(),
 			AuthName: r.Auth.Name, AuthValue: r.Auth.Value.Reveal(), Headers: reveal(r.Headers),
-			Private: r.AllowPrivate,
+			Private: r.AllowPrivate, ClientID: r.Auth.ClientID, ClientSecret: r.Auth.ClientSecret.Reveal(), Scopes: r.Auth.Scopes,
 		}
 	}
 	return record
@@ -202,12 +216,12 @@ func toRecord(in core.Installation) installation {
 func (r installation) installation(workspace, name string, at time.Time) core.Installation {
 	in := core.Installation{
 		ID: r.ID, Files: r.Files, Sum: r.Sum, Workspace: workspace, Name: name, Source: r.Source, BundleName: r.BundleName, Version: r.Version,
-		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: conceal(r.Env), Running: r.Running, InstalledAt: at, Signature: r.Signature,
+		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: conceal(r.Env), Running: r.Running, Patience: r.Patience, InstalledAt: at, Signature: r.Signature, Permissions: r.Permissions,
 	}
 	if m := r.Remote; m != nil {
 		in.Remote = &core.Remote{
 			URL: m.URL, Type: m.Type, Headers: conceal(m.Headers), AllowPrivate: m.Private,
-			Auth: core.RemoteAuth{Type: m.AuthType, Token: core.Secret(m.AuthToken), Name: m.AuthName, Value: core.Secret(m.AuthValue)},
+			Auth: core.RemoteAuth{Type: m.AuthType, Token: core.Secret(m.AuthToken), Name: m.AuthName, Value: core.Secret(m.AuthValue), ClientID: m.ClientID, ClientSecret: core.Secret(m.ClientSecret), Scopes: m.Scopes},
 		}
 	}
 	return in
@@ -230,4 +244,26 @@ func conceal(in map[string]string) map[string]core.Secret {
 		out[k] = core.Secret(v)
 	}
 	return out
+}
+
+// KeptLists returns what was stored as the lists of an app with the hash of what decides them; core.CodeNotFound when nothing
+// was, or with another hash.
+func (s *Store) KeptLists(ctx context.Context, workspace, app, sum string) (record string, err error) {
+	err = s.db.Get(ctx, `SELECT record FROM kept_lists WHERE workspace = $1 AND app = $2 AND sum = $3`, []any{workspace, app, sum}, &record)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", core.Errorf(core.CodeNotFound, "the lists of app %s are not stored", app)
+	case err != nil:
+		return "", fmt.Errorf("reading the lists of app %s: %w", app, err)
+	}
+	return record, nil
+}
+
+// PutKeptLists stores the lists of an app in place of those before. They go when the app is uninstalled.
+func (s *Store) PutKeptLists(ctx context.Context, workspace, app, sum, record string) error {
+	return s.db.Update(ctx, "storing the lists of app "+app, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO kept_lists (workspace, app, sum, record) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (workspace, app) DO UPDATE SET sum = excluded.sum, record = excluded.record`, workspace, app, sum, record)
+		return err
+	})
 }

@@ -25,7 +25,7 @@ func (s *Store) PutLogin(ctx context.Context, state string, login json.RawMessag
 			maxLogins, maxLogins-1); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO logins (state, record, expires_at) VALUES ($1, $2, $3)`, state, s.keys.Seal(login, seal.AboutLogin(state)), database.Millis(expires))
+		_, err := tx.ExecContext(ctx, `INSERT INTO logins (state, record, expires_at) VALUES ($1, $2, $3)`, state, s.keys.Load().Seal(login, seal.AboutLogin(state)), database.Millis(expires))
 		return err
 	})
 }
@@ -44,5 +44,5 @@ func (s *Store) TakeLogin(ctx context.Context, state string) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	return s.keys.Open(record, seal.AboutLogin(state))
+	return s.keys.Load().Open(record, seal.AboutLogin(state))
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -29,39 +31,31 @@ func (s *Store) Member(ctx context.Context, userID, workspace string) (core.Role
 // workspace. Owners and admins of the organization, who are admins of the default workspace anyway,
 // are listed only where they were added.
 func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, error) {
-	members := []core.Member{}
+	var members []core.Member
 	err := s.db.View(ctx, "reading the members of "+workspace, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := personalOf(ctx, tx, workspace); err != nil {
-			return err
-		}
-		rows, err := tx.QueryContext(ctx, `
-			SELECT `+userColumns+`, m.role FROM members m JOIN users u ON u.id = m.user_id
-			WHERE m.workspace = $1 ORDER BY u.display_name, u.email, u.id`, workspace)
+		_, err := personalOf(ctx, tx, workspace)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var m core.Member
-			if err := rows.Scan(&m.User.ID, &m.User.Email, &m.User.DisplayName, &m.User.OrgRole, &m.Role); err != nil {
-				return err
-			}
-			members = append(members, m)
-		}
-		return rows.Err()
+		members, err = database.Collect(ctx, tx, `
+			SELECT `+userColumns+`, m.role FROM members m JOIN users u ON u.id = m.user_id
+			WHERE m.workspace = $1 ORDER BY u.display_name, u.email, u.id`, []any{workspace}, func(rows *sql.Rows) (m core.Member, err error) {
+			err = rows.Scan(append(userFields(&m.User), &m.Role)...)
+			return m, err
+		})
+		return err
 	})
 	return members, err
 }
 
 // PutMember adds a user to a workspace, or changes the role there. core.CodeNotFound when there is
 // no such user or workspace, core.CodeInvalidInput for a role other than admin and member,
-// core.CodeForbidden for taking the role admin from the owner of a personal workspace. Call
-// access.Access.MembersChanged afterwards.
+// core.CodeForbidden for taking the role admin from the owner of a personal workspace.
 func (s *Store) PutMember(ctx context.Context, workspace, userID string, role core.Role) error {
 	if role != core.RoleAdmin && role != core.RoleMember {
 		return core.Errorf(core.CodeInvalidInput, "role: must be %s or %s", core.RoleAdmin, core.RoleMember)
 	}
-	return s.db.Update(ctx, "storing a member of "+workspace, func(ctx context.Context, tx *sql.Tx) error {
+	return s.changeMembers(ctx, "storing a member of "+workspace, workspace, of(userID, func(ctx context.Context, tx *sql.Tx) error {
 		owner, err := personalOf(ctx, tx, workspace)
 		if err != nil {
 			return err
@@ -72,26 +66,22 @@ func (s *Store) PutMember(ctx context.Context, workspace, userID string, role co
 		if _, err := findUser(ctx, tx, userID); err != nil {
 			return err
 		}
-		if err := putMember(ctx, tx, workspace, userID, role); err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, workspace, userID)
-	})
+		return putMember(ctx, tx, workspace, userID, role)
+	}))
 }
 
 func putMember(ctx context.Context, tx *sql.Tx, workspace, userID string, role core.Role) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO members (workspace, user_id, role) VALUES ($1, $2, $3)
-		ON CONFLICT (workspace, user_id) DO UPDATE SET role = excluded.role`, workspace, userID, string(role))
+		ON CONFLICT (workspace, user_id) DO UPDATE SET role = excluded.role, by_group = 0`, workspace, userID, string(role))
 	return err
 }
 
 // DeleteMember removes a user from a workspace; the user's conversations there stay, for a return. It is
 // not an error when the user is not a member. core.CodeNotFound when there is no such
-// workspace, core.CodeForbidden for the owner of a personal one. Call access.Access.MembersChanged
-// afterwards.
+// workspace, core.CodeForbidden for the owner of a personal one.
 func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) error {
-	return s.db.Update(ctx, "removing a member of "+workspace, func(ctx context.Context, tx *sql.Tx) error {
+	return s.changeMembers(ctx, "removing a member of "+workspace, workspace, of(userID, func(ctx context.Context, tx *sql.Tx) error {
 		owner, err := personalOf(ctx, tx, workspace)
 		if err != nil {
 			return err
@@ -99,11 +89,16 @@ func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) erro
 		if owner == userID {
 			return core.Errorf(core.CodeForbidden, "workspace %s is personal: its owner stays in it", workspace)
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID); err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, workspace, userID)
-	})
+		return s.removeMember(ctx, tx, workspace, userID)
+	}))
+}
+
+func (s *Store) removeMember(ctx context.Context, tx *sql.Tx, workspace, userID string) error {
+	if err := s.unlink(ctx, tx, `workspace = $1 AND owner = $2`, workspace, userID); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID)
+	return err
 }
 
 // personalOf returns the user whose personal workspace it is, "" for none; core.CodeNotFound when there is
@@ -122,28 +117,60 @@ func personalOf(ctx context.Context, q database.Querier, workspace string) (stri
 
 // JoinOnce adds a user to a workspace unless that was done before: somebody who was removed later is
 // not added again. It reports whether the user joined now. core.CodeNotFound when there is no such
-// workspace. Call access.Access.MembersChanged after a join.
+// workspace.
 func (s *Store) JoinOnce(ctx context.Context, userID, workspace string, role core.Role) (joined bool, err error) {
-	err = s.db.Update(ctx, "joining a workspace", func(ctx context.Context, tx *sql.Tx) error {
+	err = s.changeMembers(ctx, "joining a workspace", workspace, func(ctx context.Context, tx *sql.Tx) ([]string, error) {
 		if _, err := personalOf(ctx, tx, workspace); err != nil {
-			return err
+			return nil, err
 		}
-		done, err := tx.ExecContext(ctx, `UPDATE users SET joined_at = $1 WHERE id = $2 AND joined_at = 0`, database.Millis(time.Now()), userID)
+		if changed, err := database.Changed(ctx, tx, `UPDATE users SET joined_at = $1 WHERE id = $2 AND joined_at = 0`, database.Millis(time.Now()), userID); err != nil || !changed {
+			return nil, err
+		}
+		joined = true
+		_, err = tx.ExecContext(ctx, `INSERT INTO members (workspace, user_id, role) VALUES ($1, $2, $3)
+			ON CONFLICT (workspace, user_id) DO NOTHING`, workspace, userID, string(role))
+		return []string{userID}, err
+	})
+	return joined && err == nil, err
+}
+
+// SetGroupRoles makes a user a member of exactly the workspaces of roles (core.User.GroupRoles), apart from those that the
+// user joined in another way, where the role stays. A workspace that does not exist is left out.
+func (s *Store) SetGroupRoles(ctx context.Context, userID, roles string) error {
+	return s.changeMembers(ctx, "giving the memberships of groups", "", of(userID, func(ctx context.Context, tx *sql.Tx) error {
+		kept := []string{}
+		for one := range strings.FieldsSeq(roles) {
+			workspace, role, _ := strings.Cut(one, ":")
+			if _, err := personalOf(ctx, tx, workspace); core.CodeOf(err) == core.CodeNotFound {
+				s.log.Warn("auth.join: no such workspace", "workspace", workspace)
+				continue
+			} else if err != nil {
+				return err
+			}
+			kept = append(kept, workspace)
+			if _, err := tx.ExecContext(ctx, `INSERT INTO members (workspace, user_id, role, by_group) VALUES ($1, $2, $3, 1)
+				ON CONFLICT (workspace, user_id) DO UPDATE SET role = excluded.role WHERE members.by_group = 1`, workspace, userID, role); err != nil {
+				return err
+			}
+		}
+		left, err := database.Collect(ctx, tx, `SELECT workspace FROM members WHERE user_id = $1 AND by_group = 1`, []any{userID}, func(rows *sql.Rows) (w string, err error) {
+			err = rows.Scan(&w)
+			return w, err
+		})
 		if err != nil {
 			return err
 		}
-		n, err := done.RowsAffected()
-		if err != nil || n == 0 {
-			return err
+		for _, workspace := range left {
+			if slices.Contains(kept, workspace) {
+				continue
+			}
+			if err := s.removeMember(ctx, tx, workspace, userID); err != nil {
+				return err
+			}
 		}
-		joined = true
-		if _, err := tx.ExecContext(ctx, `INSERT INTO members (workspace, user_id, role) VALUES ($1, $2, $3)
-			ON CONFLICT (workspace, user_id) DO NOTHING`, workspace, userID, string(role)); err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, workspace, userID)
-	})
-	return joined && err == nil, err
+		_, err = tx.ExecContext(ctx, `UPDATE users SET group_roles = $1 WHERE id = $2`, roles, userID)
+		return err
+	}))
 }
 
 const settingFirstAdmin = "auth.firstAdmin"
@@ -152,25 +179,23 @@ const settingFirstAdmin = "auth.firstAdmin"
 // identity provider who was one. It reports whether it did: of all users at most one ever becomes the
 // first admin.
 func (s *Store) ClaimFirstAdmin(ctx context.Context, userID string) (claimed bool, err error) {
-	err = s.db.Update(ctx, "naming the first admin", func(ctx context.Context, tx *sql.Tx) error {
+	err = s.changeMembers(ctx, "naming the first admin", "", func(ctx context.Context, tx *sql.Tx) ([]string, error) {
 		var admins int
 		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM users u WHERE u.issuer <> $1
-			AND COALESCE(NULLIF(u.given_role, ''), u.org_role) IN ('owner', 'admin')`, core.IssuerLocal).Scan(&admins); err != nil || admins > 0 {
-			return err
+			AND `+orgRole+` IN ('owner', 'admin')`, core.IssuerLocal).Scan(&admins); err != nil || admins > 0 {
+			return nil, err
 		}
-		done, err := tx.ExecContext(ctx, `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, settingFirstAdmin, userID)
-		if err != nil {
-			return err
+		var err error
+		if claimed, err = claimFirstAdmin(ctx, tx, userID); err != nil || !claimed {
+			return nil, err
 		}
-		n, err := done.RowsAffected()
-		if err != nil || n == 0 {
-			return err
-		}
-		claimed = true
-		if _, err := tx.ExecContext(ctx, `UPDATE users SET given_role = $1 WHERE id = $2`, string(core.RoleAdmin), userID); err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, "", userID)
+		_, err = tx.ExecContext(ctx, `UPDATE users SET given_role = $1 WHERE id = $2`, string(core.RoleAdmin), userID)
+		return []string{userID}, err
 	})
 	return claimed && err == nil, err
+}
+
+// claimFirstAdmin reports whether a user is the first admin; "" when there is to be none.
+func claimFirstAdmin(ctx context.Context, tx *sql.Tx, userID string) (claimed bool, err error) {
+	return database.Changed(ctx, tx, `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, settingFirstAdmin, userID)
 }

@@ -36,7 +36,15 @@ func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, ad
 				return err
 			}
 		}
-		changed, err = s.appendMessages(ctx, tx, collection, key, prepare(add, now), spending(used), now)
+		all := prepare(add, now)
+		left, err := takeUnfinished(ctx, tx, key)
+		if err != nil {
+			return err
+		}
+		if len(add) > 0 && add[0].Role == "user" { // of a run that a killed server did not end
+			all = append(left, all...)
+		}
+		changed, err = s.appendMessages(ctx, tx, collection, key, all, spending(used), now)
 		changed.Workspace, changed.Owner = ref.Workspace, ref.Owner
 		return err
 	})
@@ -53,7 +61,15 @@ func (s *Store) Messages(ctx context.Context, ref core.ConversationRef) ([]core.
 			return err
 		}
 		all, err := readMessages(ctx, tx, key, -1)
+		if err != nil {
+			return err
+		}
 		for _, m := range all {
+			out = append(out, m.Message)
+		}
+		left, claimed, err := readUnfinished(ctx, tx, key)
+		for _, m := range left {
+			m.Unfinished, m.Claimed = true, claimed
 			out = append(out, m.Message)
 		}
 		return err
@@ -81,6 +97,11 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 		if err != nil {
 			return err
 		}
+		if left, claimed, err := readUnfinished(ctx, tx, key); err != nil {
+			return err
+		} else if !claimed && (atMessage < 0 || atMessage > countMessages(copied)) {
+			copied = append(copied, left...)
+		}
 		now := time.Now()
 		if fork, err = s.createConversation(ctx, tx, from, now); err != nil {
 			return err
@@ -97,7 +118,10 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 			return err
 		}
 		fork.Workspace, fork.Owner = ref.Workspace, ref.Owner
-		return copyAttachments(ctx, tx, source, key, len(copied))
+		if err := copyAttachments(ctx, tx, source, key, len(copied)); err != nil {
+			return err
+		}
+		return s.allowBytes(ctx, tx, collection)
 	})
 	return fork, err
 }
@@ -137,16 +161,19 @@ func (s *Store) appendMessages(ctx context.Context, tx *sql.Tx, collection, key 
 	if n := len(add); n > 0 && !slices.ContainsFunc(add, func(m message) bool { return m.spent != (spent{}) }) {
 		add[n-1].spent = total
 	}
-	var number int64
+	var number, bytes int64
 	var position int
 	changed, err := scanConversation(tx.QueryRowContext(ctx, `
 		UPDATE conversations SET message_count = message_count + $2, preview = COALESCE(NULLIF($3, ''), preview),
 			input_tokens = input_tokens + $4, output_tokens = output_tokens + $5,
 			cost_usd = COALESCE(cost_usd + CAST($6 AS DOUBLE PRECISION), CAST($6 AS DOUBLE PRECISION), cost_usd),
-			last_model = COALESCE(NULLIF($7, ''), last_model), updated_at = $8
-		WHERE id = $1 RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")+`, number,
+			last_model = COALESCE(NULLIF($7, ''), last_model), updated_at = $8, bytes = bytes + $9
+		WHERE id = $1 RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")+`, number, bytes,
 			(SELECT COALESCE(MAX(position) + 1, 0) FROM messages WHERE conversation = $1)`,
-		key, countMessages(add), preview(add), total.input, total.output, total.cost, total.model, database.Millis(now)), "", "", &number, &position)
+		key, countMessages(add), preview(add), total.input, total.output, total.cost, total.model, database.Millis(now), sizeOf(add)), "", "", &number, &bytes, &position)
+	if err == nil && asks(add) && bytes/bytesStep != (bytes-sizeOf(add))/bytesStep {
+		err = s.allowBytes(ctx, tx, collection)
+	}
 	if err != nil {
 		return changed, err
 	}
@@ -221,19 +248,7 @@ func spending(used []core.Usage) (total spent) {
 }
 
 func (s spent) plus(next spent) spent {
-	return spent{cmp.Or(next.model, s.model), s.input + next.input, s.output + next.output, sum(s.cost, next.cost)}
-}
-
-// sum adds the known values; nil when neither is known.
-func sum(a, b *float64) *float64 {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	both := *a + *b
-	return &both
+	return spent{cmp.Or(next.model, s.model), s.input + next.input, s.output + next.output, core.SumKnown(s.cost, next.cost)}
 }
 
 // preview is the beginning of the latest message that is not empty, on one line.

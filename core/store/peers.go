@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 // Shared reports whether other servers may use the same state.
@@ -89,4 +91,53 @@ func (s *Store) notifyPeers(ctx context.Context, tx *sql.Tx, kind core.ChangeKin
 		return nil
 	}
 	return s.cluster.Notify(ctx, tx, core.Change{Kind: kind, Workspace: workspace, Name: name})
+}
+
+// memberWatchers are called when users, members, roles, keys, logins or names of workspaces have changed.
+type memberWatchers struct {
+	mu  sync.Mutex
+	all []func(userID string)
+}
+
+// WatchMembers has changed called with a user's id, "" for all users, whenever this server has changed a user, what the
+// user is a member of, a role, a key or a login. The change is durable then, and the method that made it returns when
+// changed has. Changes of other servers are among Changes.
+func (s *Store) WatchMembers(changed func(userID string)) {
+	s.members.mu.Lock()
+	defer s.members.mu.Unlock()
+	s.members.all = append(s.members.all, changed)
+}
+
+// changeMembers runs a transaction that changes what WatchMembers names, and announces that to this server and the others.
+// do returns whose rights may have changed: no users when nothing was changed, "" for all users.
+func (s *Store) changeMembers(ctx context.Context, what, workspace string, do func(ctx context.Context, tx *sql.Tx) (users []string, err error)) error {
+	var users []string
+	err := s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if users, err = do(ctx, tx); err != nil {
+			return err
+		}
+		for _, user := range users {
+			if err := s.notifyPeers(ctx, tx, core.ChangeMembers, workspace, user); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.members.mu.Lock()
+	watchers := s.members.all
+	s.members.mu.Unlock()
+	for _, user := range users {
+		for _, changed := range watchers {
+			changed(user)
+		}
+	}
+	return nil
+}
+
+// of is do for a change that always concerns one user, "" for all.
+func of(user string, do database.Do) func(ctx context.Context, tx *sql.Tx) ([]string, error) {
+	return func(ctx context.Context, tx *sql.Tx) ([]string, error) { return []string{user}, do(ctx, tx) }
 }

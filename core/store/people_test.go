@@ -99,7 +99,7 @@ func TestMembersAreListedWithTheirRoles(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		users, err := s.Users(t.Context())
-		if err != nil || len(users) != 3 || users[0] != core.Owner().User || users[1] != alice || users[2] != bob {
+		if err != nil || len(users) != 3 || users[0].User != core.Owner().User || users[1].User != alice || users[2].User != bob {
 			t.Errorf("everybody: %+v, %v", users, err)
 		}
 	})
@@ -109,7 +109,7 @@ func TestARoleThatWasGivenIsAboveTheProviders(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice := somebody(t, s, "alice")
 		id := core.Identity{Issuer: "https://idp", Subject: "alice", User: alice}
-		if err := s.PutCookie(t.Context(), Cookie{Hash: "h", Identity: id, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
+		if err := s.PutCookie(t.Context(), core.Cookie{Hash: "h", Identity: id, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.SetOrgRole(t.Context(), alice.ID, core.RoleAdmin); err != nil {
@@ -152,7 +152,7 @@ func TestADeletedUserIsGoneAndComesBackAsSomebodyNew(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.PutCookie(t.Context(), Cookie{Hash: "h", Identity: core.Identity{User: alice}, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
+		if err := s.PutCookie(t.Context(), core.Cookie{Hash: "h", Identity: core.Identity{User: alice}, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 		put(t, s, core.Installation{Workspace: mine[0].ID, Name: "app"})

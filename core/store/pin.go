@@ -52,18 +52,13 @@ func (s *Store) AddPins(ctx context.Context, k core.PinKey, definitions map[stri
 func (s *Store) OfferPin(ctx context.Context, k core.PinKey, p core.Pin) (first bool, err error) {
 	err = s.db.Update(ctx, "recording a change of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
 		first = false
-		result, err := tx.ExecContext(ctx, `
+		first, err = database.Changed(ctx, tx, `
 			INSERT INTO pins (workspace, app, bundle, version, tool, definition, offered, renamed_from, changed_at)
 			VALUES ($1, $2, $3, $4, $5, '', $6, $7, $8)
 			ON CONFLICT (workspace, app, bundle, version, tool) DO UPDATE
 			SET offered = excluded.offered, renamed_from = excluded.renamed_from, refused = 0, changed_at = excluded.changed_at
 			WHERE pins.offered <> excluded.offered AND pins.definition <> excluded.offered`,
 			k.Workspace, k.App, k.Bundle, k.Version, p.Tool, p.Offered, p.RenamedFrom, database.Millis(time.Now()))
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		first = n > 0
 		return err
 	})
 	return first, err

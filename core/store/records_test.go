@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,7 +106,7 @@ func TestAUserIsMadeOnceHoweverManyAskAtATime(t *testing.T) {
 		for i := range users {
 			wg.Go(func() {
 				var err error
-				if users[i], err = s.Provision(t.Context(), id); err != nil {
+				if users[i], err = s.Provision(t.Context(), id, nil); err != nil {
 					t.Error(err)
 				}
 			})
@@ -131,7 +132,7 @@ func TestTheSameSubjectOfAnotherIssuerIsAnotherUser(t *testing.T) {
 			t.Fatal("one user for two issuers")
 		}
 		for _, id := range []core.Identity{{Issuer: "https://a"}, {Subject: "x"}} {
-			if _, err := s.Provision(t.Context(), id); err == nil {
+			if _, err := s.Provision(t.Context(), id, nil); err == nil {
 				t.Errorf("%+v was provisioned", id)
 			}
 		}
@@ -210,7 +211,7 @@ func TestALoginLastsUntilItEndsOrExpires(t *testing.T) {
 		u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{OrgRole: core.RoleMember}})
 		id := core.Identity{Issuer: "https://idp", Subject: "a", User: u}
 		expires := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
-		for _, c := range []Cookie{
+		for _, c := range []core.Cookie{
 			{Hash: "live", Identity: id, KeyPrint: "k", ExpiresAt: expires},
 			{Hash: "ended", Identity: id, ExpiresAt: expires},
 			{Hash: "expired", Identity: id, ExpiresAt: time.Now()},
@@ -219,13 +220,18 @@ func TestALoginLastsUntilItEndsOrExpires(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, want := range []string{id.User.ID, ""} {
-			if user, err := s.DeleteCookie(t.Context(), "ended"); err != nil || user != want {
-				t.Fatalf("the user %q, %v, want %q", user, err, want)
+		var announced []string
+		s.WatchMembers(func(user string) { announced = append(announced, user) })
+		for range 2 {
+			if err := s.DeleteCookie(t.Context(), "ended"); err != nil {
+				t.Fatal(err)
 			}
 		}
+		if !slices.Equal(announced, []string{id.User.ID}) {
+			t.Errorf("announced %q", announced)
+		}
 		got, err := s.Cookie(t.Context(), "live")
-		if want := (Cookie{Hash: "live", Identity: id, KeyPrint: "k", ExpiresAt: expires}); err != nil || got != want {
+		if want := (core.Cookie{Hash: "live", Identity: id, KeyPrint: "k", ExpiresAt: expires}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		for _, hash := range []string{"ended", "expired", "never"} {
@@ -233,7 +239,7 @@ func TestALoginLastsUntilItEndsOrExpires(t *testing.T) {
 				t.Errorf("%s: %v", hash, err)
 			}
 		}
-		if err := s.PutCookie(t.Context(), Cookie{Hash: "next", Identity: id, ExpiresAt: expires}); err != nil {
+		if err := s.PutCookie(t.Context(), core.Cookie{Hash: "next", Identity: id, ExpiresAt: expires}); err != nil {
 			t.Fatal(err)
 		}
 		var left int
@@ -247,7 +253,7 @@ func TestALoginShowsTheUserAsOfNow(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		id := core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{OrgRole: core.RoleAdmin}}
 		id.User = provision(t, s, id)
-		if err := s.PutCookie(t.Context(), Cookie{Hash: "h", Identity: id, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
+		if err := s.PutCookie(t.Context(), core.Cookie{Hash: "h", Identity: id, ExpiresAt: time.Now().Add(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 		id.User.OrgRole = core.RoleMember
@@ -278,9 +284,9 @@ func wantInstallations(t *testing.T, s *Store, want ...core.Installation) {
 	}
 }
 
-func provision(t *testing.T, s *Store, id core.Identity) core.User {
+func provision(t *testing.T, s *Store, id core.Identity, sameAs ...string) core.User {
 	t.Helper()
-	u, err := s.Provision(t.Context(), id)
+	u, err := s.Provision(t.Context(), id, sameAs)
 	if err != nil {
 		t.Fatal(err)
 	}

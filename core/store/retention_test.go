@@ -76,8 +76,8 @@ func TestApprovalsAreDeletedSomeTimeAfterTheyExpired(t *testing.T) {
 		if n, err := s.Purge(t.Context(), Retention{Approvals: 24 * time.Hour}); n != 2 || err != nil {
 			t.Errorf("%d rows are deleted, %v", n, err)
 		}
-		if left, err := s.Approvals(t.Context(), core.DefaultWorkspaceID, ""); err != nil || len(left) != 3 {
-			t.Errorf("%d approvals are left, %v", len(left), err)
+		if left, err := s.Approvals(t.Context(), core.DefaultWorkspaceID, core.ApprovalQuery{}); err != nil || len(left.Approvals) != 3 {
+			t.Errorf("%d approvals are left, %v", len(left.Approvals), err)
 		}
 	})
 }

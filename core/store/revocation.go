@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,39 +13,29 @@ import (
 // revocationLife is how long a revocation is kept. It is longer than the longest session.
 const revocationLife = 31 * 24 * time.Hour
 
-// Revoke records what was revoked, deletes the logins that rest on it, and notifies the other servers. It
-// returns the users of those logins and of the subject. A message that counts once and was used before is
-// core.CodeConflict. Call access.Access.Revoke, which calls it.
-func (s *Store) Revoke(ctx context.Context, r core.Revocation) (users []string, err error) {
+// Revoke records what was revoked, deletes the logins that rest on it, and notifies the other servers. A message that
+// counts once and was used before is core.CodeConflict. Call access.Access.Revoke, which calls it.
+func (s *Store) Revoke(ctx context.Context, r core.Revocation) error {
 	now := time.Now()
-	err = s.db.Update(ctx, "recording a revocation", func(ctx context.Context, tx *sql.Tx) error {
-		users = nil
+	return s.changeMembers(ctx, "recording a revocation", "", func(ctx context.Context, tx *sql.Tx) ([]string, error) {
 		if err := useOnce(ctx, tx, r, now); err != nil {
-			return err
+			return nil, err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM revocations WHERE revoked_at < $1`, database.Millis(now.Add(-revocationLife))); err != nil {
-			return err
+			return nil, err
 		}
 		if _, err := tx.ExecContext(ctx, `
 			INSERT INTO revocations (issuer, subject, token, revoked_at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (issuer, subject, token) DO UPDATE SET revoked_at = excluded.revoked_at`,
 			r.Issuer, r.Subject, r.Token+r.Session, database.Millis(now)); err != nil {
-			return err
+			return nil, err
 		}
-		if users, err = endLogins(ctx, tx, r); err != nil {
-			return err
+		users, err := endLogins(ctx, tx, r)
+		if err == nil && r.Subject == "" {
+			err = s.notifyPeers(ctx, tx, core.ChangeToken, "", r.Token+r.Session)
 		}
-		for _, user := range users {
-			if err := s.notifyPeers(ctx, tx, core.ChangeMembers, "", user); err != nil {
-				return err
-			}
-		}
-		if r.Subject == "" {
-			return s.notifyPeers(ctx, tx, core.ChangeToken, "", r.Token+r.Session)
-		}
-		return nil
+		return users, err
 	})
-	return users, err
 }
 
 // useOnce records that the message of a revocation was used.
@@ -73,29 +62,19 @@ func endLogins(ctx context.Context, tx *sql.Tx, r core.Revocation) (users []stri
 		return nil, nil
 	}
 	if r.Subject == "" {
-		rows, err := tx.QueryContext(ctx, `DELETE FROM cookies WHERE session = $1 RETURNING user_id`, r.Session)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var user string
-			if err := rows.Scan(&user); err != nil {
-				return nil, err
-			}
-			users = append(users, user)
-		}
-		return users, rows.Err()
+		return database.Collect(ctx, tx, `DELETE FROM cookies WHERE session = $1 RETURNING user_id`, []any{r.Session}, func(rows *sql.Rows) (user string, err error) {
+			err = rows.Scan(&user)
+			return user, err
+		})
 	}
-	var user string
-	err = tx.QueryRowContext(ctx, `SELECT id FROM users WHERE issuer = $1 AND subject = $2`, r.Issuer, r.Subject).Scan(&user)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+	var user sql.NullString
+	err = tx.QueryRowContext(ctx, `SELECT `+userOf, r.Issuer, r.Subject).Scan(&user)
+	if err != nil || !user.Valid {
+		return nil, err
 	}
-	if err == nil {
-		_, err = tx.ExecContext(ctx, `DELETE FROM cookies WHERE user_id = $1 AND ($2 = '' OR session IN ('', $2))`, user, r.Session)
-	}
-	return []string{user}, err
+	_, err = tx.ExecContext(ctx, `DELETE FROM cookies WHERE user_id = $1 AND ($2 = '' OR session IN ('', $2)) AND (issuer = '' OR (issuer = $3 AND subject = $4))`,
+		user.String, r.Session, r.Issuer, r.Subject)
+	return []string{user.String}, err
 }
 
 // Revoked reports whether what an identity rests on, its subject, token or session, was revoked after it was

@@ -2,8 +2,12 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/jackc/pgx/v5"
@@ -12,6 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/cluster"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 	"github.com/ropewalk/ropewalk/core/store/seal"
 	"github.com/ropewalk/ropewalk/core/store/search"
 )
@@ -27,6 +32,8 @@ type Options struct {
 	Keys *seal.Keys
 	// Retention is for how long records are kept.
 	Retention Retention
+	// Quota is what one person may store.
+	Quota Quota
 }
 
 // Location is where the state is, for packages that do not open it.
@@ -35,11 +42,13 @@ func (o Options) Location() database.Location { return database.Location{Path: o
 // Store is the durable state. It is safe for concurrent use.
 type Store struct {
 	log     hclog.Logger
+	quota   Quota
 	db      *database.Database
-	keys    *seal.Keys
+	keys    atomic.Pointer[seal.Keys] // nil encrypts nothing
 	index   *search.Index
 	cluster *cluster.Cluster // nil with a file, which no other server shares
 	health  health
+	members memberWatchers
 
 	closers []func() error // in the order of opening
 }
@@ -50,7 +59,8 @@ type Store struct {
 // what to do. Records that are not encrypted with the first key are encrypted with it. Any number of
 // servers may open a PostgreSQL database at a time.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{log: o.Logger, keys: o.Keys}
+	s := &Store{log: o.Logger, quota: o.Quota}
+	s.keys.Store(o.Keys)
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}
@@ -68,6 +78,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	return s, nil
 }
+
+// UseKeys encrypts from now on, in a state that had no keys. What is stored in plain is encrypted at the next start.
+func (s *Store) UseKeys(keys *seal.Keys) { s.keys.CompareAndSwap(nil, keys) }
 
 // Stats returns the connections of the database.
 func (s *Store) Stats() database.Stats { return s.db.Stats() }
@@ -118,7 +131,7 @@ func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig, o Options) er
 		if err := database.CheckNewServer(ctx, pool, o.Path); err != nil {
 			return err
 		}
-		if err := database.Migrate(ctx, goose.DialectPostgres, pool, s.log); err != nil {
+		if err := migrations.Apply(ctx, goose.DialectPostgres, pool, s.log); err != nil {
 			return err
 		}
 		_, err := s.EnsureDefaultWorkspace(ctx)
@@ -139,14 +152,14 @@ func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig, o Options) er
 
 // renewRecords encrypts with the first key what is stored in plain or with another key.
 func (s *Store) renewRecords(ctx context.Context) error {
-	n, err := seal.Renew(ctx, s.db, s.keys)
+	n, err := seal.Renew(ctx, s.db, s.keys.Load())
 	if err != nil {
 		return err
 	}
 	if n > 0 {
-		s.log.Info("records of apps encrypted", "apps", n, "key", s.keys.ID())
+		s.log.Info("records of apps encrypted", "apps", n, "key", s.keys.Load().ID())
 	}
-	if err := seal.Rewrite(ctx, s.db, s.keys); err != nil {
+	if err := seal.Rewrite(ctx, s.db, s.keys.Load()); err != nil {
 		s.log.Warn("the database may still contain earlier records of apps; trying again at the next start", "error", err)
 	}
 	return nil
@@ -160,4 +173,32 @@ func (s *Store) Close() error {
 	}
 	s.closers = nil
 	return errors.Join(all...)
+}
+
+// checkInterval is how long the result of a write check holds: each check waits for the disk.
+const checkInterval = 2 * time.Second
+
+// health is the result of the latest write check. The zero value has none.
+type health struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+// CheckWritable reports whether the state takes writes: core.CodeUnavailable with the reason when the
+// database cannot be reached, its disk is full, or its file is gone. The result is at most 2 s old.
+func (s *Store) CheckWritable(ctx context.Context) error {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	if time.Since(s.health.at) < checkInterval {
+		return s.health.err
+	}
+	err := s.db.Update(ctx, "checking that the state is writable", func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO counters (name, n) VALUES ('check', $1) ON CONFLICT (name) DO UPDATE SET n = excluded.n`, database.Millis(time.Now()))
+		return err
+	})
+	if ctx.Err() == nil { // a caller that left says nothing about the state
+		s.health.at, s.health.err = time.Now(), err
+	}
+	return err
 }

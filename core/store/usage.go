@@ -113,22 +113,12 @@ func usageGroups(ctx context.Context, tx *sql.Tx, q core.UsageQuery, by, order s
 	if by != `''` {
 		query += ` GROUP BY ` + by
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT `+by+`, `+usageSums+` `+query+` `+order, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var groups []core.GroupUsage
-	for rows.Next() {
-		var g core.GroupUsage
+	return database.Collect(ctx, tx, `SELECT `+by+`, `+usageSums+` `+query+` `+order, args, func(rows *sql.Rows) (g core.GroupUsage, err error) {
 		var key any
-		if g.UsageTotals, err = scanTotals(rows, &key); err != nil {
-			return nil, err
-		}
+		g.UsageTotals, err = scanTotals(rows, &key)
 		g.Key = groupKey(key, q.GroupBy)
-		groups = append(groups, g)
-	}
-	return groups, rows.Err()
+		return g, err
+	})
 }
 
 // groupKey is a group's key as a report shows it; in the database it is a text, a number or NULL.

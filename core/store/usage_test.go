@@ -103,7 +103,7 @@ func TestUsageAddsUpByDayModelAndConversation(t *testing.T) {
 
 func TestUsageIsGroupedByUserWithTheEmail(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		user, err := s.Provision(t.Context(), core.Identity{Issuer: "https://idp.example", Subject: "a", User: core.User{Email: "a@example.com"}})
+		user, err := s.Provision(t.Context(), core.Identity{Issuer: "https://idp.example", Subject: "a", User: core.User{Email: "a@example.com"}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

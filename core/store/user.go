@@ -17,26 +17,39 @@ import (
 
 // Provision returns the user behind an identity. The first time it creates the user and a personal
 // workspace, in one transaction and only once, however many callers there are; later it updates email,
-// name and organization role. An empty email or name replaces nothing: not every token has them. A role
-// in the organization that was given here (SetOrgRole) takes precedence over the identity's.
-func (s *Store) Provision(ctx context.Context, id core.Identity) (core.User, error) {
+// name, organization role and AdminBy. An empty email or name replaces nothing: not every token has them. A role
+// in the organization that was given here (SetOrgRole) takes precedence over the identity's, and AdminBy over both.
+// An identity that is seen for the first time is linked to a user whom an issuer of sameAs knows by the same email.
+func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string) (core.User, error) {
 	if id.Issuer == "" || id.Subject == "" {
 		return core.User{}, errors.New("provisioning a user: the identity has no issuer or no subject")
 	}
-	kept, given, err := s.user(ctx, id.Issuer, id.Subject)
+	stored, effective, err := s.user(ctx, id.Issuer, id.Subject)
 	switch {
-	case err == nil && kept == updated(kept, id.User, given):
-		return kept, nil
+	case err == nil && stored == updated(stored, id.User):
+		return effective, nil
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return core.User{}, fmt.Errorf("looking up a user: %w", err)
 	}
-	user := updated(core.User{ID: newID("usr_")}, id.User, "")
-	err = s.db.Update(ctx, "provisioning a user", func(ctx context.Context, tx *sql.Tx) error {
-		user, err = upsertUser(ctx, tx, id.Issuer, id.Subject, user)
-		if err != nil || id.Issuer == core.IssuerLocal {
-			return err
+	user := updated(core.User{ID: newID("usr_")}, id.User)
+	err = s.changeMembers(ctx, "provisioning a user", "", func(ctx context.Context, tx *sql.Tx) (changed []string, err error) {
+		if id.User.AdminBy != "" { // where admins were named once, nobody becomes the first one
+			if _, err := claimFirstAdmin(ctx, tx, ""); err != nil {
+				return nil, err
+			}
 		}
-		return ensurePersonal(ctx, tx, user)
+		first, linked, err := s.firstIdentity(ctx, tx, id, sameAs)
+		if err != nil {
+			return nil, err
+		}
+		user, err = upsertUser(ctx, tx, first.Issuer, first.Subject, user)
+		if linked { // the user's API keys are good again
+			changed = []string{user.ID}
+		}
+		if err != nil || id.Issuer == core.IssuerLocal {
+			return changed, err
+		}
+		return changed, ensurePersonal(ctx, tx, user)
 	})
 	if err != nil {
 		return core.User{}, err
@@ -44,33 +57,79 @@ func (s *Store) Provision(ctx context.Context, id core.Identity) (core.User, err
 	return user, nil
 }
 
-// updated is a stored user with what an identity says, and with the role that was given here.
-func updated(stored, identity core.User, given core.Role) core.User {
+// updated is a stored user with what an identity says.
+func updated(stored, identity core.User) core.User {
 	stored.Email = cmp.Or(identity.Email, stored.Email)
 	stored.DisplayName = cmp.Or(identity.DisplayName, stored.DisplayName)
-	stored.OrgRole = cmp.Or(given, identity.OrgRole, core.RoleMember)
+	stored.OrgRole, stored.AdminBy = cmp.Or(identity.OrgRole, core.RoleMember), identity.AdminBy
 	return stored
 }
 
-// userColumns selects a user u: id, email, display name and the effective role in the organization.
-const userColumns = `u.id, u.email, u.display_name, COALESCE(NULLIF(u.given_role, ''), u.org_role)`
+const (
+	// ownRole is the role in the organization of a user u without auth.admins.
+	ownRole = `COALESCE(NULLIF(u.given_role, ''), u.org_role)`
 
-func (s *Store) user(ctx context.Context, issuer, subject string) (u core.User, given core.Role, err error) {
-	err = s.db.Get(ctx, `SELECT `+userColumns+`, u.given_role FROM users u WHERE u.issuer = $1 AND u.subject = $2`, []any{issuer, subject}, &u.ID, &u.Email, &u.DisplayName, &u.OrgRole, &given)
-	return u, given, err
+	// orgRole is the effective role.
+	orgRole = `CASE WHEN u.admin_by <> '' AND ` + ownRole + ` NOT IN ('owner', 'admin') THEN 'admin' ELSE ` + ownRole + ` END`
+
+	// userColumns selects a user u into userFields.
+	userColumns = `u.id, u.email, u.display_name, ` + orgRole + `, CASE WHEN ` + ownRole + ` IN ('owner', 'admin') THEN '' ELSE u.admin_by END, u.group_roles`
+)
+
+func userFields(u *core.User) []any {
+	return []any{&u.ID, &u.Email, &u.DisplayName, &u.OrgRole, &u.AdminBy, &u.GroupRoles}
+}
+
+// user returns the user of an identity as stored, and with the effective role.
+func (s *Store) user(ctx context.Context, issuer, subject string) (stored, effective core.User, err error) {
+	err = s.db.Get(ctx, `SELECT `+userColumns+`, u.org_role, u.admin_by FROM users u WHERE u.id = `+userOf, []any{issuer, subject},
+		append(userFields(&effective), &stored.OrgRole, &stored.AdminBy)...)
+	stored.ID, stored.Email, stored.DisplayName, stored.GroupRoles = effective.ID, effective.Email, effective.DisplayName, effective.GroupRoles
+	return stored, effective, err
 }
 
 func upsertUser(ctx context.Context, tx *sql.Tx, issuer, subject string, u core.User) (core.User, error) {
 	err := tx.QueryRowContext(ctx, `
-		INSERT INTO users (id, issuer, subject, email, display_name, org_role, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		INSERT INTO users (id, issuer, subject, email, display_name, org_role, admin_by, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (issuer, subject) DO UPDATE SET
 			email = COALESCE(NULLIF(excluded.email, ''), users.email),
 			display_name = COALESCE(NULLIF(excluded.display_name, ''), users.display_name),
-			org_role = excluded.org_role
+			org_role = excluded.org_role, admin_by = excluded.admin_by
 		RETURNING `+strings.ReplaceAll(userColumns, "u.", ""),
-		u.ID, issuer, subject, u.Email, u.DisplayName, string(u.OrgRole), database.Millis(time.Now())).
-		Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole)
+		u.ID, issuer, subject, u.Email, u.DisplayName, string(u.OrgRole), u.AdminBy, database.Millis(time.Now())).
+		Scan(userFields(&u)...)
 	return u, err
+}
+
+// RetainAdmins leaves only those users admins by auth.admins whose AdminBy is listed, on all servers. Call
+// access.Access.MembersChanged afterwards.
+func (s *Store) RetainAdmins(ctx context.Context, listed []string) error {
+	var reasons []string
+	err := s.db.Select(ctx, `SELECT DISTINCT admin_by FROM users WHERE admin_by <> ''`, nil, func(scan func(...any) error) error {
+		var reason string
+		err := scan(&reason)
+		reasons = append(reasons, reason)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading the admins: %w", err)
+	}
+	return s.db.Update(ctx, "removing admins", func(ctx context.Context, tx *sql.Tx) error {
+		removed := false
+		for _, reason := range reasons {
+			if slices.Contains(listed, reason) {
+				continue
+			}
+			if _, err := tx.ExecContext(ctx, `UPDATE users SET admin_by = '' WHERE admin_by = $1`, reason); err != nil {
+				return err
+			}
+			removed = true
+		}
+		if !removed {
+			return nil
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeMembers, "", "")
+	})
 }
 
 // ensurePersonal creates the personal workspace of a user, unless it exists.
@@ -85,27 +144,6 @@ func ensurePersonal(ctx context.Context, tx *sql.Tx, u core.User) error {
 		INSERT INTO members (workspace, user_id, role) SELECT id, personal_of, 'admin' FROM workspaces WHERE personal_of = $1
 		ON CONFLICT (workspace, user_id) DO NOTHING`, u.ID)
 	return err
-}
-
-// Users returns everybody the server knows, by name.
-func (s *Store) Users(ctx context.Context) ([]core.User, error) {
-	all := []core.User{}
-	err := s.db.View(ctx, "reading the users", func(ctx context.Context, tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT `+userColumns+` FROM users u ORDER BY u.display_name, u.email, u.id`)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var u core.User
-			if err := rows.Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole); err != nil {
-				return err
-			}
-			all = append(all, u)
-		}
-		return rows.Err()
-	})
-	return all, err
 }
 
 // User returns one of them; core.CodeNotFound when there is none of this id.
@@ -123,7 +161,7 @@ func (s *Store) User(ctx context.Context, id string) (core.User, error) {
 
 func findUser(ctx context.Context, q database.Querier, id string) (core.User, error) {
 	var u core.User
-	err := q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM users u WHERE u.id = $1`, id).Scan(&u.ID, &u.Email, &u.DisplayName, &u.OrgRole)
+	err := q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM users u WHERE u.id = $1`, id).Scan(userFields(&u)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = core.Errorf(core.CodeNotFound, "there is no user %s", id)
 	}
@@ -133,7 +171,7 @@ func findUser(ctx context.Context, q database.Querier, id string) (core.User, er
 // SetOrgRole gives a user a role in the organization that counts more than what the identity provider
 // says; "" leaves it to the provider again, from the next login on. core.CodeNotFound when there is
 // no such user, core.CodeInvalidInput for a role that is none, core.CodeForbidden for the instance's
-// owner. Call access.Access.MembersChanged afterwards.
+// owner.
 func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error {
 	if !slices.Contains([]core.Role{"", core.RoleOwner, core.RoleAdmin, core.RoleMember}, role) {
 		return core.Errorf(core.CodeInvalidInput, "orgRole: must be %s, %s or %s, or empty", core.RoleOwner, core.RoleAdmin, core.RoleMember)
@@ -141,43 +179,41 @@ func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error
 	if id == core.Owner().User.ID {
 		return core.Errorf(core.CodeForbidden, "the instance's owner stays its owner")
 	}
-	return s.db.Update(ctx, "giving a user a role", func(ctx context.Context, tx *sql.Tx) error {
+	return s.changeMembers(ctx, "giving a user a role", "", of(id, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := findUser(ctx, tx, id); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `UPDATE users SET given_role = $1 WHERE id = $2`, string(role), id); err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, "", id)
-	})
+		_, err := tx.ExecContext(ctx, `UPDATE users SET given_role = $1 WHERE id = $2`, string(role), id)
+		return err
+	}))
 }
 
 // DeleteUser deletes a user with the logins, memberships, conversations and the personal workspace; what
 // the user's calls used stays in the usage of other workspaces. A user whom the identity provider still
 // lets in comes back as a new one. core.CodeNotFound when there is no such user,
 // core.CodeForbidden for the instance's owner and while apps are installed in the personal workspace.
-// Call access.Access.MembersChanged afterwards.
 func (s *Store) DeleteUser(ctx context.Context, id string) error {
 	if id == core.Owner().User.ID {
 		return core.Errorf(core.CodeForbidden, "the instance's owner cannot be deleted")
 	}
-	return s.db.Update(ctx, "deleting a user", func(ctx context.Context, tx *sql.Tx) error {
+	return s.changeMembers(ctx, "deleting a user", "", of(id, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := findUser(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := s.unlink(ctx, tx, `owner = $1`, id); err != nil {
 			return err
 		}
 		var personal string
 		err := tx.QueryRowContext(ctx, `SELECT id FROM workspaces WHERE personal_of = $1`, id).Scan(&personal)
 		if err == nil {
-			err = deleteWorkspace(ctx, tx, personal)
+			err = s.deleteWorkspace(ctx, tx, personal)
 		}
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM users WHERE id = $1`, id); err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, "", id)
-	})
+		_, err = tx.ExecContext(ctx, `DELETE FROM users WHERE id = $1`, id)
+		return err
+	}))
 }
 
 // newID is a random id of letters and digits: 26 characters, 128 bits.

@@ -57,24 +57,21 @@ func (s *Store) Workspaces(ctx context.Context, u core.User) ([]core.Workspace, 
 }
 
 // CreateWorkspace creates a workspace with a first admin. core.CodeNotFound when there is no such
-// user, core.CodeInvalidInput for an invalid name. Call access.Access.MembersChanged afterwards.
+// user, core.CodeInvalidInput for an invalid name.
 func (s *Store) CreateWorkspace(ctx context.Context, name, adminID string) (core.Workspace, error) {
 	w := core.Workspace{ID: newID("ws_"), Name: strings.TrimSpace(clean(name)), Role: core.RoleAdmin}
 	if err := checkName(w.Name); err != nil {
 		return core.Workspace{}, err
 	}
-	err := s.db.Update(ctx, "creating a workspace", func(ctx context.Context, tx *sql.Tx) error {
+	err := s.changeMembers(ctx, "creating a workspace", w.ID, of(adminID, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := findUser(ctx, tx, adminID); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO workspaces (id, name, created_at) VALUES ($1, $2, $3)`, w.ID, w.Name, database.Millis(time.Now())); err != nil {
 			return err
 		}
-		if err := putMember(ctx, tx, w.ID, adminID, w.Role); err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, w.ID, adminID)
-	})
+		return putMember(ctx, tx, w.ID, adminID, w.Role)
+	}))
 	if err != nil {
 		return core.Workspace{}, err
 	}
@@ -82,29 +79,26 @@ func (s *Store) CreateWorkspace(ctx context.Context, name, adminID string) (core
 }
 
 // RenameWorkspace renames a workspace. core.CodeNotFound when there is none of this id,
-// core.CodeInvalidInput for an invalid name. Call access.Access.MembersChanged("") afterwards.
+// core.CodeInvalidInput for an invalid name.
 func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
 	name = strings.TrimSpace(clean(name))
 	if err := checkName(name); err != nil {
 		return err
 	}
-	return s.db.Update(ctx, "renaming workspace "+id, func(ctx context.Context, tx *sql.Tx) error {
+	return s.changeMembers(ctx, "renaming workspace "+id, id, of("", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := personalOf(ctx, tx, id); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `UPDATE workspaces SET name = $1 WHERE id = $2`, name, id); err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, id, "")
-	})
+		_, err := tx.ExecContext(ctx, `UPDATE workspaces SET name = $1 WHERE id = $2`, name, id)
+		return err
+	}))
 }
 
 // DeleteWorkspace deletes a workspace with its members, conversations and usage. core.CodeNotFound
 // when there is none of this id; core.CodeForbidden for the default workspace, a personal one, and
-// one in which apps are installed: they must be uninstalled first. Call
-// access.Access.MembersChanged("") afterwards.
+// one in which apps are installed: they must be uninstalled first.
 func (s *Store) DeleteWorkspace(ctx context.Context, id string) error {
-	return s.db.Update(ctx, "deleting workspace "+id, func(ctx context.Context, tx *sql.Tx) error {
+	return s.changeMembers(ctx, "deleting workspace "+id, id, of("", func(ctx context.Context, tx *sql.Tx) error {
 		owner, err := personalOf(ctx, tx, id)
 		switch {
 		case err != nil:
@@ -114,14 +108,11 @@ func (s *Store) DeleteWorkspace(ctx context.Context, id string) error {
 		case owner != "":
 			return core.Errorf(core.CodeForbidden, "workspace %s is personal: it is deleted with its user", id)
 		}
-		if err := deleteWorkspace(ctx, tx, id); err != nil {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeMembers, id, "")
-	})
+		return s.deleteWorkspace(ctx, tx, id)
+	}))
 }
 
-func deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) error {
+func (s *Store) deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) error {
 	var apps int
 	if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM installations WHERE workspace = $1`, id).Scan(&apps); err != nil {
 		return err
@@ -129,31 +120,27 @@ func deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) error {
 	if apps > 0 {
 		return core.Errorf(core.CodeForbidden, "%d apps are installed in workspace %s: uninstall them first", apps, id)
 	}
+	if err := s.unlink(ctx, tx, `workspace = $1`, id); err != nil {
+		return err
+	}
 	_, err := tx.ExecContext(ctx, `DELETE FROM workspaces WHERE id = $1`, id)
 	return err
 }
 
 // AllWorkspaces returns every workspace: the default one first, then by name.
 func (s *Store) AllWorkspaces(ctx context.Context) ([]core.WorkspaceInfo, error) {
-	all := []core.WorkspaceInfo{}
-	err := s.db.View(ctx, "reading the workspaces", func(ctx context.Context, tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `
+	var all []core.WorkspaceInfo
+	err := s.db.View(ctx, "reading the workspaces", func(ctx context.Context, tx *sql.Tx) (err error) {
+		all, err = database.Collect(ctx, tx, `
 			SELECT w.id, w.name, COALESCE(w.personal_of, ''), w.created_at, (SELECT COUNT(*) FROM members m WHERE m.workspace = w.id)
-			FROM workspaces w ORDER BY CASE WHEN w.id = $1 THEN 0 ELSE 1 END, w.name, w.id`, core.DefaultWorkspaceID)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var w core.WorkspaceInfo
-			var created int64
-			if err := rows.Scan(&w.ID, &w.Name, &w.PersonalOf, &created, &w.Members); err != nil {
-				return err
-			}
-			w.CreatedAt = database.FromMillis(created)
-			all = append(all, w)
-		}
-		return rows.Err()
+			FROM workspaces w ORDER BY CASE WHEN w.id = $1 THEN 0 ELSE 1 END, w.name, w.id`, []any{core.DefaultWorkspaceID},
+			func(rows *sql.Rows) (w core.WorkspaceInfo, err error) {
+				var created int64
+				err = rows.Scan(&w.ID, &w.Name, &w.PersonalOf, &created, &w.Members)
+				w.CreatedAt = database.FromMillis(created)
+				return w, err
+			})
+		return err
 	})
 	return all, err
 }

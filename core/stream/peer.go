@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"net"
+	"os"
 	"syscall"
 	"time"
 )
@@ -21,6 +22,16 @@ type Peer struct {
 // that has sent more is taken to be there. Stop must be called before the handler returns.
 func WatchPeer(conn net.Conn, left func()) *Peer {
 	p := &Peer{conn: conn, gone: make(chan struct{}), done: make(chan struct{})}
+	if secure, ok := conn.(peeker); ok {
+		_ = conn.SetReadDeadline(time.Time{})
+		go func() {
+			defer close(p.done)
+			if err := secure.Peek(); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+				p.leave(left)
+			}
+		}()
+		return p
+	}
 	socket, ok := conn.(syscall.Conn)
 	if !ok {
 		close(p.done)
@@ -41,6 +52,12 @@ func WatchPeer(conn net.Conn, left func()) *Peer {
 		}
 	}()
 	return p
+}
+
+// peeker is a connection under TLS: what is on its socket does not show whether the client has left.
+type peeker interface {
+	// Peek waits until the client has sent something, which it does not consume, or has left, which is an error.
+	Peek() error
 }
 
 func (p *Peer) leave(left func()) {

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
@@ -45,10 +44,6 @@ func (f *fakeApps) AwaitOffer(_ context.Context, workspace, server string) error
 	delete(f.late, server)
 	f.SetOffer(workspace, &core.Offer{Tools: late})
 	return nil
-}
-
-func (f *fakeApps) StartCall(_ context.Context, workspace, server string, c interact.Call) (apps.PendingCall, error) {
-	return fakeapps.Pending(func(ctx context.Context) (json.RawMessage, error) { return f.Call(ctx, workspace, server, c) }), nil
 }
 
 func (f *fakeApps) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {

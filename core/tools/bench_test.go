@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -18,10 +17,6 @@ import (
 type quickApps struct {
 	fakeapps.Apps
 	result json.RawMessage
-}
-
-func (q *quickApps) StartCall(_ context.Context, workspace, server string, c interact.Call) (apps.PendingCall, error) {
-	return fakeapps.Pending(func(ctx context.Context) (json.RawMessage, error) { return q.Call(ctx, workspace, server, c) }), nil
 }
 
 func (q *quickApps) Call(context.Context, string, string, interact.Call) (json.RawMessage, error) {
@@ -52,7 +47,7 @@ func BenchmarkCall(b *testing.B) {
 	call := tools.Call{Name: "bench__tool-7", Arguments: json.RawMessage(`{"text":"x"}`), Meta: json.RawMessage(`{"progressToken":1}`), Agent: true}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := n.Call(b.Context(), c, call); err != nil {
+		if _, _, err := n.Call(b.Context(), c, call); err != nil {
 			b.Fatal(err)
 		}
 	}

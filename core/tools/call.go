@@ -4,255 +4,356 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tracing"
+	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// Call is one call of a tool.
+// Call is one tool call.
 type Call struct {
 	Name       string                 // server__tool
+	ID         string                 // a model's own id of the call, for its span; "" for none
 	Arguments  json.RawMessage        // a JSON object; nil means {}
 	Meta       json.RawMessage        // the request's _meta, passed on; nil when absent
 	Agent      bool                   // a model's or an MCP client's call, which may publish data.changed
+	Account    string                 // the name of the account to call the app with; "" for the one that Name names, or the default
 	CheckInput bool                   // check Arguments against the tool's schema first
 	Notify     func(rpc.Notification) // receives the notifications of the call, in wire order; nil to drop them
 	From
 
 	// The answers to an earlier result that asked for input, and its state (2026-07-28); nil when absent.
 	InputResponses, RequestState json.RawMessage
-
-	// Wake, which holds one, receives without blocking each time Pending.Wait has something to take. nil
-	// for a caller that only waits.
-	Wake chan struct{}
 }
 
-// Pending is a call that was started. Its Wait must be called once.
-type Pending interface {
-	// Sent reports whether the call is on its way to its app. Call.Wake then receives; otherwise Wait
-	// does all the work, and nothing has been done yet.
-	Sent() bool
-	// Answered reports whether Wait would return at once.
-	Answered() bool
-	// Wait returns the result of the call as the app wrote it, with the errors of Start.
-	Wait(ctx context.Context) (json.RawMessage, error)
-	// Failed reports, after Wait, whether the result says that the tool failed.
-	Failed() bool
+// Approvals decides which calls wait for a person. *trust.Approvals implements it.
+type Approvals interface {
+	// Needs reports whether calls of a tool wait. It is called once for each listing of a tool.
+	Needs(t core.Tool) bool
+	// Await returns nil when the call may be made, once.
+	Await(ctx context.Context, c core.Caller, call trust.Call, progress func(message string)) error
 }
 
-// Call starts a call and waits for its result.
-func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (json.RawMessage, error) {
-	p, err := n.Start(ctx, c, call)
-	if err != nil {
-		return nil, err
-	}
-	return p.Wait(ctx)
-}
-
-// Start starts a call of a tool in c's workspace. It does not wait: a call that cannot be sent at
-// once is made by the pending call's Wait.
+// Call calls a tool in c's workspace. It returns the result as the app wrote it, and whether that says that the tool
+// failed. A JSON-RPC error of the app comes back as *rpc.Error.
 //
 // The checks, in this order: core.CodeToolNotFound, CodeToolHeld, CodeFeatureDisabled, CodeForbidden,
-// CodeInvalidInput. A JSON-RPC error of the app comes back as *rpc.Error; a tool's own failure is a
-// result whose isError is true, not an error.
-func (n *Namespace) Start(ctx context.Context, c core.Caller, call Call) (Pending, error) {
-	p := &pending{n: n, caller: c, call: call}
-	if err := p.begin(ctx); err != nil {
-		p.measure(err)
-		return nil, err
+// CodeInvalidInput, CodeApprovalPending, CodeApprovalRefused. A call of an app that is starting waits for it.
+func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (result json.RawMessage, failed bool, err error) {
+	if len(call.Arguments) == 0 || bytes.Equal(call.Arguments, []byte("null")) {
+		call.Arguments = json.RawMessage("{}")
 	}
-	return p, nil
+	meant := n.unwrap(&call)
+	r := &toolCall{Call: call, n: n, caller: c}
+	raw, read, err := n.perform(ctx, c, r)
+	if err == nil && meant {
+		raw = r.withView(raw)
+	}
+	return raw, read.isError, err
 }
 
-// begin checks the call, and starts that of the app if nothing is to be waited for.
-func (p *pending) begin(ctx context.Context) error {
-	err := p.resolve(ctx)
-	if err == nil && p.needsApproval() {
-		return nil // recorded when it is made
-	}
-	if refused := p.n.auditCall(ctx, p.caller, &p.call, err); refused != nil {
-		return refused
-	}
-	switch {
-	case core.CodeOf(err) == core.CodeToolNotFound: // an app that is starting may have it
-		return nil
-	case err != nil:
-		return err
-	case p.server == systemServer || p.n.raisesLogLevel(p.caller, &p.call):
-		return nil
-	}
-	return p.start(ctx)
-}
-
-// pending implements Pending.
-type pending struct {
-	n       *Namespace
-	caller  core.Caller
-	call    Call
-	started apps.PendingCall // nil until the app's part was started
+// toolCall is a Call on its way through perform.
+type toolCall struct {
+	Call
+	n      *Namespace
+	caller core.Caller
 
 	// The result of resolve.
-	server string
-	name   string    // the tool's own
-	tool   *callable // of an app
-	uris   *resourceURIs
+	server, name string        // the tool's own name
+	tool         *callable     // of an app
+	uris         *resourceURIs // of the app's workspace
+	system       *System       // one of the server's own tools
+	own          *core.Tool    // the same, as it is listed
 
-	result callResult // of the result that Wait returned
+	account core.Account    // that the app is called with; zero for none
+	reply   json.RawMessage // the result of a call that asks for a login first; nil for others
 }
 
-// Sent implements Pending.
-func (p *pending) Sent() bool { return p.started != nil && p.started.Sent() }
-
-// Answered implements Pending.
-func (p *pending) Answered() bool { return p.started != nil && p.started.Answered() }
-
-// Failed implements Pending.
-func (p *pending) Failed() bool { return p.result.isError }
-
-// start starts the call of the app. Nothing may be left to wait for.
-func (p *pending) start(ctx context.Context) (err error) {
-	p.started, err = p.n.apps.StartCall(ctx, p.caller.Workspace.ID, p.server, p.request())
-	if err == nil { // the request has copies of these, which may be large
-		p.call.Arguments, p.call.Meta, p.call.InputResponses, p.call.RequestState = nil, nil, nil, nil
-	}
-	return err
+// startSpan implements request.
+func (r *toolCall) startSpan(ctx context.Context) (context.Context, tracing.Span) {
+	return tracing.StartTool(ctx, r.Name, r.ID, r.caller.Workspace.ID)
 }
 
-// Wait implements Pending.
-func (p *pending) Wait(ctx context.Context) (json.RawMessage, error) {
-	result, err := p.wait(ctx)
-	p.measure(err)
-	return result, err
+// record implements request.
+func (r *toolCall) record() (method, target string, arguments json.RawMessage) {
+	return "tools/call", r.nameWith(), r.Arguments
 }
 
-// measure records the outcome of the call. A name that is no tool's is not recorded: callers may choose any.
-func (p *pending) measure(err error) {
-	if p.n.metrics == nil {
-		return
-	}
-	app, tool := p.server, p.name
-	if p.tool == nil && (p.server != systemServer || core.CodeOf(err) == core.CodeToolNotFound) {
+// measure implements request. A name that is no tool's is not recorded: callers may choose any.
+func (r *toolCall) measure(result callResult, err error) {
+	app, tool := r.server, r.name
+	if r.tool == nil && r.system == nil {
 		app, tool = "", ""
 	}
-	p.n.metrics.ToolCall(app, tool, p.result.isError, err)
+	if r.n.metrics != nil {
+		r.n.metrics.ToolCall(app, tool, result.isError, err)
+	}
 }
 
-func (p *pending) wait(ctx context.Context) (json.RawMessage, error) {
-	if p.tool == nil && p.server != systemServer {
-		if err := p.await(ctx); err != nil {
-			return nil, err
-		}
+// admit implements request.
+func (r *toolCall) admit(ctx context.Context) error {
+	err := r.resolve(ctx)
+	if core.CodeOf(err) == core.CodeToolNotFound && r.server != systemServer && strings.Contains(r.Name, "__") {
+		err = r.await(ctx, err)
 	}
-	if p.needsApproval() {
-		if err := p.awaitApproval(ctx); err != nil {
-			return nil, err
-		}
+	if err == nil {
+		err = r.chooseAccount(ctx)
 	}
-	if p.server == systemServer {
-		result, err := p.n.callSystem(ctx, p.caller, p.name, p.call)
-		p.result = readResult(result)
-		return result, err
+	if err != nil || r.reply != nil || !r.needsApproval() {
+		return err
 	}
-	if p.started == nil {
-		p.n.raiseLogLevel(ctx, p.caller, p.call.From, p.call.Meta)
-		if err := p.start(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return p.finish(p.started.Wait(ctx))
+	return r.awaitApproval(ctx)
 }
 
 // await waits for an app whose tools are not known yet. The tool is looked up again also when there is
-// nothing to wait for: the app may have begun to run since the first time.
-func (p *pending) await(ctx context.Context) error {
-	if !strings.Contains(p.call.Name, "__") {
-		return notFound(p.call.Name)
+// nothing to wait for: the app may have begun to run since the first time. What the caller could not see then either is
+// refused at once, as what does not exist.
+func (r *toolCall) await(ctx context.Context, unknown error) error {
+	if views := r.n.viewsOf(r.caller); views != nil && !views.MayShow(r.server, r.name) {
+		return unknown
 	}
 	waiting, span := tracing.StartWait(ctx, "the app")
-	err := p.n.apps.AwaitOffer(waiting, p.caller.Workspace.ID, p.server)
+	err := r.n.apps.AwaitOffer(waiting, r.caller.Workspace.ID, r.server)
 	span.End(err)
 	if err != nil {
 		return err
 	}
-	return p.resolve(ctx)
+	return r.resolve(ctx)
 }
 
-// resolve finds the tool of a call and checks the call.
-func (p *pending) resolve(ctx context.Context) (err error) {
-	p.server, p.name, _ = strings.Cut(p.call.Name, "__")
-	if len(p.call.Arguments) == 0 || bytes.Equal(p.call.Arguments, []byte("null")) {
-		p.call.Arguments = json.RawMessage("{}")
+// resolve finds the tool and checks the call.
+func (r *toolCall) resolve(ctx context.Context) error {
+	r.server, r.name, _ = strings.Cut(r.Name, "__")
+	if r.server == systemServer {
+		return r.resolveSystem(ctx)
 	}
-	if p.server == systemServer {
-		return nil
+	lists := r.n.lists(r.caller, r.From)
+	tool := lists.tool(r.Name, r.Session)
+	if plain, account := SplitAccount(r.Name); tool == nil && account != "" && r.n.accounts != nil {
+		if r.Account != "" && r.Account != account {
+			return core.Errorf(core.CodeBadRequest, "account is %.50q, and the name of the tool names another, %.50q", r.Account, account)
+		}
+		r.Name, r.Account = plain, account
+		r.server, r.name, _ = strings.Cut(plain, "__")
+		tool = lists.tool(plain, r.Session)
 	}
-	r := p.n.lists(p.caller.Workspace.ID, p.call.From)
-	tool := r.tool(p.call.Name, p.call.Session)
-	if reason, held := r.held[p.call.Name]; held && tool == nil {
+	if reason, held := lists.held[r.Name]; held && tool == nil {
 		return core.Errorf(core.CodeToolHeld, "%s", reason)
 	}
 	if tool == nil {
-		return notFound(p.call.Name)
+		return notFound(r.Name)
 	}
-	p.server, p.name = tool.Server, tool.Name
-	if p.call.CheckInput {
-		if err := p.n.validator.CheckArguments(ctx, tool.Tool, p.call.Arguments); err != nil {
+	r.server, r.name = tool.Server, tool.Name
+	if r.Name == tool.listed { // approvals, the audit and errors name the tool, whatever a view calls it
+		r.Name = tool.FullName()
+	}
+	if r.CheckInput {
+		if err := r.n.validator.CheckArguments(ctx, tool.Tool, r.Arguments); err != nil {
 			return err
 		}
 	}
-	if len(p.call.InputResponses) > 0 && !p.caller.MayNameRoots() {
-		p.call.InputResponses = withoutRoots(p.call.InputResponses)
+	if len(r.InputResponses) > 0 && !r.caller.MayNameRoots() {
+		r.InputResponses = withoutRoots(r.InputResponses)
 	}
-	p.tool, p.uris = tool, r.uris
+	r.tool, r.uris = tool, lists.uris
 	return nil
 }
 
-// request returns the call of the app.
-func (p *pending) request() interact.Call {
-	call := &p.call
-	r := p.n.request(p.caller, "tools/call", params(p.tool.quoted, call), call.Meta, call.Notify, call.From)
-	r.Target, r.Mirrors, r.Wake, r.AsTask = p.tool.Name, p.tool.Mirrors, call.Wake, p.tool.TaskOnly
-	return r
+func (r *toolCall) resolveSystem(ctx context.Context) error {
+	for i := range r.n.system {
+		if s := &r.n.system[i]; s.Name == r.name {
+			if views := r.n.viewsOf(r.caller); views != nil && !r.n.showsSystem(views, i) {
+				break
+			}
+			r.system, r.own = s, &r.n.own[i].Tool
+			return r.n.admitSystem(ctx, r.caller, s, r.Arguments)
+		}
+	}
+	return notFound(r.Name)
 }
 
-// finish returns an app's result as the caller sees it.
-func (p *pending) finish(result json.RawMessage, err error) (json.RawMessage, error) {
+// needsApproval reports whether the call of a tool that was found waits for a person. A call that goes on
+// with an earlier one waits again: the answers that it brings are part of what is approved.
+func (r *toolCall) needsApproval() bool {
+	switch {
+	case r.n.approvals == nil:
+		return false
+	case r.system != nil:
+		return r.n.approvals.Needs(*r.own)
+	}
+	return r.tool.approval
+}
+
+// awaitApproval waits for a person, and then makes sure that the tool is still the one that was approved.
+func (r *toolCall) awaitApproval(ctx context.Context) error {
+	call := trust.Call{Arguments: r.Arguments, More: []json.RawMessage{r.InputResponses, r.RequestState}}
+	if r.account.ID != "" {
+		call.More = append(call.More, rawjson.Quote(r.account.ID))
+	}
+	if r.system != nil {
+		call.Tool = *r.own
+	} else {
+		call.Tool = r.tool.Tool
+	}
+	waiting, span := tracing.StartWait(ctx, "an approval")
+	err := r.n.approvals.Await(waiting, r.caller, call, r.progress())
+	span.End(err)
+	if err != nil || r.system != nil {
+		return err
+	}
+	if err := r.resolve(ctx); err != nil {
+		return err
+	}
+	if !bytes.Equal(r.tool.Raw, call.Tool.Raw) {
+		return core.Errorf(core.CodeApprovalRefused, "tool %q changed while the call waited for an approval; call it again", r.Name)
+	}
+	return nil
+}
+
+// progress reports to the client that the call waits, when the client asked for progress.
+func (r *toolCall) progress() func(message string) {
+	at, err := rawjson.Find(r.Meta, "progressToken")
+	if err != nil || at.Empty() || r.Notify == nil {
+		return func(string) {}
+	}
+	token, n := at.In(r.Meta), 0
+	return func(message string) {
+		n++ // progress must grow, and what the app reports later must not be less
+		r.Notify(rpc.Notification{
+			Method: "notifications/progress",
+			Params: fmt.Appendf(nil, `{"progressToken":%s,"progress":%de-6,"message":%s}`, token, n, rawjson.Quote(message)),
+		})
+	}
+}
+
+// send implements request.
+func (r *toolCall) send(ctx context.Context) (json.RawMessage, callResult, error) {
+	if r.system != nil {
+		raw, err := r.system.run(ctx, r.caller, r.Arguments)
+		return raw, readResult(raw), err
+	}
+	if r.reply != nil {
+		return r.reply, readResult(r.reply), nil
+	}
+	r.n.raiseLogLevel(ctx, r.caller, r.From, r.Meta)
+	raw, err := r.callApp(ctx)
 	if err != nil {
-		return nil, err
+		return nil, callResult{}, err
 	}
-	p.result = readResult(result)
-	if p.result.linked && (p.n.takeLinks(p.caller, p.call.From, p.uris, p.server, result) || p.uris.mentions(result)) {
-		result = relinkedContent(p.uris, p.server, result)
+	if r.reply != nil {
+		return r.reply, readResult(r.reply), nil
 	}
-	if p.call.Agent && !p.tool.ReadOnly && !p.result.isError && !p.result.needsInput {
-		p.n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: p.caller.Workspace.ID, Data: core.DataChanged{
-			Server: p.server, Tool: p.name, Timestamp: core.Stamp(time.Now()),
+	result := readResult(raw)
+	if result.linked && (r.n.takeLinks(r.caller, r.From, r.uris, r.server, raw) || r.uris.mentions(raw)) {
+		raw = relinkedContent(r.uris, r.server, raw)
+	}
+	if r.Agent && !r.tool.ReadOnly && !result.isError && !result.needsInput {
+		r.n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: r.caller.Workspace.ID, Data: core.DataChanged{
+			Server: r.server, Tool: r.name, Timestamp: core.Stamp(time.Now()),
 		}})
 	}
-	return result, nil
+	return raw, result, nil
 }
 
-func (n *Namespace) callSystem(ctx context.Context, c core.Caller, name string, call Call) (json.RawMessage, error) {
-	for _, s := range n.system {
-		if s.Name != name {
-			continue
-		}
-		if err := n.allowed(s, c); err != nil {
-			return nil, err
-		}
-		if err := n.validator.CheckArguments(ctx, s.tool(), call.Arguments); err != nil {
-			return nil, err
-		}
-		return s.run(ctx, c, call.Arguments)
+// callApp calls the app. What it refuses because its account lacks a login or rights it has not done: it is called again
+// when the person has logged in.
+func (r *toolCall) callApp(ctx context.Context) (json.RawMessage, error) {
+	progress, meta := r.progress(), r.Meta
+	call := r.forApp()
+	raw, err := r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
+	if r.account.ID == "" || core.CodeOf(err) != core.CodeLoginNeeded {
+		return raw, err
 	}
-	return nil, notFound(call.Name)
+	r.Meta = meta
+	a, err := r.login(ctx, r.n.accounts.Needed(r.caller, r.account, err), false, progress)
+	if err != nil || r.reply != nil {
+		return nil, err
+	}
+	call.Account = a.ID
+	return r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
+}
+
+// forApp returns the call as its app gets it. What the call has of it is dropped: it may be large, and the app may
+// take long.
+func (r *toolCall) forApp() interact.Call {
+	call := r.n.request(r.caller, "tools/call", params(r.tool.quoted, &r.Call), r.Meta, r.Notify, r.From)
+	call.Account = r.account.ID
+	call.Target, call.Mirrors, call.AsTask = r.tool.Name, r.tool.Mirrors, r.tool.TaskOnly
+	r.Arguments, r.Meta, r.InputResponses, r.RequestState = nil, nil, nil, nil
+	return call
+}
+
+// params builds the params of tools/call without decoding the arguments. quoted is the tool's own name as
+// JSON.
+func params(quoted []byte, call *Call) json.RawMessage {
+	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+len(call.InputResponses)+len(call.RequestState)+80)
+	p = append(append(p, `{"name":`...), quoted...)
+	p = append(append(p, `,"arguments":`...), call.Arguments...)
+	for _, m := range []struct {
+		name  string
+		value json.RawMessage
+	}{{"_meta", call.Meta}, {"inputResponses", call.InputResponses}, {"requestState", call.RequestState}} {
+		if len(m.value) > 0 {
+			p = append(append(append(p, `,"`...), m.name...), `":`...)
+			p = append(p, m.value...)
+		}
+	}
+	return append(p, '}')
 }
 
 func notFound(name string) error {
 	return core.Errorf(core.CodeToolNotFound, "there is no tool %q in this workspace", name)
+}
+
+// callResult is what the service reads in a CallToolResult.
+type callResult struct {
+	isError    bool // the tool failed
+	needsInput bool // it is no result yet: the client is asked for input first
+	linked     bool // a part of its content names a resource
+}
+
+// readResult reads a result in one pass, whatever its size: the texts in it may be large. Of a result that
+// is not an object nothing is known.
+func readResult(result []byte) (r callResult) {
+	s := rawjson.Scanner{Data: result}
+	s.Space()
+	err := s.Fields(func(key []byte) error {
+		switch string(rawjson.Name(key)) {
+		case "isError":
+			r.isError = s.Begins('t')
+		case "resultType":
+			value, err := s.Take()
+			r.needsInput = string(value) == `"input_required"`
+			return err
+		case "content":
+			if s.Begins('[') {
+				return s.Items(func() error { return r.readPart(&s) })
+			}
+		}
+		return s.Value()
+	})
+	if err != nil {
+		return callResult{}
+	}
+	return r
+}
+
+// readPart reads a part of the content: a resource_link has a URI, and an embedded resource its contents.
+func (r *callResult) readPart(s *rawjson.Scanner) error {
+	if !s.Begins('{') {
+		return s.Value()
+	}
+	return s.Fields(func(key []byte) error {
+		switch string(rawjson.Name(key)) {
+		case "uri", "resource":
+			r.linked = true
+		}
+		return s.Value()
+	})
 }

@@ -44,7 +44,7 @@ func everything(t *testing.T) *tools.Namespace {
 	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	manager := apps.New(apps.Options{Home: t.TempDir(), Records: records{}, Events: nobody{}, Grace: time.Second})
+	manager := apps.New(apps.Options{Home: t.TempDir(), Records: records{}, Events: &events{}, Grace: time.Second})
 	t.Cleanup(func() {
 		if err := manager.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -53,7 +53,7 @@ func everything(t *testing.T) *tools.Namespace {
 	if _, err := manager.Install(t.Context(), "ws_a", source.Request{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
-	return tools.New(tools.Options{Apps: manager, Events: nobody{}, Features: config.Features{}})
+	return tools.New(tools.Options{Apps: manager, Events: &events{}, Features: config.Features{}})
 }
 
 // human is a client that can be asked everything.
@@ -63,7 +63,8 @@ type human struct {
 	answer func(method string, params json.RawMessage) string
 }
 
-func (h *human) Ask(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+func (h *human) Ask(_ context.Context, q rpc.Question) (json.RawMessage, error) {
+	method, params := q.Method, q.Params
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked = append(h.asked, method+" "+string(params))
@@ -105,7 +106,7 @@ func (v *visit) call(ctx context.Context, tool, arguments string, h *human, noti
 	if h != nil {
 		call.Asker = h
 	}
-	raw, err := v.n.Call(ctx, v.c, call)
+	raw, _, err := v.n.Call(ctx, v.c, call)
 	return string(raw), err
 }
 
@@ -193,19 +194,19 @@ func bothRevisions(t *testing.T, n *tools.Namespace) {
 		Meta: json.RawMessage(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`),
 	}
 	c := caller("ws_a", core.RoleMember)
-	got, err := n.Call(t.Context(), c, call)
+	got, _, err := n.Call(t.Context(), c, call)
 	if err != nil || !strings.Contains(string(got), `"resultType":"input_required"`) || !strings.Contains(string(got), `"user_name":{"method":"elicitation/create"`) {
 		t.Errorf("a client of the new revision got %s (%v)", got, err)
 	}
 	call.InputResponses = json.RawMessage(`{"user_name":{"action":"accept","content":{"name":"Grace"}}}`)
-	if got, err = n.Call(t.Context(), c, call); err != nil || !strings.Contains(string(got), "Hello, Grace!") || !strings.Contains(string(got), `"resultType":"complete"`) {
+	if got, _, err = n.Call(t.Context(), c, call); err != nil || !strings.Contains(string(got), "Hello, Grace!") || !strings.Contains(string(got), `"resultType":"complete"`) {
 		t.Errorf("with the answer it got %s (%v)", got, err)
 	}
 	changed := make(chan string, 10)
 	listener := n.Open(c, tools.SessionOptions{Notify: func(n rpc.Notification) { changed <- n.Method }})
 	defer listener.Close(t.Context())
 	call.Name, call.InputResponses = "all__test_trigger_prompt_change", nil
-	if _, err := n.Call(t.Context(), c, call); err != nil {
+	if _, _, err := n.Call(t.Context(), c, call); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -16,8 +16,8 @@ const (
 	maxStatelessLinks = 10_000
 )
 
-// link is a part of a result that names a resource: a resource_link, or a resource with its contents.
-type link struct {
+// resourceLink is a part of a result that names a resource: a resource_link, or a resource with its contents.
+type resourceLink struct {
 	URI      string `json:"uri"`
 	Resource struct {
 		URI string `json:"uri"`
@@ -34,7 +34,7 @@ func newLinks(size int) *lru.Cache[string, resourceRef] {
 func (n *Namespace) given(c core.Caller, from From) (links *lru.Cache[string, resourceRef], prefix string) {
 	switch {
 	case from.Stateless:
-		return n.links, c.Workspace.ID + "\x00" + c.Issuer + "\x00" + c.Subject + "\x00"
+		return n.links, c.Workspace.ID + "\x00" + c.Principal() + "\x00"
 	case from.Session != nil:
 		return from.Session.links, ""
 	}
@@ -68,7 +68,7 @@ func (n *Namespace) takeLinks(c core.Caller, from From, uris *resourceURIs, serv
 }
 
 // linksOf returns the parts of a result of tools/call or prompts/get that may name resources.
-func linksOf(result json.RawMessage) (found []link) {
+func linksOf(result json.RawMessage) (found []resourceLink) {
 	var answer struct {
 		Content  []json.RawMessage `json:"content"`
 		Messages []struct {
@@ -82,7 +82,7 @@ func linksOf(result json.RawMessage) (found []link) {
 		answer.Content = append(answer.Content, m.Content)
 	}
 	for _, part := range answer.Content {
-		var l link
+		var l resourceLink
 		if json.Unmarshal(part, &l) == nil {
 			found = append(found, l)
 		}
@@ -93,11 +93,12 @@ func linksOf(result json.RawMessage) (found []link) {
 // find returns the app and the own URI of a resource, as resourceURIs.find does. A resource that is not
 // listed belongs to the app that gave a link to it.
 func (n *Namespace) find(c core.Caller, from From, uri string) (at resourceRef, named bool, err error) {
-	uris := n.lists(c.Workspace.ID, from).uris
+	lists := n.lists(c, from)
+	uris := lists.uris
 	normal := core.NormalizeURI(uri)
 	if _, listed := uris.lookup(uri, normal); !listed {
 		if links, prefix := n.given(c, from); links != nil {
-			if at, ok := links.Get(prefix + normal); ok {
+			if at, ok := links.Get(prefix + normal); ok && lists.shown.ShowsApp(at.server) {
 				return at, at.uri != uri, nil
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -138,7 +138,7 @@ func TestURIsThatAppsShareNameTheAppAlsoInAnswers(t *testing.T) {
 		t.Errorf("the resource is %s (%v), want %s", got, err, want)
 	}
 	y.result = `{"content":[{"type":"resource_link","uri":"ui://get-time/mcp-app.html"},{"type":"resource","resource":{"uri":"ui://get-time/mcp-app.html"}},{"type":"resource_link","uri":"zone://utc"},{"type":"text","text":"uri"}]}`
-	got, err = n.Call(t.Context(), c, tools.Call{Name: "clock__get-time"})
+	got, _, err = n.Call(t.Context(), c, tools.Call{Name: "clock__get-time"})
 	want := strings.ReplaceAll(y.result, "ui://", "ui://clock/")
 	if err != nil || string(got) != want {
 		t.Errorf("the tool's result is %s (%v), want %s", got, err, want)
@@ -204,7 +204,7 @@ func TestNotificationsOfAppsReachTheSessionsTheyAreFor(t *testing.T) {
 		t.Errorf("a level that is none: %v", err)
 	}
 	say := func(server, session, method, params string) {
-		y.Notify("ws_a", notify.Notification{Server: server, Session: session, Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
+		y.Notify("ws_a", apps.Notification{Server: server, Session: session, Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
 	}
 	say("timer", "", "notifications/resources/updated", `{"x":1,"uri":"ui://get-time/mcp-app.html"}`)
 	say("clock", "", "notifications/resources/updated", `{"uri":"ui://get-time/mcp-app.html"}`)
@@ -276,7 +276,7 @@ func TestUpdatesOfAnInstanceReachTheSessionsItServes(t *testing.T) {
 		}
 		defer s.Close(t.Context())
 	}
-	for i, sent := range []notify.Notification{
+	for i, sent := range []apps.Notification{
 		{},
 		{Without: []string{"alice"}},
 		{Without: []string{"", "bob"}},
@@ -323,7 +323,7 @@ func TestLogMessagesOfACallHaveTheLevelOfTheSession(t *testing.T) {
 			}
 			heard := 0
 			c.call.Name, c.call.Notify = "clock__get-time", func(rpc.Notification) { heard++ }
-			if _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), c.call); err != nil {
+			if _, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), c.call); err != nil {
 				t.Fatal(err)
 			}
 			notify := y.Calls()[len(y.Calls())-1].Notify
@@ -350,6 +350,8 @@ func TestResourcesAreFoundByURIsThatAreEqualOnceTheyAreNormalized(t *testing.T) 
 		"a view by its own URI":                {"ui://%E6%97%A5%E6%9C%AC/view", "ui://日本/view"},
 		"of a template":                        {"day://caf%C3%A9/7", "day://caf%C3%A9/7"},
 		"of a template, raw":                   {"day://café/7", "day://café/7"},
+		"of a template with a query":           {"find://notes?q=a+b&n=2", "find://notes?q=a+b&n=2"},
+		"of a template with a query, percent":  {"find://notes?q=a%20b", "find://notes?q=a%20b"},
 		"shared, of the app":                   {"ropewalk://other/both://%C3%A9", "both://%c3%a9"},
 		"shared, of the app that lists it raw": {"ropewalk://notes/both://%C3%A9", "both://é"},
 	} {
@@ -358,7 +360,7 @@ func TestResourcesAreFoundByURIsThatAreEqualOnceTheyAreNormalized(t *testing.T) 
 			y.SetOffer("ws_a", &core.Offer{
 				Tools:     []core.Tool{view},
 				Resources: []core.Resource{resource("notes", "notes://café/menu"), resource("notes", "notes://na%c3%afve"), resource("notes", "both://é"), resource("other", "both://%c3%a9")},
-				Templates: []core.ResourceTemplate{template("notes", "day://café/{n}")},
+				Templates: []core.ResourceTemplate{template("notes", "day://café/{n}"), template("notes", "find://notes{?q,n}"), template("other", "find://other{?q}")},
 			})
 			n := newNamespace(y, &events{}, nil)
 			if _, err := n.ReadResource(t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(`{"uri":"` + c.asked + `"}`)}); err != nil {

@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,9 +14,9 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools/schema"
+	"github.com/ropewalk/ropewalk/core/trust"
 )
 
 // Apps is what the namespace needs of the installed apps; apps.Manager implements it.
@@ -25,15 +27,13 @@ type Apps interface {
 	Offer(workspace string, client *interact.Client) *core.Offer
 	// Instructions returns those of the workspace's running apps that give any, by server name.
 	Instructions(workspace string) []core.Instructions
-	// StartCall starts a call, and never waits: a call that cannot be sent at once is made by the pending
-	// call's Wait.
-	StartCall(ctx context.Context, workspace, server string, c interact.Call) (apps.PendingCall, error)
-	// Call is StartCall and Wait.
 	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
+	// Resource reads a resource for a browser, with an account; "" for none.
+	Resource(ctx context.Context, workspace, server, uri, account string) (apps.Resource, error)
 	// AwaitOffer waits for an app that is starting and whose lists are not known yet.
 	AwaitOffer(ctx context.Context, workspace, server string) error
 	Watch(workspace string, changed func(core.Kind)) (stop func())
-	Listen(workspace string, receive func(notify.Notification)) (stop func())
+	Listen(workspace string, receive func(apps.Notification)) (stop func())
 	Subscribe(ctx context.Context, workspace, server, session, uri string) error
 	Unsubscribe(ctx context.Context, workspace, server, session, uri string) error
 	SetLogLevel(ctx context.Context, workspace, level string)
@@ -62,8 +62,13 @@ type Options struct {
 	Logger   hclog.Logger
 	Audit    Auditor // nil records nothing
 
+	Accounts  Accounts  // nil for apps without accounts
 	Approvals Approvals // nil lets no call wait for a person
 	Metrics   Metrics   // nil measures nothing
+	Views     Views     // nil shows everything to everybody
+
+	Budget     int      // tokens of a list up to which SurfaceSearch lists all tools; 0 for none
+	Favourites []string // tools that SurfaceSearch lists as well: full names, in which * matches any text
 }
 
 // Namespace lists and calls what the apps of workspaces offer. It is safe for concurrent use.
@@ -72,12 +77,17 @@ type Namespace struct {
 	events    Publisher
 	features  Features
 	audit     Auditor
+	accounts  Accounts
 	approvals Approvals
 	metrics   Metrics
+	views     Views
 	system    []System
 	own       []Listed // system as it is listed
 	validator *schema.Validator
 	log       hclog.Logger
+
+	budget     int
+	favourites *regexp.Regexp // nil for none
 
 	stateless *interact.Client // every client without a session
 	sessions  *sessionRegistry
@@ -85,17 +95,21 @@ type Namespace struct {
 	links *lru.Cache[string, resourceRef] // that apps gave to stateless clients
 
 	mu              sync.RWMutex
-	merged          map[string]*mergedLists // by workspace
-	mergedStateless map[string]*mergedLists // the same for stateless clients, where theirs differ
+	merged          map[listsKey]*mergedLists
+	mergedStateless map[listsKey]*mergedLists // the same for stateless clients, where theirs differ
 }
 
 // New returns a Namespace over the given apps and system tools.
 func New(o Options) *Namespace {
-	return &Namespace{
-		apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, approvals: o.Approvals, metrics: o.Metrics,
-		validator: schema.New(), merged: map[string]*mergedLists{}, mergedStateless: map[string]*mergedLists{}, links: newLinks(maxStatelessLinks),
+	n := &Namespace{
+		budget: o.Budget, favourites: trust.NamePattern(o.Favourites), apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, accounts: o.Accounts, approvals: o.Approvals, metrics: o.Metrics, views: o.Views,
+		validator: schema.New(), merged: map[listsKey]*mergedLists{}, mergedStateless: map[listsKey]*mergedLists{}, links: newLinks(maxStatelessLinks),
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(),
 	}
+	if n.views != nil {
+		n.views.Watch(n.forgetViews)
+	}
+	return n
 }
 
 // Bits of a mask above those of the service's own tools: the discovery flags that are on.
@@ -117,7 +131,25 @@ func (n *Namespace) Add(own ...System) {
 type Listed struct {
 	Name string
 	Tool core.Tool
-	Raw  json.RawMessage
+	Raw  json.RawMessage // as MCP 2026-07-28 defines it
+
+	session json.RawMessage // as the revisions with sessions define it; nil when that is Raw
+}
+
+// BareName is the listed name without the app's: the tool's own, unless a view renames it.
+func (t Listed) BareName() string {
+	if t.Name == t.Tool.FullName() {
+		return t.Tool.Name
+	}
+	return strings.TrimPrefix(t.Name, t.Tool.Server+"__")
+}
+
+// RawFor is the tool as the revision of a client defines it.
+func (t Listed) RawFor(from From) json.RawMessage {
+	if t.session == nil || from.Stateless {
+		return t.Raw
+	}
+	return t.session
 }
 
 // List returns the tools that c sees in a stable order: by server name, then in each app's own order. The
@@ -126,11 +158,16 @@ func (n *Namespace) List(c core.Caller) []Listed { return n.ListFor(c, From{}) }
 
 // ListFor is List for a request from a client, whose session may have lists of its own.
 func (n *Namespace) ListFor(c core.Caller, from From) []Listed {
-	return n.list(n.lists(c.Workspace.ID, from), n.mask(c))
+	r, mask := n.lists(c, from), n.mask(c)
+	return n.list(r, mask, n.searches(r, mask, from))
 }
 
-// list returns the tools of apps and those of the service that mask has a bit for.
-func (n *Namespace) list(r *mergedLists, mask uint64) []Listed {
+// list returns the tools of apps and those of the service that mask has a bit for. With search it returns those with
+// which the others are found and called, and the favourites.
+func (n *Namespace) list(r *mergedLists, mask uint64, search bool) []Listed {
+	if search {
+		return n.searchList(r, mask)
+	}
 	at := 0
 	for at < len(r.tools) && r.tools[at].Tool.Server < systemServer {
 		at++
@@ -138,16 +175,22 @@ func (n *Namespace) list(r *mergedLists, mask uint64) []Listed {
 	all := make([]Listed, 0, len(r.tools)+len(n.own))
 	all = append(all, r.tools[:at]...)
 	for i, own := range n.own {
-		if mask>>i&1 == 0 {
+		if mask>>i&1 == 0 || n.system[i].OnSearch {
 			continue
 		}
-		if s := n.system[i]; s.ListedSchema != nil {
-			s.Schema = s.ListedSchema(mask&maskToolDiscovery != 0, mask&maskBundleDiscovery != 0)
-			own = s.listed()
-		}
-		all = append(all, own)
+		all = append(all, n.ownListed(i, own, mask))
 	}
 	return append(all, r.tools[at:]...)
+}
+
+// ownListed is one of the service's own tools as a caller with that mask sees it.
+func (n *Namespace) ownListed(i int, own Listed, mask uint64) Listed {
+	s := n.system[i]
+	if s.ListedSchema == nil {
+		return own
+	}
+	s.Schema = s.ListedSchema(mask&maskToolDiscovery != 0, mask&maskBundleDiscovery != 0)
+	return s.listed()
 }
 
 // mask returns a bit for each of the service's own tools that c may use, and for each discovery flag that is on.
@@ -158,8 +201,9 @@ func (n *Namespace) mask(c core.Caller) (mask uint64) {
 	if n.features.Enabled(config.FlagBundleDiscovery) {
 		mask |= maskBundleDiscovery
 	}
+	views := n.viewsOf(c)
 	for i, s := range n.system {
-		if n.anyEnabled(s.Flags) && (!s.AdminOnly || c.User.OrgRole.Admin()) {
+		if s.Enabled(n.features.Enabled) && s.Permits(c) && (s.Shown == nil || s.Shown(c)) && (views == nil || n.showsSystem(views, i)) {
 			mask |= 1 << i
 		}
 	}
@@ -181,32 +225,40 @@ func (n *Namespace) WatchLists(workspace string, changed func(core.Kind)) (stop 
 	return n.apps.Watch(workspace, changed)
 }
 
-// allowed applies the feature flag first, then the role (docs/api.md 4.6).
-func (n *Namespace) allowed(s System, c core.Caller) error {
-	if !n.anyEnabled(s.Flags) {
-		return core.Errorf(core.CodeFeatureDisabled, "%s is off: the feature flag %s is false", s.FullName(), strings.Join(s.Flags, " or "))
-	}
-	if s.AdminOnly && !c.User.OrgRole.Admin() {
-		return core.Errorf(core.CodeForbidden, "%s needs the organization role admin or owner", s.FullName())
-	}
-	return nil
-}
-
-// anyEnabled reports whether one of the flags is on, or there is none.
-func (n *Namespace) anyEnabled(flags []string) bool {
-	if len(flags) == 0 {
-		return true
-	}
-	for _, f := range flags {
-		if n.features.Enabled(f) {
-			return true
-		}
-	}
-	return false
-}
-
 // CheckForm checks the fields that a person filled in against the schema that an app sent:
 // core.CodeInvalidInput with every violation in its details.
 func (n *Namespace) CheckForm(form, content json.RawMessage) error {
 	return n.validator.CheckForm(form, content)
+}
+
+// Instructions returns the instructions of the running apps of which c sees a tool, a prompt or a resource,
+// by server name. Characters that people do not see are written as in descriptions. An app with tools that
+// are held back is left out: what it states about itself may have changed with them.
+func (n *Namespace) Instructions(c core.Caller) []core.Instructions {
+	all := n.apps.Instructions(c.Workspace.ID)
+	if len(all) == 0 {
+		return nil
+	}
+	offer := n.lists(c, From{}).shown.Offer
+	var seen []core.Instructions
+	for _, one := range all {
+		if !offers(offer, one.Server) {
+			continue
+		}
+		if text := strings.TrimSpace(showHidden(one.Text)); text != "" {
+			seen = append(seen, core.Instructions{Server: one.Server, Text: text})
+		}
+	}
+	return seen
+}
+
+// offers reports whether callers see something of an app, and all of its tools.
+func offers(o *core.Offer, server string) bool {
+	if slices.ContainsFunc(o.Held, func(t core.HeldTool) bool { return t.Server == server }) {
+		return false
+	}
+	return slices.ContainsFunc(o.Tools, func(t core.Tool) bool { return t.Server == server }) ||
+		slices.ContainsFunc(o.Prompts, func(p core.Prompt) bool { return p.Server == server }) ||
+		slices.ContainsFunc(o.Resources, func(r core.Resource) bool { return r.Server == server }) ||
+		slices.ContainsFunc(o.Templates, func(t core.ResourceTemplate) bool { return t.Server == server })
 }

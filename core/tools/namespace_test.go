@@ -13,15 +13,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools"
 	toolschema "github.com/ropewalk/ropewalk/core/tools/schema"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-type events struct{ all []core.Event }
-
-func (e *events) Publish(one core.Event) { e.all = append(e.all, one) }
+type events = fakes.Events
 
 func tool(server, name, raw string) core.Tool {
 	t := core.Tool{Server: server, Name: name, Raw: json.RawMessage(raw)}
@@ -43,7 +41,7 @@ func caller(workspace string, role core.Role) core.Caller {
 	}
 }
 
-func newNamespace(y *fakeApps, e *events, f config.Features, own ...tools.System) *tools.Namespace {
+func newNamespace(y tools.Apps, e *events, f config.Features, own ...tools.System) *tools.Namespace {
 	n := tools.New(tools.Options{Apps: y, Events: e, Features: f, Logger: hclog.NewNullLogger()})
 	n.Add(own...)
 	return n
@@ -58,8 +56,12 @@ func names(listed []tools.Listed) []string {
 }
 
 func system(name string, admin bool, flags ...string) tools.System {
+	requirement := core.Requirement{Flags: flags}
+	if admin {
+		requirement.Role = core.OrganizationAdmin
+	}
 	return tools.System{
-		Name: name, AdminOnly: admin, Flags: flags,
+		Name: name, Requirement: requirement,
 		Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
 		Run: func(context.Context, core.Caller, json.RawMessage) (any, error) {
 			return map[string]any{"done": name}, nil
@@ -98,11 +100,7 @@ func TestACallWaitsForAnAppWhoseToolsAreNotKnownYet(t *testing.T) {
 		{"slow__add", ""}, {"slow__none", core.CodeToolNotFound}, {"slower__add", core.CodeUnavailable},
 		{"other__add", core.CodeToolNotFound}, {"none__add", core.CodeToolNotFound}, {"add", core.CodeToolNotFound},
 	} {
-		pending, err := n.Start(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: c.name})
-		if err != nil || pending.Sent() {
-			t.Errorf("%s was sent at once (%v)", c.name, err)
-		}
-		_, err = n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: c.name})
+		_, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: c.name})
 		if err == nil && c.want != "" || err != nil && core.CodeOf(err) != c.want {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -112,15 +110,18 @@ func TestACallWaitsForAnAppWhoseToolsAreNotKnownYet(t *testing.T) {
 	}
 }
 
+// startsAtOnce is an app that runs as soon as somebody looks whether it does.
+type startsAtOnce struct{ *fakeApps }
+
+func (s startsAtOnce) AwaitOffer(context.Context, string, string) error {
+	s.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("calc", "add", `{"name":"add"}`)}})
+	return nil
+}
+
 func TestACallOfAnAppThatBeganToRunAfterTheLookupIsMade(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`}
-	n := newNamespace(y, &events{}, nil)
-	pending, err := n.Start(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__add"})
-	if err != nil || pending.Sent() {
-		t.Fatalf("it was sent at once (%v)", err)
-	}
-	y.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("calc", "add", `{"name":"add"}`)}})
-	if _, err := pending.Wait(t.Context()); err != nil || len(y.Calls()) != 1 {
+	n := newNamespace(startsAtOnce{y}, &events{}, nil)
+	if _, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__add"}); err != nil || len(y.Calls()) != 1 {
 		t.Errorf("%v; %d calls reached an app", err, len(y.Calls()))
 	}
 }
@@ -156,7 +157,7 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, who := newNamespace(&fakeApps{}, &events{}, c.features, c.own), caller("ws_a", c.role)
-			_, err := n.Call(t.Context(), who, tools.Call{Name: "system__s"})
+			_, _, err := n.Call(t.Context(), who, tools.Call{Name: "system__s"})
 			if listed := len(n.List(who)) == 1; listed != (c.code == "") {
 				t.Errorf("listed: %v", listed)
 			}
@@ -170,7 +171,7 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 func TestACallReachesItsAppWithUnchangedArguments(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "a__b", `{"name":"a__b"}`)}}, result: `{"content":[],"x":1}`}
 	n := newNamespace(y, &events{}, nil)
-	got, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{
+	got, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{
 		Name: "calc__a__b", Arguments: json.RawMessage(`{"n": 1.0, "big":12345678901234567890}`), Meta: json.RawMessage(`{"progressToken":7}`),
 	})
 	if err != nil || string(got) != y.result {
@@ -194,7 +195,7 @@ func TestMarkedArgumentsAreFoundByTheFullNameAndPassedWithTheCall(t *testing.T) 
 	if got := n.Mirrors(caller("ws_b", core.RoleMember), tools.From{}, "calc__add"); got != nil {
 		t.Errorf("in another workspace its marks are %v", got)
 	}
-	if _, err := n.Call(t.Context(), alice, tools.Call{Name: "calc__add"}); err != nil || !reflect.DeepEqual(y.Calls()[0].Mirrors, marked.Mirrors) {
+	if _, _, err := n.Call(t.Context(), alice, tools.Call{Name: "calc__add"}); err != nil || !reflect.DeepEqual(y.Calls()[0].Mirrors, marked.Mirrors) {
 		t.Errorf("the call has %v (%v)", y.Calls(), err)
 	}
 }
@@ -203,7 +204,7 @@ func TestAToolOfAnotherWorkspaceDoesNotExist(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}, result: `{}`}
 	n := newNamespace(y, &events{}, nil)
 	for _, name := range []string{"calc__add", "calc__none", "nobody__add", "add", "", "__", "calc__", "system__none"} {
-		_, err := n.Call(t.Context(), caller("ws_b", core.RoleOwner), tools.Call{Name: name})
+		_, _, err := n.Call(t.Context(), caller("ws_b", core.RoleOwner), tools.Call{Name: name})
 		if core.CodeOf(err) != core.CodeToolNotFound {
 			t.Errorf("%q gives %v", name, err)
 		}
@@ -231,7 +232,7 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add","inputSchema":`+c.schema+`}`)}}, result: `{}`}
-			_, err := newNamespace(y, &events{}, nil).Call(t.Context(), caller("ws_a", core.RoleMember),
+			_, _, err := newNamespace(y, &events{}, nil).Call(t.Context(), caller("ws_a", core.RoleMember),
 				tools.Call{Name: "calc__add", Arguments: json.RawMessage(c.arguments), CheckInput: true})
 			if c.paths == nil {
 				if err != nil || len(y.asked()) != 1 {
@@ -261,7 +262,7 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 func TestArgumentsThatAreNotAnObjectAreRefused(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}}
 	for _, arguments := range []string{`[]`, `"x"`, `1`, `{`} {
-		_, err := newNamespace(y, &events{}, nil).Call(t.Context(), caller("ws_a", core.RoleMember),
+		_, _, err := newNamespace(y, &events{}, nil).Call(t.Context(), caller("ws_a", core.RoleMember),
 			tools.Call{Name: "calc__add", Arguments: json.RawMessage(arguments), CheckInput: true})
 		if core.CodeOf(err) != core.CodeInvalidInput {
 			t.Errorf("%s gives %v", arguments, err)
@@ -289,19 +290,19 @@ func TestDataChangedFollowsAnAgentsSuccessfulCallOfAToolThatMayChangeData(t *tes
 			e := &events{}
 			y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "t", c.raw)}}, result: c.result, err: c.err}
 			n := newNamespace(y, e, nil, system("s", false))
-			_, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__t", Agent: c.agent})
+			_, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__t", Agent: c.agent})
 			if !errors.Is(err, c.err) {
 				t.Fatalf("the call gives %v", err)
 			}
-			if len(e.all) != c.want {
-				t.Fatalf("%d events, want %d", len(e.all), c.want)
+			if len(e.All()) != c.want {
+				t.Fatalf("%d events, want %d", len(e.All()), c.want)
 			}
 			if c.want == 0 {
 				return
 			}
-			data := e.all[0].Data.(core.DataChanged)
-			if e.all[0].Name != "data.changed" || e.all[0].Workspace != "ws_a" || data.Server != "calc" || data.Tool != "t" {
-				t.Errorf("the event is %+v", e.all[0])
+			data := e.All()[0].Data.(core.DataChanged)
+			if e.All()[0].Name != "data.changed" || e.All()[0].Workspace != "ws_a" || data.Server != "calc" || data.Tool != "t" {
+				t.Errorf("the event is %+v", e.All()[0])
 			}
 			if at := time.Time(data.Timestamp); time.Since(at) > time.Minute || time.Since(at) < 0 {
 				t.Errorf("its time is %v", at)
@@ -312,181 +313,8 @@ func TestDataChangedFollowsAnAgentsSuccessfulCallOfAToolThatMayChangeData(t *tes
 
 func TestASystemToolNeverEmitsDataChanged(t *testing.T) {
 	e := &events{}
-	_, err := newNamespace(&fakeApps{}, e, nil, system("s", false)).Call(t.Context(), caller("ws_a", core.RoleOwner), tools.Call{Name: "system__s", Agent: true})
-	if err != nil || len(e.all) != 0 {
-		t.Errorf("it gives %v and %v", err, e.all)
-	}
-}
-
-// manager is a manager of apps that remembers what it was asked.
-type manager struct{ asked []string }
-
-func (m *manager) List(string) []core.App {
-	return []core.App{{Name: "calc", Status: core.StateRunning}}
-}
-
-func (m *manager) Install(_ context.Context, ws string, r source.Request) (core.App, error) {
-	m.asked = append(m.asked, "install "+ws+" "+r.Name+r.Path+r.URL)
-	return core.App{Name: "new"}, nil
-}
-
-func (m *manager) Uninstall(_ context.Context, ws, name string) (string, error) {
-	m.asked = append(m.asked, "uninstall "+ws+" "+name)
-	if name == "kept" {
-		return "", core.Errorf(core.CodeProtected, "kept is protected")
-	}
-	return "/data", nil
-}
-
-func (m *manager) Start(_ context.Context, ws, name string) (core.App, error) {
-	m.asked = append(m.asked, "start "+ws+" "+name)
-	return core.App{Name: name, Status: core.StateRunning}, nil
-}
-
-func (m *manager) Stop(_ context.Context, ws, name string) (core.App, error) {
-	m.asked = append(m.asked, "stop "+ws+" "+name)
-	return core.App{Name: name, Status: core.StateStopped}, nil
-}
-
-func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
-	admin, member := core.RoleAdmin, core.RoleMember
-	for name, c := range map[string]struct {
-		arguments string
-		org, ws   core.Role
-		asked     string    // "" when nothing must reach the manager
-		code      core.Code // of a refusal that stays an error
-		says      string    // in the result
-	}{
-		"install by name":              {`{"action":"install","bundle":"@a/b"}`, member, admin, "install ws_a @a/b", "", `"new"`},
-		"install by path, org admin":   {`{"action":"install","path":"/p"}`, admin, admin, "install ws_a /p", "", `"new"`},
-		"install by path, org member":  {`{"action":"install","path":"/p"}`, member, admin, "", core.CodeForbidden, ""},
-		"install by a member":          {`{"action":"install","bundle":"@a/b"}`, admin, member, "", core.CodeForbidden, ""},
-		"install from two sources":     {`{"action":"install","bundle":"@a/b","url":"http://x"}`, admin, admin, "", "", "bad_request"},
-		"stop":                         {`{"action":"stop","name":"calc"}`, member, admin, "stop ws_a calc", "", "stopped"},
-		"start":                        {`{"action":"start","name":"calc"}`, member, admin, "start ws_a calc", "", "running"},
-		"uninstall":                    {`{"action":"uninstall","name":"calc"}`, member, admin, "uninstall ws_a calc", "", "dataPreserved"},
-		"uninstall a protected one":    {`{"action":"uninstall","name":"kept"}`, member, admin, "uninstall ws_a kept", "", "protected"},
-		"stop by a member":             {`{"action":"stop","name":"calc"}`, admin, member, "", core.CodeForbidden, ""},
-		"stop nothing":                 {`{"action":"stop"}`, admin, admin, "", "", "name is missing"},
-		"an action that is none":       {`{"action":"explode","name":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
-		"a field that is none":         {`{"action":"stop","nam":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
-		"an argument of another shape": {`{"action":"install","env":["A=1"]}`, admin, admin, "", core.CodeInvalidInput, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := &manager{}
-			who := caller("ws_a", c.org)
-			who.Workspace.Role = c.ws
-			got, err := newNamespace(&fakeApps{}, &events{}, nil, tools.ManageApps(m)).Call(t.Context(), who,
-				tools.Call{Name: "system__manage_apps", Arguments: json.RawMessage(c.arguments)})
-			if strings.Join(m.asked, ",") != c.asked {
-				t.Errorf("the apps were asked %q, want %q", m.asked, c.asked)
-			}
-			if c.code != "" && core.CodeOf(err) != c.code || c.code == "" && (err != nil || !strings.Contains(string(got), c.says)) {
-				t.Errorf("it gives %s, %v", got, err)
-			}
-		})
-	}
-}
-
-// registries are two registries, of which one is away.
-type registries struct{}
-
-func (registries) SearchBundles(_ context.Context, q tools.BundleQuery) ([]tools.Found, []string, error) {
-	return []tools.Found{{Registry: "r", Name: "@a/" + q.Text, TrustScore: q.Limit}}, []string{"registry s could not be asked"}, nil
-}
-
-func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
-	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {
-		tool("calc", "add", `{"name":"add","description":"Adds two numbers"}`),
-		tool("calc", "mul", `{"name":"mul","description":"Multiplies numbers"}`),
-		tool("files", "read", `{"name":"read","description":"Reads a file"}`),
-	}}}
-	for name, c := range map[string]struct {
-		arguments string
-		features  config.Features
-		want      []string // in this order
-		code      core.Code
-	}{
-		"a word of a description":              {`{"query":"numbers"}`, nil, []string{"calc__add", "calc__mul"}, ""},
-		"a word of a name comes first":         {`{"query":"mul numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
-		"everything":                           {`{"query":"","limit":2}`, nil, []string{"calc__add", "calc__mul"}, ""},
-		"nothing":                              {`{"query":"zebra"}`, nil, nil, ""},
-		"registries":                           {`{"query":"x","scope":"registry","limit":3}`, nil, []string{`@a/x`, `"trustScore":3`, "could not be asked"}, ""},
-		"tools while they are off":             {`{"query":"x"}`, config.Features{"toolDiscovery": false}, nil, core.CodeFeatureDisabled},
-		"registries while they are off":        {`{"query":"x","scope":"registry"}`, config.Features{"bundleDiscovery": false}, nil, core.CodeFeatureDisabled},
-		"tools while registries are off":       {`{"query":"read"}`, config.Features{"bundleDiscovery": false}, []string{"files__read"}, ""},
-		"a scope that is none":                 {`{"query":"x","scope":"moon"}`, nil, nil, core.CodeInvalidInput},
-		"more than a caller may ask at a time": {`{"query":"x","limit":1000}`, nil, nil, core.CodeInvalidInput},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := newNamespace(y, &events{}, c.features)
-			n.Add(n.Search(registries{}))
-			got, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__search", Arguments: json.RawMessage(c.arguments)})
-			if core.CodeOf(err) != c.code && (err != nil || c.code != "") {
-				t.Fatalf("it gives %v", err)
-			}
-			var result struct {
-				StructuredContent json.RawMessage `json:"structuredContent"`
-			}
-			_ = json.Unmarshal(got, &result)
-			at := 0
-			for _, want := range c.want {
-				i := strings.Index(string(result.StructuredContent[at:]), want)
-				if i < 0 {
-					t.Fatalf("%q is not there, or not in its place: %s", want, result.StructuredContent)
-				}
-				at += i
-			}
-			if c.want == nil && c.code == "" && string(result.StructuredContent) != `{"tools":[]}` {
-				t.Errorf("it found %s", result.StructuredContent)
-			}
-		})
-	}
-}
-
-func TestADiscoveryFlagThatIsOffLeavesTheSchemaOfSearchToo(t *testing.T) {
-	for name, c := range map[string]struct {
-		features config.Features
-		scope    string // of the listed schema
-		registry bool
-	}{
-		"both on":        {nil, `"enum":["tools","registry"]`, true},
-		"registries off": {config.Features{"bundleDiscovery": false}, `"enum":["tools"]`, false},
-		"tools off":      {config.Features{"toolDiscovery": false}, `"enum":["registry"]`, true},
-		"both off":       {config.Features{"toolDiscovery": false, "bundleDiscovery": false}, "", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := newNamespace(&fakeApps{}, &events{}, c.features)
-			n.Add(n.Search(registries{}))
-			raw := string(n.List(caller("ws_a", core.RoleMember))[0].Raw)
-			if !strings.Contains(raw, c.scope) || strings.Contains(raw, `"scope"`) != (c.scope != "") || strings.Contains(raw, `"registry":{`) != c.registry {
-				t.Errorf("%s", raw)
-			}
-		})
-	}
-}
-
-func TestStatusAndListAppsDescribeTheCallersWorkspace(t *testing.T) {
-	n := newNamespace(&fakeApps{}, &events{}, nil)
-	n.Add(tools.ListApps(&manager{}), n.Status(&manager{}, "1.2.3", time.Now().Add(-time.Minute)))
-	for name, want := range map[string][]string{
-		"system__status":    {`"version":"1.2.3"`, `"uptime":60`, `"running":1`, `"totalTools":2`, `"ws_a"`},
-		"system__list_apps": {`"name":"calc"`, `"status":"running"`},
-	} {
-		got, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var result struct {
-			StructuredContent json.RawMessage `json:"structuredContent"`
-		}
-		if err := json.Unmarshal(got, &result); err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range want {
-			if !strings.Contains(string(result.StructuredContent), part) {
-				t.Errorf("%s lacks %s: %s", name, part, result.StructuredContent)
-			}
-		}
+	_, _, err := newNamespace(&fakeApps{}, e, nil, system("s", false)).Call(t.Context(), caller("ws_a", core.RoleOwner), tools.Call{Name: "system__s", Agent: true})
+	if err != nil || len(e.All()) != 0 {
+		t.Errorf("it gives %v and %v", err, e.All())
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // From is where a request comes from. The zero value is a caller without a client that apps could send
@@ -18,6 +20,7 @@ import (
 type From struct {
 	Session   *Session       // the session it belongs to; nil when it belongs to none
 	Asker     interact.Asker // sends requests of apps to the session's client while the call lasts; nil when that is not possible
+	Surface   Surface        // how tools are listed; "" is SurfaceFull
 	Stateless bool           // the client uses 2026-07-28: results may ask for input, and apps send no requests
 }
 
@@ -30,10 +33,10 @@ type Request struct {
 
 // request returns a call of an app on behalf of a client. meta is the _meta of params.
 func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) interact.Call {
-	call := interact.Call{Method: method, Params: params, Notify: notify, User: c.User.ID, Asker: from.Asker}
+	call := interact.Call{Request: link.Request{Method: method, Params: params, Notify: notify, Sender: c.User.ID}, Asker: from.Asker}
 	switch {
 	case from.Stateless:
-		call.Client, call.Owner = n.stateless, c.Issuer+"\x00"+c.Subject
+		call.Client, call.Owner = n.stateless, c.Principal()
 		call.Notify = withMinimumLevel(requestedLevel(meta), notify)
 	case from.Session != nil:
 		call.Client = from.Session.client
@@ -55,101 +58,59 @@ func (n *Namespace) client(from From) *interact.Client {
 	return nil
 }
 
-// GetPrompt is prompts/get: it returns the raw result of the app that has the prompt params.name.
-// core.CodeBadRequest without a name, core.CodeNotFound when there is no such prompt, else the
-// errors of Call.
-func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
-	full, err := text(q.Params, "name")
-	if err != nil {
-		return nil, err
-	}
-	r := n.lists(c.Workspace.ID, q.From)
-	prompt, ok := r.prompts[full]
-	if !ok {
-		return nil, noPrompt(full)
-	}
-	params, err := rawjson.Rename(q.Params, "name", prompt.Name)
-	if err != nil {
-		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
-	}
-	result, err := n.callApp(ctx, c, prompt.Server, "prompts/get", prompt.Name, params, q)
-	if err == nil && (n.takeLinks(c, q.From, r.uris, prompt.Server, result) || r.uris.mentions(result)) {
-		result = relinkedMessages(r.uris, prompt.Server, result)
-	}
-	return result, err
+// appRequest is a Request on its way through perform.
+type appRequest struct {
+	Request
+	n         *Namespace
+	caller    core.Caller
+	method    string
+	name      string          // what the caller names: a prompt or a URI
+	arguments json.RawMessage // for the audit
+
+	// find sets server, target and params; read, which may be nil, takes the result.
+	find func() error
+	read func(result json.RawMessage) json.RawMessage
+
+	server, target string          // the app, and the prompt's own name for the span
+	params         json.RawMessage // as the app gets them
+	account        core.Account    // that it is called with; zero for none
 }
 
-// ReadResource is resources/read: it returns the raw result of the app that has the resource params.uri.
-// core.CodeBadRequest without a URI, core.CodeResourceNotFound with the uri in its details when no app
-// has it, else the errors of Call.
-func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
-	uri, err := text(q.Params, "uri")
-	if err != nil {
-		return nil, err
-	}
-	at, named, err := n.find(c, q.From, uri)
-	if err != nil {
-		return nil, err
-	}
-	params := q.Params
-	if at.uri != uri {
-		if params, err = rawjson.Rename(params, "uri", at.uri); err != nil {
-			return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
-		}
-	}
-	result, err := n.callApp(ctx, c, at.server, "resources/read", "", params, q)
-	if err == nil && q.Session != nil && isView(at.uri) {
-		q.Session.addView(at.server)
-	}
-	if err == nil && named {
-		result = perAppContents(result, at.server)
-	}
-	return result, err
+// startSpan implements request: only tool calls have a span of their own.
+func (r *appRequest) startSpan(ctx context.Context) (context.Context, tracing.Span) {
+	return ctx, tracing.Span{}
 }
 
-// Complete is completion/complete: it returns the raw result of the app whose prompt or resource template
-// params.ref names. The errors are those of GetPrompt and ReadResource.
-func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
-	var in struct {
-		Ref struct {
-			Type string `json:"type"`
-			Name string `json:"name"`
-			URI  string `json:"uri"`
-		} `json:"ref"`
+// admit implements request.
+func (r *appRequest) admit(ctx context.Context) error {
+	if err := r.find(); err != nil || r.n.accounts == nil {
+		return err
 	}
-	if err := json.Unmarshal(q.Params, &in); err != nil {
-		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
-	}
-	r := n.lists(c.Workspace.ID, q.From)
-	var server, member, own string
-	switch in.Ref.Type {
-	case "ref/prompt":
-		prompt, ok := r.prompts[in.Ref.Name]
-		if !ok {
-			return nil, noPrompt(in.Ref.Name)
-		}
-		server, member, own = prompt.Server, "name", prompt.Name
-	case "ref/resource":
-		at, ok := r.uris.templates[in.Ref.URI]
-		if !ok {
-			var err error
-			if at, _, err = n.find(c, q.From, in.Ref.URI); err != nil {
-				return nil, err
-			}
-		}
-		server, member, own = at.server, "uri", at.uri
-	default:
-		return nil, core.Errorf(core.CodeBadRequest, "params.ref.type is %.50q; it can be ref/prompt or ref/resource", in.Ref.Type)
-	}
-	params, err := rawjson.EditMember(q.Params, "ref", func(ref json.RawMessage) (json.RawMessage, error) { return rawjson.Rename(ref, member, own) })
-	if err != nil {
-		return nil, core.Errorf(core.CodeBadRequest, "params: %w", err)
-	}
-	return n.callApp(ctx, c, server, "completion/complete", "", params, q)
+	var err error
+	r.account, err = r.n.accounts.Choose(ctx, r.caller, r.server, "", true)
+	return err
 }
 
-func (n *Namespace) callApp(ctx context.Context, c core.Caller, server, method, target string, params json.RawMessage, q Request) (json.RawMessage, error) {
-	if !c.MayNameRoots() {
+// refusal completes the error of a call whose account lacks a login.
+func (r *appRequest) refusal(err error) error {
+	if r.account.ID == "" || core.CodeOf(err) != core.CodeLoginNeeded {
+		return err
+	}
+	return r.n.accounts.Needed(r.caller, r.account, err)
+}
+
+// record implements request.
+func (r *appRequest) record() (method, target string, arguments json.RawMessage) {
+	return r.method, r.name, r.arguments
+}
+
+// measure implements request.
+func (r *appRequest) measure(callResult, error) {}
+
+// send implements request.
+func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, error) {
+	params := r.params
+	if !r.caller.MayNameRoots() {
 		params = orUnchanged(params, func() (json.RawMessage, error) {
 			return rawjson.Edit(params, func(name string, value json.RawMessage) (json.RawMessage, error) {
 				if strings.EqualFold(name, "inputResponses") { // some readers ignore the case
@@ -160,7 +121,7 @@ func (n *Namespace) callApp(ctx context.Context, c core.Caller, server, method, 
 		})
 	}
 	var meta json.RawMessage
-	if q.Stateless {
+	if r.Stateless {
 		var said struct {
 			Meta json.RawMessage `json:"_meta"`
 		}
@@ -168,20 +129,162 @@ func (n *Namespace) callApp(ctx context.Context, c core.Caller, server, method, 
 			meta = said.Meta
 		}
 	}
-	n.raiseLogLevel(ctx, c, q.From, meta)
-	call := n.request(c, method, params, meta, q.Notify, q.From)
-	call.Target = target
-	return n.apps.Call(ctx, c.Workspace.ID, server, call)
+	r.n.raiseLogLevel(ctx, r.caller, r.From, meta)
+	call := r.n.request(r.caller, r.method, params, meta, r.Notify, r.From)
+	call.Target, call.Account = r.target, r.account.ID
+	result, err := r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
+	if err != nil {
+		return nil, callResult{}, r.refusal(err)
+	}
+	if r.read != nil {
+		result = r.read(result)
+	}
+	return result, callResult{needsInput: needsInput(result)}, nil
 }
 
-// raisesLogLevel reports whether a request without a session asks for more log messages than all before it:
-// the level of apps of older revisions is then set first.
-func (n *Namespace) raisesLogLevel(c core.Caller, call *Call) bool {
-	if !call.Stateless || !bytes.Contains(call.Meta, []byte("logLevel")) {
-		return false
+// needsInput reports whether a result asks for input first.
+func needsInput(result json.RawMessage) bool {
+	return bytes.Contains(result, []byte("input_required")) && readResult(result).needsInput
+}
+
+// GetPrompt is prompts/get: it returns the raw result of the app that has the prompt params.name.
+// core.CodeBadRequest without a name, core.CodeNotFound when there is no such prompt, else the
+// errors of Call.
+func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
+	r := &appRequest{Request: q, n: n, caller: c, method: "prompts/get"}
+	var lists *mergedLists
+	r.find = func() (err error) {
+		if r.name, err = text(q.Params, "name"); err != nil {
+			return err
+		}
+		r.arguments = member(q.Params, "arguments")
+		lists = n.lists(c, q.From)
+		prompt, ok := lists.prompts[r.name]
+		if !ok {
+			return noPrompt(r.name)
+		}
+		r.server, r.target = prompt.Server, prompt.Name
+		if r.params, err = rawjson.Rename(q.Params, "name", prompt.Name); err != nil {
+			return core.Errorf(core.CodeBadRequest, "params: %w", err)
+		}
+		return nil
 	}
-	level := requestedLevel(call.Meta)
-	return level <= len(notify.LevelNames()) && n.sessions.lowersLevel(c.Workspace.ID, level)
+	r.read = func(result json.RawMessage) json.RawMessage {
+		if n.takeLinks(c, q.From, lists.uris, r.server, result) || lists.uris.mentions(result) {
+			return relinkedMessages(lists.uris, r.server, result)
+		}
+		return result
+	}
+	result, _, err := n.perform(ctx, c, r)
+	return result, err
+}
+
+// ReadResource is resources/read: it returns the raw result of the app that has the resource params.uri.
+// core.CodeBadRequest without a URI, core.CodeResourceNotFound with the uri in its details when no app
+// has it, else the errors of Call.
+func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
+	r := &appRequest{Request: q, n: n, caller: c, method: "resources/read"}
+	var at resourceRef
+	var named bool
+	r.find = func() (err error) {
+		if r.name, err = text(q.Params, "uri"); err != nil {
+			return err
+		}
+		if at, named, err = n.find(c, q.From, r.name); err != nil {
+			return err
+		}
+		r.server, r.params = at.server, q.Params
+		if at.uri != r.name {
+			if r.params, err = rawjson.Rename(q.Params, "uri", at.uri); err != nil {
+				return core.Errorf(core.CodeBadRequest, "params: %w", err)
+			}
+		}
+		return nil
+	}
+	r.read = func(result json.RawMessage) json.RawMessage {
+		if q.Session != nil && isView(at.uri) {
+			q.Session.addView(at.server)
+		}
+		if named {
+			return perAppContents(result, at.server)
+		}
+		return result
+	}
+	result, _, err := n.perform(ctx, c, r)
+	return result, err
+}
+
+// Complete is completion/complete: it returns the raw result of the app whose prompt or resource template
+// params.ref names. The errors are those of GetPrompt and ReadResource.
+func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
+	r := &appRequest{Request: q, n: n, caller: c, method: "completion/complete"}
+	r.find = func() (err error) {
+		var in struct {
+			Ref struct {
+				Type string `json:"type"`
+				Name string `json:"name"`
+				URI  string `json:"uri"`
+			} `json:"ref"`
+			Argument json.RawMessage `json:"argument"`
+		}
+		if err := json.Unmarshal(q.Params, &in); err != nil {
+			return core.Errorf(core.CodeBadRequest, "params: %w", err)
+		}
+		r.arguments = in.Argument
+		var member, own string
+		switch in.Ref.Type {
+		case "ref/prompt":
+			r.name = in.Ref.Name
+			prompt, ok := n.lists(c, q.From).prompts[r.name]
+			if !ok {
+				return noPrompt(r.name)
+			}
+			r.server, member, own = prompt.Server, "name", prompt.Name
+		case "ref/resource":
+			r.name = in.Ref.URI
+			at, ok := n.lists(c, q.From).uris.templates[r.name]
+			if !ok {
+				if at, _, err = n.find(c, q.From, r.name); err != nil {
+					return err
+				}
+			}
+			r.server, member, own = at.server, "uri", at.uri
+		default:
+			return core.Errorf(core.CodeBadRequest, "params.ref.type is %.50q; it can be ref/prompt or ref/resource", in.Ref.Type)
+		}
+		r.params, err = rawjson.EditMember(q.Params, "ref", func(ref json.RawMessage) (json.RawMessage, error) { return rawjson.Rename(ref, member, own) })
+		if err != nil {
+			return core.Errorf(core.CodeBadRequest, "params: %w", err)
+		}
+		return nil
+	}
+	result, _, err := n.perform(ctx, c, r)
+	return result, err
+}
+
+// viewRequest is a read of a view, on its way through perform.
+type viewRequest struct {
+	appRequest
+	view apps.Resource
+}
+
+// ReadView reads a view of an app for a browser: uri is as apps.Manager.Resource takes it, with its errors.
+func (n *Namespace) ReadView(ctx context.Context, c core.Caller, server, uri string) (apps.Resource, error) {
+	r := &viewRequest{appRequest: appRequest{n: n, caller: c, method: "resources/read", name: resourceRef{server, uri}.listed(), server: server, target: uri}}
+	r.find = func() error {
+		if !n.lists(c, From{}).shown.ShowsApp(server) {
+			return core.Errorf(core.CodeNotFound, "no app %q in this workspace", server)
+		}
+		return nil
+	}
+	_, _, err := n.perform(ctx, c, r)
+	return r.view, err
+}
+
+// send implements request.
+func (r *viewRequest) send(ctx context.Context) (raw json.RawMessage, _ callResult, err error) {
+	r.view, err = r.n.apps.Resource(ctx, r.caller.Workspace.ID, r.server, r.target, r.account.ID)
+	return nil, callResult{}, r.refusal(err)
 }
 
 // raiseLogLevel sets the log level of apps of older revisions to that of a request without a session, once.
@@ -189,13 +292,22 @@ func (n *Namespace) raiseLogLevel(ctx context.Context, c core.Caller, from From,
 	if !from.Stateless || !bytes.Contains(meta, []byte("logLevel")) {
 		return
 	}
-	if level := requestedLevel(meta); level <= len(notify.LevelNames()) && n.sessions.requestLevel(c.Workspace.ID, level) {
+	if level := requestedLevel(meta); level <= len(apps.LevelNames()) && n.sessions.requestLevel(c.Workspace.ID, level) {
 		n.apps.SetLogLevel(ctx, c.Workspace.ID, n.sessions.level(c.Workspace.ID))
 	}
 }
 
 func noPrompt(name string) error {
 	return core.Errorf(core.CodeNotFound, "there is no prompt %.100q in this workspace", name)
+}
+
+// member returns a member of params, nil when it is absent.
+func member(params json.RawMessage, name string) json.RawMessage {
+	at, err := rawjson.Find(params, name)
+	if err != nil || at.Empty() {
+		return nil
+	}
+	return at.In(params)
 }
 
 // text returns a member of params that must be a string.

@@ -27,7 +27,7 @@ func isView(uri string) bool { return strings.HasPrefix(uri, viewScheme) }
 // listed is the URI that names the app.
 func (r resourceRef) listed() string {
 	if isView(r.uri) {
-		return viewScheme + r.server + "/" + strings.TrimPrefix(r.uri, viewScheme)
+		return core.ViewURI(r.server, r.uri)
 	}
 	return perApp + r.server + "/" + r.uri
 }
@@ -170,8 +170,9 @@ func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) 
 			WithDetails(map[string]any{"uri": uri})
 	}
 	fits := map[string]struct{}{}
+	spaced := plainQuery(normal)
 	for _, t := range p.patterns {
-		if t.regexp.MatchString(normal) {
+		if t.regexp.MatchString(normal) || t.regexp.MatchString(spaced) {
 			fits[t.ref.server] = struct{}{}
 		}
 	}
@@ -190,6 +191,16 @@ func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) 
 		at = resourceRef{server, uri}
 	}
 	return at, false, nil
+}
+
+// plainQuery is a URI whose query writes a space as %20, which a template matches, where forms and many libraries
+// write + (WHATWG URL, 5.2). Both are the same query to the server of the resource, which gets the URI as it came.
+func plainQuery(uri string) string {
+	path, query, ok := strings.Cut(uri, "?")
+	if !ok {
+		return uri
+	}
+	return path + "?" + strings.ReplaceAll(query, "+", "%20")
 }
 
 // findView finds a view by its own URI if only one app has it, or by a URI that names the app and is not

@@ -19,7 +19,7 @@ func TestOnlyRootsOfOrganizationAdminsReachApps(t *testing.T) {
 		y := twoApps()
 		n := newNamespace(y, &events{}, nil)
 		from := tools.From{Stateless: true}
-		if _, err := n.Call(t.Context(), caller("ws_a", role), tools.Call{Name: "clock__get-time", InputResponses: json.RawMessage(answers), From: from}); err != nil {
+		if _, _, err := n.Call(t.Context(), caller("ws_a", role), tools.Call{Name: "clock__get-time", InputResponses: json.RawMessage(answers), From: from}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := n.GetPrompt(t.Context(), caller("ws_a", role), tools.Request{Params: json.RawMessage(`{"name":"clock__ask","inputR\u0065sponses":` + answers + `}`), From: from}); err != nil {
@@ -41,7 +41,7 @@ func TestASessionOfAMemberDeclaresNoRoots(t *testing.T) {
 		defer s.Close(t.Context())
 		h := accepting(`{}`)
 		for range 2 { // by the shared instance, then by the session's own
-			if _, err := n.Call(t.Context(), c, tools.Call{Name: "all__test_input_required_result_list_roots", From: tools.From{Session: s, Asker: h}}); err != nil {
+			if _, _, err := n.Call(t.Context(), c, tools.Call{Name: "all__test_input_required_result_list_roots", From: tools.From{Session: s, Asker: h}}); err != nil {
 				t.Fatal(err)
 			}
 		}

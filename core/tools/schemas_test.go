@@ -20,7 +20,7 @@ func TestASchemaThatIsTooComplexIsReplacedWhenItIsListed(t *testing.T) {
 	text += `"24":{"required":["missing"]}}}`
 	n := New(Options{Logger: hclog.NewNullLogger()})
 	tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(text), Raw: json.RawMessage(`{"name":"b","inputSchema":` + text + `}`)}
-	lists := n.newMergedLists(&core.Offer{Tools: []core.Tool{tool}})
+	lists := n.newMergedLists(&core.Offer{Tools: []core.Tool{tool}}, nil)
 	if len(lists.tools) != 1 || string(lists.tools[0].Raw) != `{"name":"a__b","inputSchema":{"type":"object"}}` {
 		t.Errorf("listed as %.200s", lists.tools[0].Raw)
 	}

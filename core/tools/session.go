@@ -11,8 +11,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -174,7 +174,7 @@ func (s *Session) isClosed() bool {
 func (s *Session) SetLevel(ctx context.Context, level string) error {
 	severity := severityOf(level)
 	if severity == 0 {
-		return core.Errorf(core.CodeBadRequest, "level is %.50q; it can be %s", level, strings.Join(notify.LevelNames(), ", "))
+		return core.Errorf(core.CodeBadRequest, "level is %.50q; it can be %s", level, strings.Join(apps.LevelNames(), ", "))
 	}
 	s.mu.Lock()
 	s.severity = severity
@@ -193,8 +193,11 @@ func (s *Session) level() int {
 }
 
 // deliver passes on a notification of an app if it is for this session.
-func (s *Session) deliver(t notify.Notification) {
+func (s *Session) deliver(t apps.Notification) {
 	if (t.Session != "" || t.Apart) && t.Session != s.id || slices.Contains(t.Without, s.id) {
+		return
+	}
+	if t.Server != "" && s.n.Narrowed(s.caller) && !s.n.lists(s.caller, From{Session: s, Stateless: s.id == ""}).shown.ShowsApp(t.Server) {
 		return
 	}
 	switch t.Method {
@@ -211,7 +214,7 @@ func (s *Session) deliver(t notify.Notification) {
 
 // deliverUpdate passes on an update of a resource, or of a part of one, with the URI that the session
 // subscribed to.
-func (s *Session) deliverUpdate(t notify.Notification) {
+func (s *Session) deliverUpdate(t apps.Notification) {
 	uri, err := text(t.Params, "uri")
 	if err != nil {
 		return
@@ -234,7 +237,7 @@ func (s *Session) deliverUpdate(t notify.Notification) {
 }
 
 // severityOf returns the rank of a level, from 1 for the lowest; 0 for an unknown level.
-func severityOf(level string) int { return slices.Index(notify.LevelNames(), level) + 1 }
+func severityOf(level string) int { return slices.Index(apps.LevelNames(), level) + 1 }
 
 func messageLevel(params json.RawMessage) string {
 	level, err := text(params, "level")
@@ -251,7 +254,7 @@ func requestedLevel(meta json.RawMessage) int {
 	if severity := severityOf(level); err == nil && severity > 0 {
 		return severity
 	}
-	return len(notify.LevelNames()) + 1
+	return len(apps.LevelNames()) + 1
 }
 
 // withMinimumLevel returns a receiver without the log messages below a level.

@@ -1,9 +1,12 @@
 package tools
 
 import (
+	"encoding/json"
+	"strings"
 	"sync"
 
-	"github.com/ropewalk/ropewalk/core/apps/notify"
+	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // sessionRegistry holds the open sessions of each workspace, which receive the notifications of its apps.
@@ -23,14 +26,14 @@ func newSessionRegistry() *sessionRegistry {
 	return &sessionRegistry{byWorkspace: map[string]*workspaceSessions{}, requested: map[string]int{}}
 }
 
-func (b *sessionRegistry) add(apps Apps, s *Session) {
+func (b *sessionRegistry) add(all Apps, s *Session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.byWorkspace[s.workspace]
 	if w == nil {
 		w = &workspaceSessions{sessions: map[*Session]struct{}{}}
 		b.byWorkspace[s.workspace] = w
-		w.stop = apps.Listen(s.workspace, func(t notify.Notification) { b.deliver(s.workspace, t) })
+		w.stop = all.Listen(s.workspace, func(t apps.Notification) { b.deliver(s.workspace, t) })
 	}
 	w.sessions[s] = struct{}{}
 }
@@ -48,7 +51,7 @@ func (b *sessionRegistry) remove(s *Session) {
 	}
 }
 
-func (b *sessionRegistry) deliver(workspace string, t notify.Notification) {
+func (b *sessionRegistry) deliver(workspace string, t apps.Notification) {
 	for _, s := range b.open(workspace) {
 		s.deliver(t)
 	}
@@ -71,21 +74,13 @@ func (b *sessionRegistry) open(workspace string) []*Session {
 // requestLevel records the level that a request without a session asks for, and reports whether it is lower
 // than all before it. It stays recorded, because the next such request comes without notice.
 func (b *sessionRegistry) requestLevel(workspace string, severity int) (more bool) {
-	if !b.lowersLevel(workspace, severity) {
-		return false
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if before := b.requested[workspace]; before != 0 && before <= severity {
+		return false
+	}
 	b.requested[workspace] = severity
 	return true
-}
-
-// lowersLevel is requestLevel without recording.
-func (b *sessionRegistry) lowersLevel(workspace string, severity int) bool {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	before := b.requested[workspace]
-	return before == 0 || before > severity
 }
 
 // level returns the lowest level that a client of the workspace set, "" when none did.
@@ -101,5 +96,33 @@ func (b *sessionRegistry) level(workspace string) string {
 	if least == 0 {
 		return ""
 	}
-	return notify.LevelNames()[least-1]
+	return apps.LevelNames()[least-1]
+}
+
+// capabilitiesWithoutRoots returns client capabilities without roots, for a caller who may not name any.
+func capabilitiesWithoutRoots(capabilities json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(capabilities, &members) != nil || members["roots"] == nil {
+		return capabilities
+	}
+	delete(members, "roots")
+	raw, _ := json.Marshal(members) // raw messages that were read just now always marshal
+	return raw
+}
+
+// withoutRoots returns the answers to a result that asked for input, with empty roots where the client sent
+// some. Invalid answers stay as they are.
+func withoutRoots(responses json.RawMessage) json.RawMessage {
+	return orUnchanged(responses, func() (json.RawMessage, error) {
+		return rawjson.Edit(responses, func(_ string, answer json.RawMessage) (json.RawMessage, error) {
+			var members map[string]json.RawMessage
+			_ = json.Unmarshal(answer, &members) // only an object has roots
+			for name := range members {
+				if strings.EqualFold(name, "roots") {
+					return json.RawMessage(`{"roots":[]}`), nil
+				}
+			}
+			return nil, nil
+		})
+	})
 }

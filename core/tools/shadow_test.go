@@ -45,7 +45,7 @@ func TestEveryCallReachesTheAppThatListsTheTool(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := len(y.Calls())
-			if _, err := n.Call(t.Context(), me, tools.Call{Name: l.Name}); err != nil {
+			if _, _, err := n.Call(t.Context(), me, tools.Call{Name: l.Name}); err != nil {
 				t.Fatalf("%s: %v", l.Name, err)
 			}
 			made := y.Calls()[before:]

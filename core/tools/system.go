@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -18,11 +20,16 @@ type System struct {
 	Description string
 	Schema      json.RawMessage
 	ReadOnly    bool
+	OnSearch    bool // it is listed on SurfaceSearch, and there only
 	// ListedSchema returns the schema to list with the discovery flags as they are; calls are checked against
 	// Schema, so that a caller learns which flag is off. nil means Schema.
 	ListedSchema func(toolDiscovery, bundleDiscovery bool) json.RawMessage
-	Flags        []string // it is listed while one of these flags is on; without flags, always
-	AdminOnly    bool     // needs the organization role admin or owner
+	// Requirement is what a call requires. Callers who do not meet it do not see the tool.
+	core.Requirement
+	// Shown reports whether a caller has a use for the tool, which is not listed otherwise; nil always.
+	Shown func(c core.Caller) bool
+	// Permit returns why the arguments ask for what c may not do, before the call is recorded. nil allows all.
+	Permit func(c core.Caller, arguments json.RawMessage) error
 	// Run returns what becomes structuredContent, and as text the content. A core.Error comes back
 	// to the caller as a result with isError, so that a model can read what to do. The refusals
 	// core.CodeFeatureDisabled and CodeForbidden, and errors of other types, stay errors.
@@ -43,6 +50,17 @@ func (s System) listed() Listed {
 		"annotations": map[string]any{"readOnlyHint": s.ReadOnly},
 	})
 	return Listed{Name: s.FullName(), Tool: t, Raw: t.Raw}
+}
+
+// admitSystem applies what the tool requires (docs/api.md 4.6), its schema, and what the arguments require.
+func (n *Namespace) admitSystem(ctx context.Context, c core.Caller, s *System, arguments json.RawMessage) error {
+	if err := s.Check(c, n.features.Enabled, s.FullName()); err != nil {
+		return err
+	}
+	if err := n.validator.CheckArguments(ctx, s.tool(), arguments); err != nil || s.Permit == nil {
+		return err
+	}
+	return s.Permit(c, arguments)
 }
 
 func (s System) run(ctx context.Context, c core.Caller, arguments json.RawMessage) (json.RawMessage, error) {
@@ -71,4 +89,24 @@ func result(answer any, isError bool) (json.RawMessage, error) {
 		"structuredContent": json.RawMessage(structured),
 		"isError":           isError,
 	})
+}
+
+// Status is system__status. Since is when the server started.
+func (n *Namespace) Status(m Manager, version string, since time.Time) System {
+	return System{
+		Name: "status", Title: "Status", ReadOnly: true,
+		Description: "Tells how the server and the apps of this workspace are.",
+		Schema:      json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
+		Run: func(_ context.Context, c core.Caller, _ json.RawMessage) (any, error) {
+			states := map[core.State]int{}
+			list := m.List(c.Workspace.ID)
+			for _, a := range list {
+				states[a.Status]++
+			}
+			return map[string]any{
+				"version": version, "uptime": math.Floor(time.Since(since).Seconds()), "workspace": c.Workspace,
+				"apps": map[string]any{"total": len(list), "byStatus": states}, "totalTools": len(n.List(c)),
+			}, nil
+		},
+	}
 }

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/source"
@@ -25,7 +26,13 @@ func ListApps(m Manager) System {
 		Description: "Lists the apps installed in this workspace with their status and number of tools.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
 		Run: func(_ context.Context, c core.Caller, _ json.RawMessage) (any, error) {
-			return map[string]any{"apps": m.List(c.Workspace.ID)}, nil
+			list := slices.Clone(m.List(c.Workspace.ID))
+			for i, app := range list {
+				if c.MayManageApps() != nil {
+					list[i] = app.ForMember()
+				}
+			}
+			return map[string]any{"apps": list}, nil
 		},
 	}
 }
@@ -33,7 +40,7 @@ func ListApps(m Manager) System {
 // ManageApps is system__manage_apps, which needs the flag bundleManagement.
 func ManageApps(m Manager) System {
 	return System{
-		Name: "manage_apps", Title: "Manage apps", Flags: []string{config.FlagBundleManagement},
+		Name: "manage_apps", Title: "Manage apps", Requirement: core.Requirement{Flags: []string{config.FlagBundleManagement}},
 		Description: "Installs, uninstalls, starts or stops an app of this workspace. To install, give exactly one of " +
 			"bundle (a name in a registry), path (a bundle directory or .mcpb file on the server) and url (a remote MCP server); " +
 			"for the other actions give the app's short name.",
@@ -51,6 +58,13 @@ func ManageApps(m Manager) System {
   "required": ["action"],
   "additionalProperties": false
 }`),
+		Permit: func(c core.Caller, arguments json.RawMessage) error {
+			var in manageApps
+			if err := json.Unmarshal(arguments, &in); err != nil {
+				return core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			}
+			return in.check(c)
+		},
 		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			var in manageApps
 			if err := json.Unmarshal(arguments, &in); err != nil {
@@ -71,23 +85,32 @@ type manageApps struct {
 	Env        map[string]core.Secret `json:"env"`
 }
 
+// check says whether c may do it.
+func (in manageApps) check(c core.Caller) error {
+	if in.Action != "install" {
+		return c.MayManageApps()
+	}
+	r := in.request(c)
+	if kind, err := r.Kind(); err == nil { // run says what is wrong with it
+		return c.MayInstall(kind)
+	}
+	return nil
+}
+
+func (in manageApps) request(c core.Caller) source.Request {
+	return source.Request{
+		Name: in.Bundle, Path: in.Path, URL: in.URL, ServerName: in.ServerName, Env: in.Env,
+		AllowPrivate: c.MayReachPrivate(), Restricted: !c.MayInstallUnconfined(), Caller: c,
+	}
+}
+
 func (in manageApps) run(ctx context.Context, m Manager, c core.Caller) (any, error) {
 	if in.Action == "install" {
-		r := source.Request{
-			Name: in.Bundle, Path: in.Path, URL: in.URL, ServerName: in.ServerName, Env: in.Env,
-			AllowPrivate: c.MayReachPrivate(), Restricted: !c.MayInstallUnconfined(),
-		}
-		kind, err := r.Kind()
-		if err == nil {
-			err = c.MayInstall(kind)
-		}
-		if err != nil {
+		r := in.request(c)
+		if _, err := r.Kind(); err != nil {
 			return nil, err
 		}
 		return m.Install(ctx, c.Workspace.ID, r)
-	}
-	if err := c.MayManageApps(); err != nil {
-		return nil, err
 	}
 	if in.Name == "" {
 		return nil, core.Errorf(core.CodeBadRequest, "name is missing: the short name of the app to %s", in.Action)

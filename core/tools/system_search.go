@@ -1,11 +1,8 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
@@ -32,6 +29,18 @@ type BundleQuery struct {
 // could not be searched. core.CodeNotFound when the query names an unknown registry.
 type Bundles interface {
 	SearchBundles(ctx context.Context, q BundleQuery) (found []Found, failures []string, err error)
+}
+
+// FoundBundles is the answer to a search in registries.
+type FoundBundles struct {
+	Bundles  []Found  `json:"bundles"`
+	Failures []string `json:"failures"`
+}
+
+// SearchBundles searches the configured registries, as system__search and /v1 do.
+func SearchBundles(ctx context.Context, bundles Bundles, q BundleQuery) (FoundBundles, error) {
+	found, failures, err := bundles.SearchBundles(ctx, q)
+	return FoundBundles{found, failures}, err
 }
 
 // searchLimit is how many results a search returns when the caller names no number.
@@ -65,11 +74,7 @@ func (n *Namespace) Search(bundles Bundles) System {
 			if !n.features.Enabled(config.FlagBundleDiscovery) {
 				return nil, core.Errorf(core.CodeFeatureDisabled, "searching registries is off: the feature flag %s is false", config.FlagBundleDiscovery)
 			}
-			found, failures, err := bundles.SearchBundles(ctx, BundleQuery{Text: in.Query, Registry: in.Registry, Limit: in.Limit})
-			if err != nil {
-				return nil, err
-			}
-			return map[string]any{"bundles": found, "failures": failures}, nil
+			return SearchBundles(ctx, bundles, BundleQuery{Text: in.Query, Registry: in.Registry, Limit: in.Limit})
 		},
 	}
 }
@@ -94,40 +99,4 @@ func searchSchema(toolDiscovery, bundleDiscovery bool) json.RawMessage {
 	}
 	members += `"limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}`
 	return json.RawMessage(`{"type": "object", "properties": {` + members + `}, "required": [` + required + `], "additionalProperties": false}`)
-}
-
-type scored struct {
-	raw   json.RawMessage
-	score int
-}
-
-// searchTools ranks the tools that c sees by how many words of the query they hold: a word in the
-// name counts more than one in the rest of the tool.
-func (n *Namespace) searchTools(c core.Caller, query string, limit int) []json.RawMessage {
-	words := strings.Fields(strings.ToLower(query))
-	var hits []scored
-	for _, t := range n.List(c) {
-		if s := score(t, words); s > 0 || len(words) == 0 {
-			hits = append(hits, scored{t.Raw, s})
-		}
-	}
-	slices.SortStableFunc(hits, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-	found := []json.RawMessage{}
-	for _, h := range hits[:min(limit, len(hits))] {
-		found = append(found, h.raw)
-	}
-	return found
-}
-
-func score(t Listed, words []string) int {
-	name, rest, total := strings.ToLower(t.Name), strings.ToLower(string(t.Raw)), 0
-	for _, w := range words {
-		switch {
-		case strings.Contains(name, w):
-			total += 3
-		case strings.Contains(rest, w):
-			total++
-		}
-	}
-	return total
 }

@@ -22,7 +22,7 @@ func TestAToolNameOver64CharactersIsListedShortenedAndCalledByEitherName(t *test
 		t.Errorf("%s, want %s", listed[0].Raw, want)
 	}
 	for _, name := range []string{listed[0].Name, "files__" + long} {
-		if _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: name}); err != nil {
+		if _, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: name}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -39,10 +39,10 @@ func TestABareToolNameIsAcceptedIfOnlyOneAppHasIt(t *testing.T) {
 	}}}
 	n := newNamespace(y, &events{}, nil)
 	me := caller("ws_a", core.RoleMember)
-	if _, err := n.Call(t.Context(), me, tools.Call{Name: "only"}); err != nil {
+	if _, _, err := n.Call(t.Context(), me, tools.Call{Name: "only"}); err != nil {
 		t.Errorf("one app alone has it: %v", err)
 	}
-	if _, err := n.Call(t.Context(), me, tools.Call{Name: "now"}); core.CodeOf(err) != core.CodeToolNotFound {
+	if _, _, err := n.Call(t.Context(), me, tools.Call{Name: "now"}); core.CodeOf(err) != core.CodeToolNotFound {
 		t.Errorf("two apps have it: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func TestHiddenCharactersInDescriptionsAreListedVisiblyWithAWarning(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			n := New(Options{Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
-			lists := n.newMergedLists(&core.Offer{Tools: []core.Tool{{Server: "a", Name: "b", Raw: json.RawMessage(c.raw)}}})
+			lists := n.newMergedLists(&core.Offer{Tools: []core.Tool{{Server: "a", Name: "b", Raw: json.RawMessage(c.raw)}}}, nil)
 			got := string(lists.tools[0].Raw)
 			if got != c.want {
 				t.Errorf("listed as %s, want %s", got, c.want)

@@ -63,10 +63,10 @@ func (s Span) EndModel(u ModelUsage, err error) {
 	s.End(err)
 }
 
-// StartTool starts the span of a tool call that no MCP client made: of a chat run, where id is the model's
-// id of the call, or of the HTTP API, where it is "".
+// StartTool starts the span of a tool call: of a chat run, where id is the model's id of the call, or of the HTTP API,
+// where it is "". The call of an MCP client has the span of its MCP request.
 func StartTool(ctx context.Context, name, id, workspace string) (context.Context, Span) {
-	if !Recording(ctx) {
+	if !Recording(ctx) || ctx.Value(servedKey{}) != nil {
 		return ctx, Span{}
 	}
 	attributes := []attribute.KeyValue{attribute.String(operationKey, "execute_tool"), attribute.String("gen_ai.tool.name", clip(name))}

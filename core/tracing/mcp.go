@@ -40,9 +40,20 @@ type MCP struct {
 	Workspace string // "" for a request to an app
 }
 
+// servedKey marks the context of a request that has a span of StartMCPServer.
+type servedKey struct{}
+
 // StartMCPServer starts the span of a request that a client sent. from is the trace context of its _meta,
 // which is the parent when there is one: the span of the HTTP request is linked then.
 func StartMCPServer(ctx context.Context, r MCP, from Wire) (context.Context, Span) {
+	ctx, span := startMCPServer(ctx, r, from)
+	if span.Recording() {
+		ctx = context.WithValue(ctx, servedKey{}, true)
+	}
+	return ctx, span
+}
+
+func startMCPServer(ctx context.Context, r MCP, from Wire) (context.Context, Span) {
 	if from.Parent == "" {
 		return startMCP(ctx, trace.SpanKindServer, r)
 	}
@@ -83,6 +94,15 @@ func (s Span) EndMCP(err error, result []byte) {
 	default:
 		s.EndMCPError(err)
 	}
+}
+
+// EndTool ends the span of a tool call, whose result may say that the tool failed.
+func (s Span) EndTool(failed bool, err error) {
+	if err != nil {
+		s.EndMCPError(err)
+		return
+	}
+	s.EndMCPResult(failed)
 }
 
 // EndMCPResult ends the span of a request that has a result, which may say that a tool failed.

@@ -6,12 +6,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/rawjson"
@@ -21,6 +25,8 @@ const (
 	maxPending    = 100              // calls of one caller that wait
 	progressEvery = 10 * time.Second // for the client of a call that waits
 	pollEvery     = 2 * time.Second  // for a decision whose notice was lost
+	expireEvery   = time.Minute      // what a peer server that ended has left to expire
+	endTimeout    = 10 * time.Second // of ending the approval of a call that ended
 )
 
 // destructiveHint among the patterns stands for all tools that have the annotation.
@@ -30,9 +36,14 @@ const destructiveHint = "destructiveHint"
 type ApprovalRecords interface {
 	RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error)
 	TakeApproval(ctx context.Context, workspace, fingerprint string) (taken bool, err error)
-	DecideApproval(ctx context.Context, workspace, id, by string, state core.ApprovalState) error
+	DecideApproval(ctx context.Context, a core.Approval) error
+	CancelApproval(ctx context.Context, workspace, id string) (ended bool, err error)
+	ExpireApprovals(ctx context.Context) (expired []core.Approval, next time.Time, err error)
 	Approval(ctx context.Context, workspace, id string) (core.Approval, error)
-	Approvals(ctx context.Context, workspace, caller string) ([]core.Approval, error)
+	Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (core.ApprovalPage, error)
+	HasStandingApproval(ctx context.Context, workspace, tool, definition string) (bool, error)
+	StandingApprovals(ctx context.Context, workspace string) ([]core.StandingApproval, error)
+	WithdrawApproval(ctx context.Context, workspace, id string) (core.StandingApproval, error)
 }
 
 // ApprovalOptions is what Approvals are made of.
@@ -42,6 +53,7 @@ type ApprovalOptions struct {
 	Expiry   time.Duration // how long a request can be decided on, and used
 	Records  ApprovalRecords
 	Events   Publisher
+	Logger   hclog.Logger
 }
 
 // Approvals lets calls wait for a person. It is safe for concurrent use.
@@ -49,6 +61,7 @@ type Approvals struct {
 	o           ApprovalOptions
 	destructive bool
 	names       *regexp.Regexp // nil for no names
+	requested   chan struct{}  // receives when there is something new to expire
 
 	mu      sync.Mutex
 	waiting map[string]map[chan struct{}]struct{} // by the id of the request
@@ -56,19 +69,23 @@ type Approvals struct {
 
 // NewApprovals returns Approvals under a policy.
 func NewApprovals(o ApprovalOptions) *Approvals {
-	a := &Approvals{o: o, waiting: map[string]map[chan struct{}]struct{}{}}
+	a := &Approvals{o: o, requested: make(chan struct{}, 1), waiting: map[string]map[chan struct{}]struct{}{}}
+	a.destructive = slices.Contains(o.Patterns, destructiveHint)
+	a.names = NamePattern(slices.DeleteFunc(slices.Clone(o.Patterns), func(pattern string) bool { return pattern == destructiveHint }))
+	return a
+}
+
+// NamePattern matches the full names of tools that one of the patterns matches, in which * matches any text. It is nil
+// for no patterns.
+func NamePattern(patterns []string) *regexp.Regexp {
+	if len(patterns) == 0 {
+		return nil
+	}
 	var names []string
-	for _, pattern := range o.Patterns {
-		if pattern == destructiveHint {
-			a.destructive = true
-			continue
-		}
+	for _, pattern := range patterns {
 		names = append(names, strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`))
 	}
-	if len(names) > 0 {
-		a.names = regexp.MustCompile(`^(?s:` + strings.Join(names, "|") + `)$`)
-	}
-	return a
+	return regexp.MustCompile(`^(?s:` + strings.Join(names, "|") + `)$`)
 }
 
 // Needs reports whether calls of a tool wait for a person.
@@ -76,9 +93,11 @@ func (a *Approvals) Needs(t core.Tool) bool {
 	if a.names != nil && (a.names.MatchString(t.FullName()) || a.names.MatchString(t.LongName())) {
 		return true
 	}
-	if !a.destructive || len(t.Raw) == 0 {
-		return false
-	}
+	return a.destructive && len(t.Raw) > 0 && isDestructive(t)
+}
+
+// isDestructive reports whether a tool has the annotation destructiveHint.
+func isDestructive(t core.Tool) bool {
 	var tool struct {
 		Annotations struct {
 			DestructiveHint bool `json:"destructiveHint"`
@@ -96,14 +115,18 @@ type Call struct {
 }
 
 // Await returns nil when the call may be made, once: an administrator has approved a call of the same
-// caller, of the same tool as it is defined now, with the same arguments. Otherwise it requests an
-// approval and waits. progress is called while it waits.
+// caller, of the same tool as it is defined now, with the same arguments, or all calls of this tool. Otherwise it requests an
+// approval and waits. progress is called while it waits. When ctx ends before that, so does the approval, unless
+// another call waits for it.
 //
 // The errors: core.CodeApprovalPending when nobody decided in time; core.CodeApprovalRefused;
 // core.CodeRateLimited when too many calls of the caller wait.
 func (a *Approvals) Await(ctx context.Context, c core.Caller, call Call, progress func(message string)) error {
 	print, err := fingerprint(c, call)
 	if err != nil {
+		return err
+	}
+	if stands, err := a.stands(ctx, c, call.Tool); stands || err != nil {
 		return err
 	}
 	limit, cancel := context.WithTimeout(ctx, a.o.Wait)
@@ -117,24 +140,39 @@ func (a *Approvals) Await(ctx context.Context, c core.Caller, call Call, progres
 		if err != nil {
 			return err
 		}
-		if again, err := a.await(limit, request, progress); !again {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		again, err := a.await(limit, request, progress)
+		if ctx.Err() != nil {
+			a.cancel(ctx, request)
+			return ctx.Err()
+		}
+		if !again {
 			return err
 		}
 	}
 }
 
 // request returns the pending request of a call, which it makes when there is none.
-func (a *Approvals) request(ctx context.Context, c core.Caller, call Call, print string) (core.Approval, error) {
-	now := time.Now()
-	request, first, err := a.o.Records.RequestApproval(ctx, core.Approval{
-		ID: "apr_" + rand.Text()[:16], Workspace: c.Workspace.ID, Caller: c.User, Key: c.Scope.Key, Tool: call.Tool.FullName(),
-		Fingerprint: print, Arguments: call.Arguments, CreatedAt: now, ExpiresAt: now.Add(a.o.Expiry),
-	}, maxPending)
-	if err != nil || !first {
-		return request, err
+func (a *Approvals) request(ctx context.Context, c core.Caller, call Call, print string) (request core.Approval, err error) {
+	first := false
+	for request.ID == "" || request.State == core.ApprovalExpired {
+		if _, err := a.expire(ctx); err != nil {
+			return request, err
+		}
+		now := time.Now()
+		request, first, err = a.o.Records.RequestApproval(ctx, core.Approval{
+			ID: "apr_" + rand.Text()[:16], Workspace: c.Workspace.ID, Caller: c.User, Key: c.Scope.Key, Tool: call.Tool.FullName(),
+			Fingerprint: print, Definition: definitionOf(call.Tool), Destructive: isDestructive(call.Tool), Arguments: call.Arguments, CreatedAt: now, ExpiresAt: now.Add(a.o.Expiry),
+		}, maxPending)
+		if err != nil {
+			return request, err
+		}
+	}
+	if !first {
+		return request, nil
+	}
+	select {
+	case a.requested <- struct{}{}:
+	default: // it is known already that there is something new
 	}
 	a.o.Events.Publish(core.Event{Name: core.EventApprovalRequested, Workspace: request.Workspace, Data: core.ApprovalRequested{
 		ID: request.ID, Tool: request.Tool, Caller: request.Caller.ID, ExpiresAt: core.Timestamp(request.ExpiresAt),
@@ -159,10 +197,10 @@ func (a *Approvals) await(limit context.Context, request core.Approval, progress
 		case err != nil:
 			return false, err
 		case now.State == core.ApprovalRefused:
-			return false, core.Errorf(core.CodeApprovalRefused, "an administrator refused this call of tool %q", request.Tool).
-				WithDetails(map[string]any{"approval": request.ID})
+			return false, refused(now)
 		case now.State == core.ApprovalExpired:
-			return false, pending(request)
+			return false, core.Errorf(core.CodeApprovalPending, "tool %q needs the approval of an administrator, and nobody decided in time (%s); make the same call again to ask again",
+				request.Tool, request.ID).WithDetails(map[string]any{"approval": request.ID, "expiresAt": core.Timestamp(request.ExpiresAt)})
 		case now.State != core.ApprovalPending:
 			return true, nil
 		}
@@ -183,38 +221,112 @@ func pending(request core.Approval) error {
 		WithDetails(map[string]any{"approval": request.ID, "expiresAt": core.Timestamp(request.ExpiresAt)})
 }
 
-// Decide approves or refuses a call that waits. Errors: core.CodeNotFound, core.CodeForbidden,
+func refused(request core.Approval) error {
+	reason := ""
+	if request.Reason != "" {
+		reason = ": " + request.Reason
+	}
+	return core.Errorf(core.CodeApprovalRefused, "an administrator refused this call of tool %q%s", request.Tool, reason).
+		WithDetails(map[string]any{"approval": request.ID})
+}
+
+// Decide approves or refuses a call that waits. Errors: core.CodeBadRequest, core.CodeNotFound, core.CodeForbidden,
 // core.CodeAlreadyAnswered.
-func (a *Approvals) Decide(ctx context.Context, c core.Caller, id string, approve bool) (core.Approval, error) {
+func (a *Approvals) Decide(ctx context.Context, c core.Caller, id string, d core.Decision) (core.Approval, error) {
+	if d.Reason = strings.TrimSpace(d.Reason); utf8.RuneCountInString(d.Reason) > core.MaxReason {
+		return core.Approval{}, core.Errorf(core.CodeBadRequest, "reason: is longer than %d characters; shorten it", core.MaxReason)
+	}
 	request, err := a.o.Records.Approval(ctx, c.Workspace.ID, id)
 	if err != nil {
 		return request, err
 	}
-	if err := c.MayApprove(request); err != nil {
+	may := c.MayApprove
+	if d.Always {
+		may = c.MayAlwaysApprove
+	}
+	if err := may(request); err != nil {
 		return request, err
 	}
-	request.State, request.DecidedBy = core.ApprovalRefused, c.User.ID
-	if approve {
-		request.State = core.ApprovalApproved
+	request.State, request.DecidedBy, request.DecidedAt, request.Reason = core.ApprovalRefused, c.User, time.Now(), d.Reason
+	if d.Approve {
+		request.State, request.Always = core.ApprovalApproved, d.Always
 	}
-	if err := a.o.Records.DecideApproval(ctx, c.Workspace.ID, id, c.User.ID, request.State); err != nil {
+	if err := a.o.Records.DecideApproval(ctx, request); err != nil {
 		return request, err
 	}
 	a.Wake(id)
 	a.o.Events.Publish(core.Event{Name: core.EventApprovalDecided, Workspace: request.Workspace, Data: core.ApprovalDecided{
-		ID: request.ID, Tool: request.Tool, Caller: request.Caller.ID, Decision: request.State, By: c.User.ID,
+		ID: request.ID, Tool: request.Tool, Caller: request.Caller.ID, Decision: request.State, By: c.User.ID, Always: request.Always,
 	}})
+	if request.Always {
+		a.approveOthers(ctx, c, request)
+	}
 	return request, nil
 }
 
-// List returns the requests that c sees, the newest first: admins of the workspace see all, others their
+// List returns a page of the requests that c sees, the newest first: admins of the workspace see all, others their
 // own.
-func (a *Approvals) List(ctx context.Context, c core.Caller) ([]core.Approval, error) {
-	caller := c.User.ID
-	if c.Workspace.Role.Admin() {
-		caller = ""
+func (a *Approvals) List(ctx context.Context, c core.Caller, q core.ApprovalQuery) (core.ApprovalPage, error) {
+	if !c.Workspace.Role.Admin() {
+		q.Caller = c.User.ID
 	}
-	return a.o.Records.Approvals(ctx, c.Workspace.ID, caller)
+	return a.o.Records.Approvals(ctx, c.Workspace.ID, q)
+}
+
+// cancel ends the approval of a call whose context has ended, unless another call waits for it.
+func (a *Approvals) cancel(ctx context.Context, request core.Approval) {
+	a.mu.Lock()
+	wanted := len(a.waiting[request.ID]) > 0
+	a.mu.Unlock()
+	if wanted {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer stop()
+	ended, err := a.o.Records.CancelApproval(ctx, request.Workspace, request.ID)
+	if err != nil {
+		a.o.Logger.Warn("the approval of a cancelled call was not ended; it expires", "approval", request.ID, "error", err)
+	}
+	if ended {
+		a.announceEnd(request, core.ApprovalCancelled)
+	}
+}
+
+// Run ends approvals when they expire, until ctx ends.
+func (a *Approvals) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		next, err := a.expire(ctx)
+		if err != nil && ctx.Err() == nil {
+			a.o.Logger.Warn("expired approvals were not ended; trying again later", "error", err)
+		}
+		wait := expireEvery
+		if !next.IsZero() {
+			wait = min(wait, max(time.Until(next), 0))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-a.requested:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// expire ends the approvals that have expired, and returns when the next one does; the zero time for none.
+func (a *Approvals) expire(ctx context.Context) (next time.Time, err error) {
+	expired, next, err := a.o.Records.ExpireApprovals(ctx)
+	for _, request := range expired {
+		a.announceEnd(request, core.ApprovalExpired)
+	}
+	return next, err
+}
+
+func (a *Approvals) announceEnd(request core.Approval, state core.ApprovalState) {
+	a.Wake(request.ID)
+	a.o.Events.Publish(core.Event{Name: core.EventApprovalEnded, Workspace: request.Workspace, Data: core.ApprovalEnded{
+		ID: request.ID, Tool: request.Tool, Caller: request.Caller.ID, State: state,
+	}})
 }
 
 // Wake has the calls that wait for a request look at it again: another server has decided on it. id is ""
@@ -256,11 +368,15 @@ func (a *Approvals) remove(id string, woken chan struct{}) {
 
 // fingerprint identifies a call for its approval. Arguments that are the same JSON value are the same.
 func fingerprint(c core.Caller, call Call) (string, error) {
-	parts := []string{c.Workspace.ID, c.Issuer, c.Subject, c.User.ID, c.Scope.Key, call.Tool.LongName(), string(call.Tool.Raw), string(call.Tool.Schema)}
+	parts := []string{c.Workspace.ID, c.User.ID, c.Scope.Key, call.Tool.LongName(), string(call.Tool.Raw), string(call.Tool.Schema)}
 	for _, raw := range slices.Concat([]json.RawMessage{call.Arguments}, call.More) {
 		if len(raw) == 0 {
 			parts = append(parts, "")
 			continue
+		}
+		// An approver sees one of two members with the same name, and an app may take the other one.
+		if err := rawjson.CheckUnique(raw); errors.Is(err, rawjson.ErrDuplicate) {
+			return "", core.Errorf(core.CodeInvalidInput, "the arguments cannot be approved: %w", err)
 		}
 		value, err := decode(raw)
 		if err != nil {

@@ -3,7 +3,9 @@ package trust
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -20,6 +22,8 @@ type Listing struct {
 	// Before is the tools of which added ones may be replacements; nil for all that are pinned. It is for
 	// the list of one session, which need not have the tools that were added in another.
 	Before []core.Tool
+
+	kind string // of what is listed, "" for tools
 }
 
 // Check returns which tools of a listing may be used, in their order, and which are held back.
@@ -140,12 +144,16 @@ func (c *check) read(ctx context.Context) (err error) {
 		c.accepted[tool] = digestOf(pin.Definition)
 	}
 	c.p.remember(c.l.Key, c.accepted)
+	maps.DeleteFunc(c.pins, func(tool string, _ core.Pin) bool { return kindOf(tool) != c.l.kind })
 	return nil
 }
 
 // replaced returns the accepted tool that an added one seems to replace: one that the app does not list
 // any more.
 func (c *check) replaced(definition string) (from string, ok bool) {
+	if c.l.kind != "" {
+		return "", false
+	}
 	var gone []string
 	for tool, pin := range c.pins {
 		named := func(t core.Tool) bool { return t.Name == tool }
@@ -229,8 +237,12 @@ func (c *check) changed(pin core.Pin) string {
 }
 
 func (c *check) reason(tool, why string) string {
-	return fmt.Sprintf("tool %q of app %q is held back: %s; an administrator of the workspace can accept it (GET /v1/pins, ropewalk tool pins)",
-		tool, c.l.Key.App, why)
+	kind, name, listed := strings.Cut(tool, ":")
+	if !listed || c.l.kind == "" {
+		kind, name = "tool", tool
+	}
+	return fmt.Sprintf("%s %q of app %q is held back: %s; an administrator of the workspace can accept it (GET /v1/pins, ropewalk tool pins)",
+		kind, name, c.l.Key.App, why)
 }
 
 func (c *check) announce(pin core.Pin) {

@@ -94,24 +94,3 @@ func (m *memoryRecords) ChangedPins(_ context.Context, workspace string) (keys [
 	}
 	return keys, pins, err
 }
-
-// memoryEvents keeps what was published.
-type memoryEvents struct {
-	mu  sync.Mutex
-	all []core.Event
-}
-
-func (m *memoryEvents) Publish(e core.Event) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.all = append(m.all, e)
-}
-
-func (m *memoryEvents) names() (names []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, e := range m.all {
-		names = append(names, e.Name)
-	}
-	return names
-}

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/internal/chaos"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
 func TestTheSameListIsReadAgainWithoutReadingTheStore(t *testing.T) {
 	const tools, again = 100, 1000
 	records := newRecords()
-	p := newPins(PinEnforce, records, &memoryEvents{})
+	p := newPins(PinEnforce, records, &fakes.Events{})
 	var definitions []string
 	for i := range tools {
 		definitions = append(definitions, tool(fmt.Sprintf("tool%d", i), fmt.Sprintf("Does %d", i)))

@@ -3,6 +3,7 @@ package webguard
 import (
 	"bytes"
 	"mime"
+	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -28,19 +29,61 @@ func Encoded(h *fasthttp.RequestHeader) bool {
 	return len(encoding) > 0 && !strings.EqualFold(string(encoding), "identity")
 }
 
-// Accepts reports whether the Accept of a request allows a media type, by name or by range.
+// Accepts reports whether the Accept of a request names a media type, or a range with it, and does not refuse it (q=0).
 func Accepts(h *fasthttp.RequestHeader, media string) bool {
+	weight, named := weigh(h, media)
+	return named && weight > 0
+}
+
+// Weight is how much a request wants a media type, 0 when its Accept refuses it or names others only. Without Accept all
+// are wanted.
+func Weight(h *fasthttp.RequestHeader, media string) float64 {
+	weight, _ := weigh(h, media)
+	return weight
+}
+
+// weigh returns the weight of the most specific range that a media type is in (RFC 9110 section 12.5.1).
+func weigh(h *fasthttp.RequestHeader, media string) (weight float64, named bool) {
 	family := media[:strings.IndexByte(media, '/')+1]
-	for _, value := range h.PeekAll(fasthttp.HeaderAccept) {
+	best := -1
+	values := h.PeekAll(fasthttp.HeaderAccept)
+	for _, value := range values {
 		for item := range bytes.SplitSeq(value, []byte{','}) {
-			item, _, _ = bytes.Cut(item, []byte{';'})
-			item = bytes.TrimSpace(item)
-			named, ranged := bytes.CutSuffix(item, []byte{'*'})
+			name, params, _ := bytes.Cut(item, []byte{';'})
+			name = bytes.TrimSpace(name)
+			wide, ranged := bytes.CutSuffix(name, []byte{'*'})
+			specific := -1
 			switch {
-			case bytes.EqualFold(item, []byte(media)), ranged && bytes.EqualFold(named, []byte(family)), string(item) == "*/*":
-				return true
+			case bytes.EqualFold(name, []byte(media)):
+				specific = 2
+			case ranged && bytes.EqualFold(wide, []byte(family)):
+				specific = 1
+			case string(name) == "*/*":
+				specific = 0
+			}
+			if specific > best {
+				best, weight = specific, weightIn(params)
 			}
 		}
 	}
-	return false
+	if len(values) == 0 {
+		return 1, false
+	}
+	return weight, best >= 0
+}
+
+// weightIn is the parameter q, 1 without one; one that is not a number refuses.
+func weightIn(params []byte) float64 {
+	for param := range strings.SplitSeq(string(params), ";") {
+		name, value, _ := strings.Cut(param, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "q") {
+			continue
+		}
+		weight, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil {
+			return 0
+		}
+		return weight
+	}
+	return 1
 }

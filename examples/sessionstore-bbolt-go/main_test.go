@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
@@ -16,5 +17,5 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugintest.Run(t, sessionstoretest.Checks(), subject)
+	plugintest.Judge(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), subject)
 }

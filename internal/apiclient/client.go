@@ -3,7 +3,10 @@ package apiclient
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,13 +17,36 @@ import (
 // Client makes requests to one server. It is safe for concurrent use.
 type Client struct {
 	Server    string // base URL without a trailing slash
-	Key       string // API key or access token; "" in dev mode
+	Public    string // base URL that others reach the server at; "" for Server
+	Key       string // API key or access token; "" in dev mode, and with Login
+	Login     string // token of `ropewalk login`, which is used without a Key
 	Workspace string // workspace id; "" for the caller's only or default one
 
 	// ServerFrom and KeyFrom are the settings that Server and Key come from, for errors; "" when there is nothing to say.
 	ServerFrom, KeyFrom string
 
 	HTTP *http.Client
+}
+
+// Pinned returns an HTTP client that accepts one certificate, DER, whatever its names and its issuer are; nil without
+// one.
+func Pinned(certificate []byte) *http.Client {
+	if len(certificate) == 0 {
+		return nil
+	}
+	transport, _ := http.DefaultTransport.(*http.Transport)
+	transport = transport.Clone()
+	transport.TLSClientConfig = &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, // VerifyPeerCertificate compares the whole certificate instead
+		VerifyPeerCertificate: func(shown [][]byte, _ [][]*x509.Certificate) error {
+			if len(shown) == 0 || !bytes.Equal(shown[0], certificate) {
+				return errors.New("the server shows another certificate than the one that runs on this home")
+			}
+			return nil
+		},
+	}
+	return &http.Client{Transport: transport}
 }
 
 // maxAnswer bounds what is read of an answer.
@@ -83,8 +109,11 @@ func (c *Client) open(ctx context.Context, method, path, contentType string, bod
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
-	if c.Key != "" {
+	switch {
+	case c.Key != "":
 		req.Header.Set("Authorization", "Bearer "+c.Key)
+	case c.Login != "":
+		req.AddCookie(&http.Cookie{Name: "service_session", Value: c.Login})
 	}
 	if c.Workspace != "" {
 		req.Header.Set("X-Workspace-Id", c.Workspace)

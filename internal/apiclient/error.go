@@ -19,6 +19,7 @@ type Error struct {
 	Details json.RawMessage `json:"details,omitempty"`
 
 	keyFrom string // the setting with the key that was sent; "" when none was
+	login   bool   // a login was sent
 }
 
 // Error returns the message, with what to do about it where the code says so.
@@ -30,8 +31,10 @@ func (e *Error) Error() string {
 	switch {
 	case e.Status == http.StatusUnauthorized && e.keyFrom != "":
 		return "not authenticated: the server does not accept the key of " + e.keyFrom + ": it is another server's, or was revoked, or expired; `ropewalk key create` makes one"
+	case e.Status == http.StatusUnauthorized && e.login:
+		return "not authenticated: your login has ended; run `ropewalk login` again"
 	case e.Status == http.StatusUnauthorized:
-		return "not authenticated: set ROPEWALK_API_KEY to an API key of the server, or add it to a context with `ropewalk context set`"
+		return "not authenticated: run `ropewalk login`, or set ROPEWALK_API_KEY to an API key of the server"
 	case e.Code == "workspace_required":
 		return text + "; choose one with --workspace (`ropewalk workspace list` shows them)"
 	case e.Code == "credentials_required":
@@ -83,6 +86,7 @@ func (c *Client) refusal(res *http.Response) error {
 	if c.Key != "" {
 		e.keyFrom = c.KeyFrom
 	}
+	e.login = c.Key == "" && c.Login != ""
 	return e
 }
 

@@ -151,22 +151,20 @@ func TestEveryKindOfPluginIsComplete(t *testing.T) {
 			t.Errorf("plugins/%s: the kind has no adapter", kind)
 		}
 		kit := sources(t, func(path string) bool { return !isTest(path) }, filepath.Join("plugins", kind, kind+"test"))
-		if !strings.Contains(kit, "func Checks(") {
-			t.Errorf("plugins/%s/%stest: the kit has no func Checks", kind, kind)
+		if !regexp.MustCompile(`func Properties\(`).MatchString(kit) {
+			t.Errorf("plugins/%s/%stest: the kit has no func Properties", kind, kind)
 		}
 		has(t, "cmd/ropewalk/builtins.go", "plugins."+constant+":", "the built-in adapters of the kind")
 		if all := regexp.MustCompile(`(?s)func Kinds\(\).*?\}`).FindString(read(t, "plugins/kind.go")); !strings.Contains(all, constant) {
 			t.Errorf("plugins/kind.go: %s is not among Kinds()", constant)
 		}
-		has(t, "cmd/ropewalk/plugin_kits.go", kind+"test.Checks(", "the kit of the kind for plugin test")
+		has(t, "cmd/ropewalk/plugin_kit_"+kind+".go", kind+"test.", "the kit of the kind for plugin test")
 		has(t, "cmd/ropewalk/plugin_kits.go", "plugins."+constant+":", "the kind in plugin test")
 		has(t, "cmd/ropewalk/plugin_kits.go", kind+"v1.New", "a call of the kind's service")
 		has(t, filepath.Join("cmd/ropewalk/skeleton/files", kind, "words.tmpl"), "{{define \"usage\"}}", "the kind in plugin init")
 		has(t, "core/pluginhost/find.go", "plugins."+constant+"}", "the adapters of the kind that a configuration names")
 		has(t, "core/config/schema/schema.go", `case "`+kind+`":`, "the section of the kind in the configuration")
-		if text := read(t, "core/server/reload.go"); !strings.Contains(strings.ToLower(text), strings.TrimSuffix(kind, "y")) {
-			t.Errorf("core/server/reload.go: a reload does not exchange plugins of the kind %s", kind)
-		}
+		has(t, "core/server/adapters.go", "NewSet(h."+strings.TrimPrefix(constant, "Kind")+")", "the set of the kind, which a reload exchanges")
 		has(t, "docs/plugins.md", "ropewalk."+kind+".v1", "the kind in the table of contracts")
 		if host := sources(t, func(path string) bool { return !isTest(path) }, "core/pluginhost"); !strings.Contains(host, "plugins."+constant) {
 			t.Errorf("core/pluginhost: nothing starts plugins of the kind plugins.%s", constant)

@@ -24,10 +24,11 @@ type Databases struct {
 	once     sync.Once
 	postgres *Postgres
 	ends     []func()
+	around   bool // Around runs the tests
 }
 
-// Wanted tells whether the tests are to keep things in PostgreSQL.
-func (d *Databases) Wanted() bool { return os.Getenv(Store) == "postgres" }
+// Wanted tells whether the tests are to keep things in PostgreSQL. They are not in packages without Around.
+func (d *Databases) Wanted() bool { return d.around && os.Getenv(Store) == "postgres" }
 
 // Chosen is the address of a new database, "" when the tests are to keep things in a file.
 func (d *Databases) Chosen(t testing.TB) string {
@@ -62,5 +63,6 @@ func (d *Databases) New(t testing.TB) string {
 // Around is the tests of a package with their server: it ends when they have run, before leaks are
 // looked for.
 func (d *Databases) Around(m interface{ Run() int }) interface{ Run() int } {
+	d.around = true
 	return &around{m, &d.ends}
 }

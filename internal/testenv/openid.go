@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
+	"time"
 )
 
 // OpenIDProvider is oidc-provider, running; test/npm/oidc-provider.mjs says whom it knows.
@@ -16,6 +18,7 @@ type OpenIDProvider struct {
 	Issuer string
 	in     io.Writer
 	out    *bufio.Scanner
+	kill   func()
 }
 
 // StartOpenIDProvider starts the provider until the test ends. callback is the redirect URI of its
@@ -29,6 +32,13 @@ func StartOpenIDProvider(t testing.TB, callback string) *OpenIDProvider {
 func StartOpenIDProviderWithForm(t testing.TB, callback string) *OpenIDProvider {
 	t.Helper()
 	return startOpenIDProvider(t, callback, "form")
+}
+
+// StartAuthorizationServer is StartOpenIDProvider, but its access tokens last for some seconds only, and are renewed with
+// refresh tokens that are good once.
+func StartAuthorizationServer(t testing.TB, seconds int) *OpenIDProvider {
+	t.Helper()
+	return startOpenIDProvider(t, "http://127.0.0.1:1/v1/auth/callback", "accounts", strconv.Itoa(seconds))
 }
 
 func startOpenIDProvider(t testing.TB, args ...string) *OpenIDProvider {
@@ -52,7 +62,7 @@ func startOpenIDProvider(t testing.TB, args ...string) *OpenIDProvider {
 		_ = in.Close()
 		_ = cmd.Wait()
 	})
-	p := &OpenIDProvider{in: in, out: bufio.NewScanner(out)}
+	p := &OpenIDProvider{in: in, out: bufio.NewScanner(out), kill: func() { _ = cmd.Process.Kill() }}
 	var first struct {
 		Issuer string `json:"issuer"`
 	}
@@ -92,10 +102,15 @@ func (p *OpenIDProvider) do(t testing.TB, line string, into any) {
 	p.read(t, into)
 }
 
+// answerTime is how long the provider may take to start, and to answer.
+const answerTime = 2 * time.Minute
+
 func (p *OpenIDProvider) read(t testing.TB, into any) {
 	t.Helper()
+	late := time.AfterFunc(answerTime, p.kill)
+	defer late.Stop()
 	if !p.out.Scan() {
-		t.Fatalf("the provider ended early: %v", p.out.Err())
+		t.Fatalf("the provider ended early, or did not answer within %v: %v", answerTime, p.out.Err())
 	}
 	if err := json.Unmarshal(p.out.Bytes(), into); err != nil {
 		t.Fatalf("the provider printed %q: %v", p.out.Text(), err)

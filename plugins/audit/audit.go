@@ -19,8 +19,8 @@ const (
 type Sink interface {
 	// Write keeps records of a stream, in their order. A nil error says that all of them are durable: they
 	// survive the end of the process at any moment. A sink that passes records on returns nil once the
-	// receiver has taken all of them. After an error each of them may or may not have been kept, and the
-	// server writes it again: plugins.ErrUnavailable (wrapped or plain) when the records cannot be kept
+	// receiver has taken all of them. After an error the first of them may have been kept, up to any one, and the
+	// server writes the batch again: plugins.ErrUnavailable (wrapped or plain) when the records cannot be kept
 	// now. Never return nil in the hope that they can be kept later.
 	//
 	// A stream is one run of one server. Its records come in ascending order of Sequence, one Write at a
@@ -53,12 +53,14 @@ type Record struct {
 	Actor     string          `json:"actor"`    // user id; "" for a sender that is not known
 	Address   string          `json:"address,omitempty"`
 	Workspace string          `json:"workspace,omitempty"`
-	Action    string          `json:"action"`           // such as tools.call or POST /v1/apps/install
+	Action    string          `json:"action"`           // such as tools.call, tools.call.ended or POST /v1/apps/install
 	Target    string          `json:"target,omitempty"` // what it was done to
-	Outcome   string          `json:"outcome"`          // ok, allowed, or an error code such as forbidden
+	Outcome   string          `json:"outcome"`          // ok, allowed, input_required, tool_error, rpc_error, cancelled, or an error code such as forbidden
+	Reason    string          `json:"reason,omitempty"` // why it was refused or failed, for people
 	RequestID string          `json:"requestId,omitempty"`
 	TraceID   string          `json:"traceId,omitempty"`
-	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool call, one JSON value; only where configured
+	Duration  float64         `json:"durationMs,omitempty"` // milliseconds, of what has ended
+	Arguments json.RawMessage `json:"arguments,omitempty"`  // of a tool call, one JSON value; only where configured
 }
 
 // Entry is a record with its stream: the form in which the built-in sinks write records as JSON.

@@ -14,7 +14,7 @@ func toProto(records []Record) []*auditv1.Record {
 	for i, r := range records {
 		all[i] = &auditv1.Record{
 			Sequence: r.Sequence, Time: timeToProto(r.Time), Actor: r.Actor, Address: r.Address, Workspace: r.Workspace, Action: r.Action,
-			Target: r.Target, Outcome: r.Outcome, RequestId: r.RequestID, TraceId: r.TraceID, ArgumentsJson: string(r.Arguments),
+			Target: r.Target, Outcome: r.Outcome, Reason: r.Reason, RequestId: r.RequestID, TraceId: r.TraceID, DurationMs: r.Duration, ArgumentsJson: string(r.Arguments),
 		}
 	}
 	return all
@@ -25,7 +25,7 @@ func fromProto(records []*auditv1.Record) []Record {
 	for i, r := range records {
 		all[i] = Record{
 			Sequence: r.GetSequence(), Time: timeFromProto(r.GetTime()), Actor: r.GetActor(), Address: r.GetAddress(), Workspace: r.GetWorkspace(),
-			Action: r.GetAction(), Target: r.GetTarget(), Outcome: r.GetOutcome(), RequestID: r.GetRequestId(), TraceID: r.GetTraceId(),
+			Action: r.GetAction(), Target: r.GetTarget(), Outcome: r.GetOutcome(), Reason: r.GetReason(), RequestID: r.GetRequestId(), TraceID: r.GetTraceId(), Duration: r.GetDurationMs(),
 		}
 		if arguments := r.GetArgumentsJson(); arguments != "" {
 			all[i].Arguments = json.RawMessage(arguments)

@@ -38,7 +38,7 @@ func (s server) Read(ctx context.Context, req *auditv1.ReadRequest) (*auditv1.Re
 func fitting(records []Record) []Record {
 	total := 0
 	for i, r := range records {
-		total += 64 + len(r.Actor) + len(r.Address) + len(r.Workspace) + len(r.Action) + len(r.Target) + len(r.Outcome) + len(r.RequestID) + len(r.TraceID) + len(r.Arguments)
+		total += 64 + len(r.Actor) + len(r.Address) + len(r.Workspace) + len(r.Action) + len(r.Target) + len(r.Outcome) + len(r.Reason) + len(r.RequestID) + len(r.TraceID) + len(r.Arguments)
 		if total > MaxBatch && i > 0 {
 			return records[:i]
 		}

@@ -11,10 +11,10 @@ import (
 // Adapter identifies the owner of a bearer token. It must be safe for concurrent use.
 //
 // What must hold, for every method:
-//   - The context's deadline is honoured.
+//   - Calls come concurrently, each with a deadline that is honoured: one that ends does not end the others.
 //   - plugins.ErrUnauthenticated means that the token is known to be bad; the server answers 401.
 //     plugins.ErrUnavailable means that the adapter cannot decide, for example because the provider is
-//     away; the server answers 503. Never return another error, or an identity, in that case.
+//     unavailable; the server answers 503. Never return another error, or an identity, in that case.
 //   - No token, code or secret of the configuration appears in an error or a log line, nor in anything else
 //     that is printed.
 //
@@ -22,7 +22,7 @@ import (
 // returned, until ExpiresAt and 60 s at most), and it grants nothing inside a workspace.
 type Adapter interface {
 	// Describe returns what the adapter is configured for. It does not call the provider, so that it
-	// works while the provider is away.
+	// works while the provider is unavailable, and returns the same each time.
 	Describe(ctx context.Context) (Description, error)
 
 	// Verify checks a token and returns its owner. It returns plugins.ErrUnauthenticated, with a
@@ -34,9 +34,10 @@ type Adapter interface {
 	//   - a token of another organization, where the settings name one,
 	//   - anything that is not a bearer token: text of another form than the expected one, critical
 	//     headers, another type than a JWT, a token bound to a key whose possession the request does
-	//     not prove.
+	//     not prove, a text that differs from a good token in any character.
 	//
-	// Clocks may differ by 30 s in both directions. The subject, organization and role of the identity
+	// Names, identifiers and URLs are compared byte by byte. exp must be a number of seconds, and so must nbf and iat
+	// if they are there. Clocks may differ by 30 s in both directions. The subject, organization and role of the identity
 	// come from this token alone, whatever tokens came before; without a role in the token the person
 	// is a member. The server passes any text that a client sends as a token, the empty one included.
 	Verify(ctx context.Context, req VerifyRequest) (Identity, error)
@@ -53,8 +54,9 @@ type Login interface {
 	AuthorizeURL(ctx context.Context, req AuthorizeRequest) (string, error)
 
 	// Exchange trades the code that came back for the identity of the person. The id token is checked
-	// as Verify checks a token, for the client id as its audience. A code that the provider refuses,
-	// a missing or bad id token, or one whose nonce differs, is plugins.ErrUnauthenticated.
+	// as Verify checks a token, for the client id as its audience; the identity is the id token's. A code that the
+	// provider refuses, a missing or bad id token, one whose nonce differs, or one that was given to another client
+	// (azp) is plugins.ErrUnauthenticated. What UserInfo says counts only about the same subject, and gives no role.
 	Exchange(ctx context.Context, req ExchangeRequest) (Identity, error)
 }
 
@@ -62,7 +64,7 @@ type Login interface {
 type Description struct {
 	Issuer               string   // the issuer whose tokens it accepts
 	AuthorizationServers []string // for the RFC 9728 document; usually the issuer alone
-	Audiences            []string // audiences accepted beside the server's own, such as a client id
+	Audiences            []string // audiences accepted in addition to the server's own, such as a client id
 	Login                bool     // the Login capability is there and configured
 	Algorithms           []string // the signature algorithms it accepts; empty means RS256 alone
 	Scopes               []string // what a client must ask the provider for; may be empty
@@ -85,7 +87,7 @@ type VerifyRequest struct {
 type Identity struct {
 	Issuer         string
 	Subject        string
-	Email          string
+	Email          string // of which the provider says that it is verified; "" for any other
 	DisplayName    string
 	OrganizationID string
 	OrgRole        string    // "owner", "admin" or "member"; "" counts as member

@@ -25,8 +25,8 @@ func (c *Control) Info(ctx context.Context) (plugins.Info, error) {
 	if err != nil {
 		return plugins.Info{}, err
 	}
-	info := plugins.Info{Name: resp.GetName(), Version: resp.GetVersion(), Kind: plugins.Kind(resp.GetKind()), Capabilities: resp.GetPowers()}
-	for _, v := range resp.GetWireVersions() {
+	info := plugins.Info{Name: resp.GetName(), Version: resp.GetVersion(), Kind: plugins.Kind(resp.GetKind()), Capabilities: resp.GetCapabilities()}
+	for _, v := range resp.GetProtocolVersions() {
 		info.ProtocolVersions = append(info.ProtocolVersions, int(v))
 	}
 	return info, nil

@@ -23,13 +23,21 @@ type Meter interface {
 	Sent() int64                    // bytes that the implementation was sent since the beginning
 }
 
+// Cutter is a Backend that breaks its connections at a chosen moment of an operation.
+type Cutter interface {
+	Backend
+	Writes() int64     // pieces that the implementation has sent to the backend since the beginning
+	CutAfter(n int64)  // breaks all connections once, when n more of them have reached the backend, before it can answer
+	CutBefore(n int64) // breaks all connections once, before the n-th piece from now reaches the backend
+}
+
 // SlowPace is how many bytes a second a slow backend sends.
 const SlowPace = 10 << 10
 
 // slowStep is how often it sends some of them.
 const slowStep = 25 * time.Millisecond
 
-// Proxy is a Backend in front of a TCP address, and a Meter.
+// Proxy is a Backend in front of a TCP address, a Meter and a Cutter.
 type Proxy struct {
 	target   string
 	listener net.Listener
@@ -42,6 +50,9 @@ type Proxy struct {
 	slow    bool
 	stalled chan struct{} // nil unless stalled; closed by Start
 	conns   map[net.Conn]struct{}
+	writes  int64
+	cut     int64 // the number of the write after which connections break; 0 for none
+	before  bool  // they break before it instead
 }
 
 // NewProxy forwards a free port of 127.0.0.1 to target.
@@ -90,11 +101,51 @@ func (p *Proxy) Slow(context.Context) error {
 // Sent implements Meter.
 func (p *Proxy) Sent() int64 { return p.sent.Load() }
 
+// Writes implements Cutter. TCP may join writes that follow each other without waiting for an answer.
+func (p *Proxy) Writes() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.writes
+}
+
+// CutAfter implements Cutter.
+func (p *Proxy) CutAfter(n int64) { p.setCut(n, false) }
+
+// CutBefore implements Cutter.
+func (p *Proxy) CutBefore(n int64) { p.setCut(n, true) }
+
+func (p *Proxy) setCut(n int64, before bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut, p.before = p.writes+n, before
+}
+
+// count counts a write to the backend, and reports whether connections break before or after it.
+func (p *Proxy) count() (before, after bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writes++
+	if p.writes != p.cut {
+		return false, false
+	}
+	p.cut = 0
+	return p.before, !p.before
+}
+
+// breakAll breaks all connections; new ones are accepted.
+func (p *Proxy) breakAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		_ = conn.Close()
+	}
+}
+
 // Start forwards again.
 func (p *Proxy) Start(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopped, p.slow = false, false
+	p.stopped, p.slow, p.cut = false, false, 0
 	if p.stalled != nil {
 		close(p.stalled)
 		p.stalled = nil
@@ -134,7 +185,7 @@ func (p *Proxy) forward(client net.Conn) {
 		return
 	}
 	var both sync.WaitGroup
-	both.Go(func() { p.copy(backend, client) })
+	both.Go(func() { p.copy(&counted{backend, client, p}, client) })
 	both.Go(func() { p.copy(&metered{client, p}, backend) })
 	both.Wait()
 }
@@ -155,6 +206,29 @@ func (p *Proxy) copy(to, from net.Conn) {
 			return
 		}
 	}
+}
+
+// counted is a connection to the backend, which may break at a write.
+type counted struct {
+	net.Conn
+	client net.Conn
+	proxy  *Proxy
+}
+
+func (c *counted) Write(data []byte) (int, error) {
+	before, after := c.proxy.count()
+	if before {
+		c.proxy.breakAll()
+		return 0, net.ErrClosed
+	}
+	if after {
+		_ = c.client.Close() // first, so that no answer gets through
+	}
+	n, err := c.Conn.Write(data)
+	if after {
+		c.proxy.breakAll()
+	}
+	return n, err
 }
 
 // metered is the connection of a client, which is sent little at a time while the backend is slow.

@@ -5,21 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/ropewalk/ropewalk/plugins/kit"
 )
-
-// InContract fails for each check that demands what the .proto files of its kind do not say: a kit
-// must not be stricter than its contract.
-func InContract[S any](t *testing.T, kind string, checks []kit.Check[S]) {
-	t.Helper()
-	text := contract(t, kind) + contract(t, "plugin")
-	for _, check := range checks {
-		if check.Contract == "" || !strings.Contains(text, strings.Join(strings.Fields(check.Contract), " ")) {
-			t.Errorf("the check %q rests on %q, which the contract does not say", check.Name, check.Contract)
-		}
-	}
-}
 
 // contract is the text of a .proto file with its comments on one line.
 func contract(t *testing.T, kind string) string {

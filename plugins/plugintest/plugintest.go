@@ -14,7 +14,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/host"
-	"github.com/ropewalk/ropewalk/plugins/kit"
 	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 )
 
@@ -56,21 +55,4 @@ func Configured(t testing.TB, p plugins.Plugin, settings string) *grpc.ClientCon
 		t.Fatalf("configure the plugin: %v", err)
 	}
 	return conn
-}
-
-// Run runs each check of a kit as a subtest of its name.
-func Run[S any](t *testing.T, checks []kit.Check[S], subject S) {
-	t.Helper()
-	for _, check := range checks {
-		t.Run(check.Name, func(t *testing.T) {
-			for _, result := range kit.Run(t.Context(), []kit.Check[S]{check}, subject) {
-				if result.Err != nil {
-					t.Error(result.Err)
-				}
-				if result.Skipped != "" {
-					t.Skip(result.Skipped)
-				}
-			}
-		})
-	}
 }

@@ -67,6 +67,9 @@ func (l *liar) main() {
 	certificate, config := l.tls()
 	listener, network, address := l.listen()
 	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(16 << 20)}
+	if l.is("ends when it cannot read a message") {
+		options = append(options, grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { panic("what is this?") }))
+	}
 	if l.is("takes 4 MiB in at most") {
 		options = nil
 	}
@@ -208,7 +211,7 @@ func (l *liar) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoRespo
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.infos++
-	info := &pluginv1.InfoResponse{Name: "liar", Version: "1.0.0", Kind: l.kind(), WireVersions: []uint32{1}, Powers: []string{"configure", "validate"}}
+	info := &pluginv1.InfoResponse{Name: "liar", Version: "1.0.0", Kind: l.kind(), ProtocolVersions: []uint32{1}, Capabilities: []string{"configure", "validate"}}
 	switch {
 	case l.is("is of another kind by its Info"):
 		info.Kind = "registry"
@@ -219,17 +222,15 @@ func (l *liar) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoRespo
 	case l.is("counts its Infos"):
 		info.Version = fmt.Sprint(l.infos)
 	case l.is(locksForGood), l.is(locksKilled):
-		info.Powers = append(info.Powers, "exclusive")
+		info.Capabilities = append(info.Capabilities, "exclusive")
 	case l.is("does not say that it validates"):
-		info.Powers = []string{"configure"}
+		info.Capabilities = []string{"configure"}
 	case l.is("keeps 20 KB of each call"):
 		l.kept = append(l.kept, append(make([]byte, 0, 20<<10), make([]byte, 20<<10)...))
 		l.kept[len(l.kept)-1][1] = 1
 	case l.is("keeps a descriptor of each fiftieth call") && l.infos%50 == 0:
 		f, _ := os.Open("/dev/null")
 		l.held = append(l.held, f)
-	case l.is("answers one call at a time"):
-		time.Sleep(150 * time.Millisecond) //nolint:forbidigo // under its lock
 	}
 	return info, nil
 }
@@ -288,6 +289,7 @@ func (l *liar) Configure(_ context.Context, req *pluginv1.ConfigureRequest) (*pl
 	if l.is("logs its settings in hex") {
 		fmt.Fprintf(os.Stderr, "%X\n", req.GetSettingsJson())
 	}
+	l.exposes(req.GetSettingsJson())
 	if l.is("prints as it configures") {
 		fmt.Println("configured")
 	}

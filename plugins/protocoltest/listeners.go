@@ -4,12 +4,16 @@ import (
 	"bufio"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
 // listenerAddress is where a process takes what comes: connections by TCP, or datagrams by UDP.
@@ -31,8 +35,10 @@ const (
 // listenersOf are the addresses that a process and the processes it started listen on, as Linux shows them.
 func listenersOf(pid int) ([]listenerAddress, error) {
 	inodes := map[string]bool{}
-	if err := addSockets(inodes, pid); err != nil {
-		return nil, err
+	for _, member := range family(pid) {
+		if err := addSockets(inodes, member); err != nil && member == pid {
+			return nil, err
+		}
 	}
 	var all []listenerAddress
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
@@ -51,7 +57,7 @@ func listenersOf(pid int) ([]listenerAddress, error) {
 	return all, nil
 }
 
-// addSockets adds the inodes of the sockets that a process and its children have open.
+// addSockets adds the inodes of the sockets that a process has open.
 func addSockets(inodes map[string]bool, pid int) error {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	entries, err := os.ReadDir(filepath.Join(dir, "fd"))
@@ -62,21 +68,6 @@ func addSockets(inodes map[string]bool, pid int) error {
 		target, err := os.Readlink(filepath.Join(dir, "fd", e.Name()))
 		if inode, ok := strings.CutPrefix(target, "socket:["); err == nil && ok {
 			inodes[strings.TrimSuffix(inode, "]")] = true
-		}
-	}
-	children, err := filepath.Glob(filepath.Join(dir, "task", "*", "children"))
-	if err != nil {
-		return err
-	}
-	for _, file := range children {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			continue // the thread has ended
-		}
-		for _, child := range strings.Fields(string(raw)) {
-			if pid, err := strconv.Atoi(child); err == nil {
-				_ = addSockets(inodes, pid) // it may have ended
-			}
 		}
 	}
 	return nil
@@ -119,4 +110,46 @@ func parseAddress(text string) (*net.TCPAddr, error) {
 	}
 	n, err := strconv.ParseUint(port, 16, 16)
 	return &net.TCPAddr{IP: ip, Port: int(n)}, err
+}
+
+// listensNowhereElse looks for listeners besides the one of the handshake line. An adapter that asks for a name by DNS
+// has a socket for datagrams until the answer comes, so a socket counts if it stays.
+func (p *process) listensNowhereElse(b *bench) error {
+	stay, err := p.otherListeners()
+	if err != nil {
+		return kit.CannotJudge("this system does not show where a process listens: run the kit on Linux")
+	}
+	for until := time.Now().Add(lookup); len(stay) > 0 && time.Now().Before(until); {
+		if err := b.pause(100 * time.Millisecond); err != nil {
+			return err
+		}
+		again, err := p.otherListeners()
+		if err != nil {
+			return err
+		}
+		maps.DeleteFunc(stay, func(at string, _ bool) bool { return !again[at] })
+	}
+	for at := range stay {
+		return failure("it also listens on "+at, p.fields[2]+" "+p.fields[3]+" alone", sentenceNowhere, "Configure", "a call")
+	}
+	return nil
+}
+
+// lookup is the longest that a question about a name may have its socket open: the five seconds after which
+// resolvers give up, and one more.
+const lookup = 6 * time.Second
+
+// otherListeners are the addresses that the process listens on beside that of its handshake line.
+func (p *process) otherListeners() (map[string]bool, error) {
+	all, err := listenersOf(p.cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	others := map[string]bool{}
+	for _, at := range all {
+		if p.fields[2] != "tcp" || at.network != "tcp" || at.TCPAddr.String() != p.fields[3] {
+			others[at.String()] = true
+		}
+	}
+	return others, nil
 }

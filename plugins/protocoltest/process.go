@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,11 +33,11 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// Subject is an executable to check.
+// Subject is an executable to judge.
 type Subject struct {
 	Path     string
 	Args     []string
-	Env      []string // beside the handshake's own variables and PATH
+	Env      []string // besides the handshake's own variables and PATH
 	Kind     plugins.Kind
 	Settings json.RawMessage // good ones
 	Probe    Probe           // of the kind
@@ -44,9 +46,6 @@ type Subject struct {
 // Probe makes a cheap call of a kind's own service, about something that is not there. Calls with the same
 // about are equal.
 type Probe func(ctx context.Context, conn grpc.ClientConnInterface, about string) error
-
-// patience is how long a plugin may take to start or to end.
-const patience = 10 * time.Second
 
 // process is a plugin that runs.
 type process struct {
@@ -71,20 +70,24 @@ func (s Subject) command(ctx context.Context, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs the executable as a server that speaks versions would, and reads its handshake.
-func (s Subject) start(ctx context.Context, versions string) (_ *process, err error) {
-	p := &process{ended: make(chan error, 1)}
+// start runs the executable as a server that speaks versions would, in a directory of its own or in data, and reads
+// its handshake.
+func (b *bench) start(versions, data string) (_ *process, err error) {
+	p := &process{ended: make(chan error, 1), data: data}
 	if p.server, err = certificate(); err != nil {
 		return nil, err
 	}
 	if p.dir, err = os.MkdirTemp("", "ropewalk-kit-"); err != nil {
 		return nil, err
 	}
-	p.data = filepath.Join(p.dir, "data")
-	if err = errors.Join(os.Mkdir(p.data, 0o700), os.Mkdir(p.socketDir(), 0o700)); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(p.dir))
+	b.dirs = append(b.dirs, p.dir)
+	if data == "" {
+		p.data = filepath.Join(p.dir, "data")
 	}
-	p.cmd = s.command(ctx, host.Cookie+"="+string(s.Kind), "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+p.socketDir(),
+	if err = errors.Join(os.MkdirAll(p.data, 0o700), os.Mkdir(p.socketDir(), 0o700), os.Mkdir(p.tempDir(), 0o700)); err != nil {
+		return nil, err
+	}
+	p.cmd = b.Subject.command(b.ctx, host.Cookie+"="+string(b.Kind), "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+p.socketDir(), "TMPDIR="+p.tempDir(),
 		"PLUGIN_CLIENT_CERT="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate[0]})))
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -92,28 +95,28 @@ func (s Subject) start(ctx context.Context, versions string) (_ *process, err er
 		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {
-		_ = os.RemoveAll(p.dir)
 		return nil, fmt.Errorf("start the plugin: %w", err)
 	}
+	b.processes = append(b.processes, p)
 	first := make(chan string, 1)
 	go p.read(bufio.NewReader(stdout), first)
 	select {
 	case line, ok := <-first:
 		if !ok {
-			p.stop()
-			return nil, fmt.Errorf("the plugin ended without a handshake line; it wrote: %s", p.stderr.String())
+			return nil, failure("it ended without a handshake line and wrote: "+p.stderr.String(), "one line on standard output", sentenceHandshake)
 		}
 		p.fields = strings.Split(line, "|")
-	case <-time.After(patience):
-		p.stop()
-		return nil, fmt.Errorf("the plugin printed no handshake line within %s", patience)
+	case <-time.After(b.patience):
+		return nil, failure(fmt.Sprintf("no line within %v", b.patience), "the handshake line", sentenceHandshake)
 	}
-	if len(p.fields) < 5 {
-		defer p.stop()
-		return nil, fmt.Errorf("the handshake line must have six fields; it is %q", strings.Join(p.fields, "|"))
+	if f := p.fields; len(f) != 6 || f[0] != "1" || f[4] != "grpc" || f[5] == "" {
+		return nil, failure(strings.Join(f, "|"), "1|version|network|address|grpc|certificate", sentenceLine)
 	}
 	return p, nil
 }
+
+// tempDir is the directory for its temporary files.
+func (p *process) tempDir() string { return filepath.Join(p.dir, "tmp") }
 
 // socketDir is the directory for the socket of the plugin.
 func (p *process) socketDir() string { return filepath.Join(p.dir, "sockets") }
@@ -147,7 +150,6 @@ func (p *process) stop() {
 		<-p.ended //nolint:errcheck // how a killed process ends says nothing
 		p.stopped = true
 	}
-	_ = os.RemoveAll(p.dir)
 }
 
 // exits waits for the process to end by itself.
@@ -201,17 +203,37 @@ func (p *process) service() (pluginv1.PluginServiceClient, error) {
 	return pluginv1.NewPluginServiceClient(conn), nil
 }
 
-// certificate makes one that signs itself, as the server's plugin host does.
+// certificate makes one that signs itself and has a subject and an issuer, as the server's plugin host does.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost", Organization: []string{"Ropewalk"}}, DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true, IsCA: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+// publicKey is the key of the certificate in the handshake line: a certificate differs by its signature already.
+func (p *process) publicKey() (string, error) {
+	der, err := base64.RawStdEncoding.DecodeString(p.fields[5])
+	if err != nil {
+		return "", err
+	}
+	own, err := x509.ParseCertificate(der)
+	if err != nil {
+		return "", err
+	}
+	return string(own.RawSubjectPublicKeyInfo), nil
+}
+
+// printed are the lines on standard output after the handshake line.
+func (p *process) printed() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.after)
 }

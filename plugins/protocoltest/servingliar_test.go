@@ -7,9 +7,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -46,6 +48,7 @@ type load struct {
 	workers  chan struct{}
 	kept     [][]byte
 	broken   bool
+	dir      string
 }
 
 // kind is what the liar serves: only adapters of the kind auth are given tokens.
@@ -89,6 +92,7 @@ func (l *liar) unhealthy() {
 
 // configured is what follows good settings.
 func (l *liar) configured(req *pluginv1.ConfigureRequest) error {
+	l.load.dir = req.GetDataDir()
 	l.load.workers = make(chan struct{}, 8)
 	l.load.crowd = make(chan struct{})
 	l.listenOnMore()
@@ -106,6 +110,21 @@ func (l *liar) configured(req *pluginv1.ConfigureRequest) error {
 		return takeDirectory(req.GetDataDir())
 	}
 	return nil
+}
+
+// exposes shows the settings, or leaves a child behind.
+func (l *liar) exposes(settings string) {
+	switch {
+	case l.is("gives its settings to a child as an argument"):
+		_ = exec.CommandContext(context.Background(), "sh", "-c", "sleep 5; true", settings).Start()
+	case l.is("writes its settings where everybody reads them"):
+		if file, err := os.CreateTemp("", "settings"); err == nil {
+			_, _ = file.WriteString(settings)
+			_ = errors.Join(file.Chmod(0o644), file.Close())
+		}
+	case l.is("leaves a child behind"):
+		_ = exec.CommandContext(context.Background(), "sleep", "5").Start()
+	}
 }
 
 // takeDirectory refuses a directory whose last process has not closed it.
@@ -197,8 +216,12 @@ func (l *liar) Get(ctx context.Context, _ *sessionstorev1.GetRequest) (*sessions
 	case l.is("keeps 20 KB of each call of its kind"):
 		l.load.kept = append(l.load.kept, append(make([]byte, 0, 20<<10), make([]byte, 20<<10)...))
 		l.load.kept[len(l.load.kept)-1][1] = 1
-	case l.is("prints at each thousandth call") && l.load.calls%1000 == 0:
+	case l.is("prints at each hundredth call of its kind") && l.load.calls%100 == 0:
 		fmt.Println(l.load.calls, "calls")
+	case l.is("starts a child at each hundredth call") && l.load.calls%100 == 0:
+		_ = exec.CommandContext(context.Background(), "sleep", "30").Start()
+	case l.is("writes a file at each call"):
+		_ = os.WriteFile(filepath.Join(l.load.dir, strconv.Itoa(l.load.calls)), nil, 0o600)
 	case l.load.broken:
 		return nil, status.Error(codes.Unavailable, "no backend")
 	}

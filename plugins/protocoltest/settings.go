@@ -1,259 +1,232 @@
 package protocoltest
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/ropewalk/ropewalk/plugins"
-	"github.com/ropewalk/ropewalk/plugins/kit"
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// canary is a value that must not be repeated.
-const canary = "canary-4711-must-not-be-repeated"
-
-// wroteCanary returns an error if what a process wrote to standard error holds the canary, however it is
-// written. The process must have ended.
-func (p *process) wroteCanary(what string) error {
-	return kit.Tells(p.stderr.String(), []kit.Secret{{What: what, Text: canary}})
+// wrong is settings with something wrong in them: the paths of the settings that do not exist, and of those whose
+// value has a wrong type.
+type wrong struct {
+	settings       []byte
+	unknown, types []string
 }
 
-func takesSettings() []Check {
-	const unknown = "A setting that does not exist and a value of the wrong type are problems with the path of that setting"
-	return []Check{
-		{Name: "Configure accepts good settings", Contract: "after an answer without problems it can serve", Run: with(acceptsGood)},
-		{Name: "Configure reports settings that do not exist, each with its path", Contract: unknown, Run: with(reports(true, unknownSettings))},
-		{Name: "Validate reports settings that do not exist, each with its path", Contract: "Validate reports the problems that Configure would report", Run: with(reports(false, unknownSettings))},
-		{Name: "Configure reports values of the wrong type with their path", Contract: unknown, Run: with(reports(true, wrongTypes))},
-		{Name: "Validate reports values of the wrong type with their path", Contract: "Validate reports the problems that Configure would report", Run: with(reports(false, wrongTypes))},
-		{Name: "settings that are no object are a problem", Contract: "The settings as one JSON object", Run: with(refusesNoObject(true))},
-		{Name: "Validate accepts good settings", Contract: "Validate reports the problems that Configure would report", Run: with(validatesGood)},
-		{Name: "Validate is there exactly when Info says so", Contract: `has the capability "validate" never answers UNIMPLEMENTED, one that has not always does`, Run: with(validateAsSaid)},
-		{Name: "after settings that were refused Configure accepts good ones", Contract: "After a failure it may be called again", Run: with(recovers)},
-		{Name: "no problem, error or log line repeats a value of the settings", Contract: "It never repeats the value of a setting", Run: with(repeatsNoValue)},
+// wrongSettings are the good settings with unknown names, with each setting of every wrong type, and with all of that
+// at once, and texts that are not an object.
+func (b *bench) wrongSettings() (all []wrong, err error) {
+	good := map[string]any{}
+	if len(b.Settings) > 0 {
+		if err := json.Unmarshal(b.Settings, &good); err != nil {
+			return nil, fmt.Errorf("the settings must be an object: %w", err)
+		}
 	}
+	add := func(unknown, types map[string]any) {
+		raw, _ := json.Marshal(merged(merged(good, types), unknown)) // of plain values
+		all = append(all, wrong{raw, slices.Sorted(maps.Keys(unknown)), slices.Sorted(maps.Keys(types))})
+	}
+	unknown, types := map[string]any{"noPluginHasThisSetting": true, "norThisOne": "x"}, map[string]any{}
+	add(map[string]any{"noPluginHasThisSetting": nil}, nil)
+	add(unknown, nil)
+	for _, name := range slices.Sorted(maps.Keys(good)) {
+		if len(name) > 2 {
+			add(map[string]any{name[:len(name)-1] + "Q": good[name]}, nil)
+		}
+		values := []any{map[string]any{"a": 1}, []any{map[string]any{"a": 1}}}
+		switch good[name].(type) {
+		case map[string]any:
+			values = []any{"x", 42}
+		case []any:
+			values = values[:1]
+		}
+		for _, value := range values {
+			add(nil, map[string]any{name: value})
+		}
+		types[name] = values[0]
+	}
+	add(unknown, types)
+	for _, text := range []string{`[]`, `"x"`, `42`, `null`, `{"a": `} {
+		all = append(all, wrong{settings: []byte(text)})
+	}
+	return all, nil
+}
+
+// judge compares the problems with those that the settings have.
+func (w wrong) judge(step string, problems []*pluginv1.Problem) error {
+	step += " " + shown(w.settings)
+	if len(problems) == 0 {
+		sentence := sentenceObject
+		if len(w.unknown)+len(w.types) > 0 {
+			sentence = sentencePaths
+		}
+		return failure("no problem", "the problems of the settings", sentence, step)
+	}
+	for _, path := range slices.Concat(w.unknown, w.types) {
+		if !slices.ContainsFunc(problems, func(p *pluginv1.Problem) bool {
+			rest, ok := strings.CutPrefix(p.GetPath(), path)
+			return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		}) {
+			return failure(fmt.Sprint(problems), fmt.Sprintf("a problem with the path %q among them", path), sentencePaths, step)
+		}
+	}
+	for _, p := range problems {
+		text := []rune(p.GetMessage())
+		if len(text) == 0 || len(text) > 1 && unicode.IsUpper(text[0]) && unicode.IsLower(text[1]) { // an acronym may come first
+			return failure(fmt.Sprintf("%q", p.GetMessage()), "what is wrong, in lower case", sentenceLower, step)
+		}
+		nearest := p.GetNearest()
+		if nearest != "" && (slices.Contains(w.types, p.GetPath()) || slices.Contains(w.unknown, nearest) || nearest == p.GetPath()) {
+			return failure(fmt.Sprintf("the nearest to %q is %q", p.GetPath(), nearest), "a setting that exists, for one that does not", sentenceNearest, step)
+		}
+	}
+	return nil
+}
+
+// configures tries wrong settings, and good ones after them.
+func configures(b *bench) error {
+	all, err := b.wrongSettings()
+	if err != nil {
+		return err
+	}
+	p, err := b.start("1", "")
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		problems, err := p.ask(b, true, w.settings)
+		if err != nil {
+			return err
+		}
+		if err := w.judge("Configure with", problems); err != nil {
+			return err
+		}
+	}
+	problems, err := p.ask(b, true, b.Settings)
+	if err == nil && len(problems) > 0 {
+		err = failure(fmt.Sprint(problems), "no problems", sentenceAgain, "Configure with wrong settings", "Configure with good ones")
+	}
+	if err != nil {
+		return err
+	}
+	p.stop() // what it has open may be for one process alone
+	if p, err = b.start("1", ""); err != nil {
+		return err
+	}
+	service, err := p.service()
+	if err != nil {
+		return err
+	}
+	req := &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings(), DataDir: p.data, HostVersion: "99.0.0-next (a build)", HostCapabilities: []string{"exclusive", "a.word.of.tomorrow"}}
+	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1000, protowire.BytesType), "a field of tomorrow"))
+	ctx, cancel := b.limited()
+	defer cancel()
+	if resp, err := service.Configure(ctx, req); err != nil || len(resp.GetProblems()) > 0 {
+		return failure(fmt.Sprint(resp.GetProblems(), err), "no problems", sentenceUnknown, "Configure with a version, a capability and a field of tomorrow")
+	}
+	p.stop()
+	if p, err = b.start("1", ""); err != nil {
+		return err
+	}
+	if service, err = p.service(); err != nil {
+		return err
+	}
+	_, err = service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings()})
+	if code := status.Code(err); code != codes.OK && code != codes.Unavailable {
+		return failure(err.Error(), "OK, with a problem where the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
+	}
+	b.trial.Cover("%d wrong settings", len(all))
+	return nil
 }
 
 // goodSettings are the good settings as a request has them.
-func (s Subject) goodSettings() string {
-	if len(s.Settings) == 0 {
+func (b *bench) goodSettings() string {
+	if len(b.Settings) == 0 {
 		return "{}"
 	}
-	return string(s.Settings)
+	return string(b.Settings)
 }
 
-func configure(ctx context.Context, service pluginv1.PluginServiceClient, p *process, settings []byte) ([]*pluginv1.Problem, error) {
-	if len(settings) == 0 {
-		settings = []byte("{}")
-	}
-	resp, err := service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: string(settings), DataDir: p.data})
+// validates tries the same settings with Validate, before and while it serves.
+func validates(b *bench) error {
+	all, err := b.wrongSettings()
 	if err != nil {
-		return nil, kit.Failf("Configure must answer OK, with problems where settings are wrong; it failed: %w", err)
+		return err
 	}
-	return resp.GetProblems(), nil
-}
-
-// ask configures or validates; skipped without the capability to validate.
-func ask(ctx context.Context, service pluginv1.PluginServiceClient, p *process, byConfigure bool, settings []byte) ([]*pluginv1.Problem, error) {
-	if byConfigure {
-		return configure(ctx, service, p, settings)
-	}
-	if len(settings) == 0 {
-		settings = []byte("{}")
-	}
-	resp, err := service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: p.data})
-	if status.Code(err) == codes.Unimplemented {
-		return nil, kit.Skip(`the plugin has not the capability "validate"`)
-	}
+	p, err := b.start("1", "")
 	if err != nil {
-		return nil, kit.Failf("Validate must answer OK, with problems where settings are wrong; it failed: %w", err)
+		return err
 	}
-	return resp.GetProblems(), nil
-}
-
-// changed is the good settings with some replaced or added.
-func (s Subject) changed(changes map[string]any) ([]byte, error) {
-	all := map[string]any{}
-	if len(s.Settings) > 0 {
-		if err := json.Unmarshal(s.Settings, &all); err != nil {
-			return nil, kit.Failf("the settings must be an object: %w", err)
+	info, err := p.info(b)
+	if err != nil {
+		return err
+	}
+	declared := has(info.GetCapabilities(), plugins.CapabilityValidate) || !has(info.GetCapabilities(), plugins.CapabilityConfigure)
+	service, err := p.service()
+	if err != nil {
+		return err
+	}
+	absent := filepath.Join(p.dir, "absent")
+	for _, dir := range []string{absent, p.data} {
+		ctx, cancel := b.limited()
+		resp, err := service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: b.goodSettings(), DataDir: dir})
+		cancel()
+		switch unimplemented := status.Code(err) == codes.Unimplemented; {
+		case unimplemented == declared:
+			return failure(fmt.Sprint(err), fmt.Sprintf("as Info declares: %q", info.GetCapabilities()), sentenceDeclared, "Validate")
+		case unimplemented:
+			b.trial.Cover("that it does not have Validate, as it says")
+			return nil
+		case err != nil || len(resp.GetProblems()) > 0:
+			return failure(fmt.Sprint(resp.GetProblems(), err), "no problems, as Configure", sentenceSame, "Validate of the good settings")
 		}
 	}
-	maps.Copy(all, changes)
-	return json.Marshal(all)
-}
-
-func acceptsGood(ctx context.Context, s Subject, p *process) error {
-	service, err := p.service()
+	_, made := os.Stat(absent)
+	entries, err := os.ReadDir(p.data)
+	if made == nil || len(entries) > 0 {
+		return errors.Join(err, failure("it made the directory, or wrote into it", "nothing is written", sentenceLook, "Validate"))
+	}
+	if p, err = b.serving(""); err != nil {
+		return err
+	}
+	conn, err := p.dial(true, p.server)
 	if err != nil {
 		return err
 	}
-	problems, err := configure(ctx, service, p, s.Settings)
-	if err == nil && len(problems) > 0 {
-		return kit.Failf("Configure reports problems with the settings that were given as good: %v", problems)
-	}
-	return err
-}
-
-func validatesGood(ctx context.Context, s Subject, p *process) error {
-	service, err := p.service()
+	before, err := p.probe(b, conn, "before")
 	if err != nil {
 		return err
 	}
-	for range 2 { // before and after Configure
-		problems, err := ask(ctx, service, p, false, s.Settings)
+	for _, w := range append(all, wrong{settings: b.Settings}) {
+		problems, err := p.ask(b, false, w.settings)
+		switch {
+		case err != nil:
+			return err
+		case string(w.settings) == string(b.Settings) && len(problems) > 0:
+			err = failure(fmt.Sprint(problems), "no problems, as Configure", sentenceSame, "Configure", "Validate of the good settings")
+		case string(w.settings) != string(b.Settings):
+			err = w.judge("Validate of", problems)
+		}
 		if err != nil {
 			return err
 		}
-		if len(problems) > 0 {
-			return kit.Failf("Validate reports problems with settings that Configure accepts: %v", problems)
-		}
-		if _, err := configure(ctx, service, p, s.Settings); err != nil && status.Code(err) == codes.Unimplemented {
-			return err
+		if after, err := p.probe(b, conn, "after"); err != nil || after != before {
+			return errors.Join(failure(after.String(), before.String()+", as before", sentenceAnytime, "a call", "Validate of "+shown(w.settings), "a call"), err)
 		}
 	}
-	return nil
-}
-
-func unknownSettings(Subject) []map[string]any {
-	return []map[string]any{{"noPluginHasThisSetting": true, "norThisOne": canary}}
-}
-
-// wrongTypes gives each setting values of other types, one at a time.
-func wrongTypes(s Subject) []map[string]any {
-	good := map[string]any{}
-	_ = json.Unmarshal(s.Settings, &good)
-	var all []map[string]any
-	for _, name := range slices.Sorted(maps.Keys(good)) {
-		wrong := []any{map[string]any{"a": 1}, []any{map[string]any{"a": 1}}}
-		switch good[name].(type) {
-		case map[string]any:
-			wrong = []any{canary, 42}
-		case []any:
-			wrong = wrong[:1]
-		}
-		for _, value := range wrong {
-			all = append(all, map[string]any{name: value})
-		}
-	}
-	return all
-}
-
-func reports(byConfigure bool, wrong func(Subject) []map[string]any) func(context.Context, Subject, *process) error {
-	return func(ctx context.Context, s Subject, p *process) error {
-		service, err := p.service()
-		if err != nil {
-			return err
-		}
-		all := wrong(s)
-		if len(all) == 0 {
-			return kit.Skip("the settings that were given are empty")
-		}
-		for _, changes := range all {
-			settings, err := s.changed(changes)
-			if err != nil {
-				return err
-			}
-			problems, err := ask(ctx, service, p, byConfigure, settings)
-			if err != nil {
-				return err
-			}
-			for path := range changes {
-				if !hasProblem(problems, path) {
-					return kit.Failf("one of the problems must have the path %q; they are: %v", path, problems)
-				}
-			}
-		}
-		return nil
-	}
-}
-
-func refusesNoObject(byConfigure bool) func(context.Context, Subject, *process) error {
-	return func(ctx context.Context, _ Subject, p *process) error {
-		service, err := p.service()
-		if err != nil {
-			return err
-		}
-		for _, text := range []string{`[]`, `"x"`, `42`, `null`, `{"a": `} {
-			problems, err := ask(ctx, service, p, byConfigure, []byte(text))
-			if err != nil {
-				return err
-			}
-			if len(problems) == 0 {
-				return kit.Failf("the settings %s are no object, and there is no problem with them", text)
-			}
-		}
-		return nil
-	}
-}
-
-func validateAsSaid(ctx context.Context, s Subject, p *process) error {
-	service, err := p.service()
-	if err != nil {
-		return err
-	}
-	info, err := service.Info(ctx, &pluginv1.InfoRequest{})
-	if err != nil {
-		return kit.Failf("Info failed: %w", err)
-	}
-	said := slices.Contains(info.GetPowers(), plugins.CapabilityValidate) || !slices.Contains(info.GetPowers(), plugins.CapabilityConfigure)
-	_, err = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: s.goodSettings()})
-	if is := status.Code(err) != codes.Unimplemented; is != said {
-		return kit.Failf("Info names the capabilities %q, and Validate answers with: %w", info.GetPowers(), err)
-	}
-	return nil
-}
-
-func recovers(ctx context.Context, s Subject, p *process) error {
-	service, err := p.service()
-	if err != nil {
-		return err
-	}
-	bad, err := s.changed(map[string]any{"noPluginHasThisSetting": true})
-	if err != nil {
-		return err
-	}
-	if _, err := configure(ctx, service, p, bad); err != nil {
-		return err
-	}
-	return acceptsGood(ctx, s, p)
-}
-
-func repeatsNoValue(ctx context.Context, s Subject, p *process) error {
-	service, err := p.service()
-	if err != nil {
-		return err
-	}
-	changes := map[string]any{"noPluginHasThisSetting": canary, "nested": map[string]any{"secret": canary}}
-	good := map[string]any{}
-	_ = json.Unmarshal(s.Settings, &good)
-	for name, value := range good {
-		if _, text := value.(string); !text {
-			changes[name] = canary
-		}
-	}
-	settings, err := s.changed(changes)
-	if err != nil {
-		return err
-	}
-	problems, err := configure(ctx, service, p, settings)
-	if err != nil && strings.Contains(err.Error(), canary) {
-		return kit.Failf("the error of Configure repeats a value of the settings")
-	}
-	for _, problem := range problems {
-		if strings.Contains(problem.String(), canary) {
-			return kit.Failf("the problem with %q repeats the value of the setting", problem.GetPath())
-		}
-	}
-	p.stop() // after which all of its output has been read
-	if err := p.wroteCanary("a value of the settings"); err != nil {
-		return kit.Failf("of what the plugin wrote to standard error: %w", err)
-	}
+	b.trial.Cover("%d settings before and while it serves", len(all)+1)
 	return nil
 }

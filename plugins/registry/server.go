@@ -61,17 +61,28 @@ func (s server) Fetch(req *registryv1.FetchRequest, stream grpc.ServerStreamingS
 	defer func() { err = errors.Join(err, body.Close()) }()
 	buffer := make([]byte, chunk)
 	for {
-		n, err := io.ReadFull(body, buffer)
+		n, err := fill(buffer, body)
 		if n > 0 {
 			if err := stream.Send(&registryv1.FetchResponse{Chunk: buffer[:n]}); err != nil {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// fill reads until buffer is full or the body ends. Unlike io.ReadFull it leaves the error of the body as it is:
+// io.ErrUnexpectedEOF is that of a body that broke off.
+func fill(buffer []byte, body io.Reader) (n int, err error) {
+	for n < len(buffer) && err == nil {
+		var read int
+		read, err = body.Read(buffer[n:])
+		n += read
+	}
+	return n, err
 }

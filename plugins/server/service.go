@@ -29,7 +29,7 @@ func (s *service) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoRe
 		versions[i] = uint32(version)
 	}
 	return &pluginv1.InfoResponse{
-		Name: info.Name, Version: info.Version, Kind: string(info.Kind), WireVersions: versions, Powers: info.Capabilities,
+		Name: info.Name, Version: info.Version, Kind: string(info.Kind), ProtocolVersions: versions, Capabilities: info.Capabilities,
 	}, nil
 }
 

@@ -15,10 +15,10 @@ func TestACommandIsInstalledAndAnswersACall(t *testing.T) {
 		if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error: { code: -32601, message: "no" } }) }));
 	})`
 	s := serve(t, "")
-	s.do(t, "POST", "/v1/apps/install", map[string]any{
+	s.Object(t, "POST", "/v1/apps/install", map[string]any{
 		"command": "node", "args": []string{"-e", code}, "env": map[string]string{"GREETING_TOKEN": "hello"}, "serverName": "greeter",
 	})
-	if result := s.do(t, "POST", "/v1/tools/call", map[string]any{"tool": "greeter__greet"}); result["result"] != "hello" {
+	if result := s.Object(t, "POST", "/v1/tools/call", map[string]any{"tool": "greeter__greet"}); result["result"] != "hello" {
 		t.Errorf("%v", result)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 // models starts a provider of a model that answers hello with a sentence, and returns the setting of that name.
@@ -21,9 +22,9 @@ func models(t *testing.T) string {
 }
 
 // facts are what a generated client gets as its argument.
-func facts(t *testing.T, s *server) string {
+func facts(t *testing.T, s *harness.Server) string {
 	t.Helper()
-	raw, err := json.Marshal(map[string]string{"url": s.url, "bundle": everything(t)})
+	raw, err := json.Marshal(map[string]string{"url": s.URL, "bundle": everything(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 // readmeExample is the configuration of the README with an OpenID Connect provider, with the addresses of this
@@ -43,13 +45,13 @@ func readmeExample(t *testing.T, replacements ...string) string {
 }
 
 // serveReadme starts a server with the README's example, in a clean home.
-func serveReadme(t *testing.T) *server {
+func serveReadme(t *testing.T) *harness.Server {
 	t.Helper()
 	port := testenv.FreePort(t)
 	at := fmt.Sprintf("http://localhost:%d", port)
 	provider := testenv.StartOpenIDProviderWithForm(t, at+"/v1/auth/callback")
 	bundles := t.TempDir()
-	s := serveOn(t, port, readmeExample(t,
+	s := harness.Serve(t, harness.Flags("--port", strconv.Itoa(port)), harness.Config(readmeExample(t,
 		"host: 0.0.0.0", "host: localhost",
 		"https://tools.example.com", at,
 		"https://id.example.com", provider.Issuer,
@@ -57,10 +59,10 @@ func serveReadme(t *testing.T) *server {
 		"/srv/bundles/filesystem.mcpb", named(t, everything(t), "filesystem"),
 		"/srv/bundles", bundles,
 		"  - {name: official, adapter: mcp-registry}\n", "", // it is not on this machine
-	))
-	s.url = at
+	)))
+	s.URL = at
 	testkit.Eventually(t, "the declared app runs", func() bool {
-		bundles, _ := s.do(t, "GET", "/v1/health", nil)["bundles"].([]any)
+		bundles, _ := s.Object(t, "GET", "/v1/health", nil)["bundles"].([]any)
 		return len(bundles) == 1 && bundles[0].(map[string]any)["state"] == "running"
 	})
 	return s
@@ -86,7 +88,7 @@ func TestTheOpenIDExampleOfTheREADMEEndsWithAnAdminLoggedInOnAPage(t *testing.T)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	facts, err := json.Marshal(map[string]string{"url": s.url, "chromium": testenv.Chromium(t), "profile": filepath.Join(home, "profile")})
+	facts, err := json.Marshal(map[string]string{"url": s.URL, "chromium": testenv.Chromium(t), "profile": filepath.Join(home, "profile")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func TestTheOpenIDExampleOfTheREADMEEndsWithAnAdminLoggedInOnAPage(t *testing.T)
 		t.Fatal(err)
 	}
 	program(t, packages(t), []string{"HOME=" + home, "TMPDIR=" + home}, "node", script, string(facts))
-	if !strings.Contains(s.log.String(), "browser login failed") {
+	if !strings.Contains(s.Log.String(), "browser login failed") {
 		t.Error("the log does not have the reason of the failed login")
 	}
 }
@@ -127,9 +129,9 @@ func TestAPersonHasNameAndEmailWhenTheProviderGivesThemAtUserInfoOnly(t *testing
 		}
 		return resp.Request.URL.String(), string(content)
 	}
-	form, _ := get(s.url + "/v1/auth/authorize")
+	form, _ := get(s.URL + "/v1/auth/authorize")
 	get(form + "?account=bob")
-	if _, session := get(s.url + "/v1/auth/session"); !strings.Contains(session, `"email":"bob@example.com","displayName":"Bob","orgRole":"member"`) {
+	if _, session := get(s.URL + "/v1/auth/session"); !strings.Contains(session, `"email":"bob@example.com","displayName":"Bob","orgRole":"member"`) {
 		t.Errorf("%s", session)
 	}
 }
@@ -141,7 +143,7 @@ func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testin
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := program(t, packages(t), nil, "node", script, s.url+"/mcp/me")
+	out := program(t, packages(t), nil, "node", script, s.URL+"/mcp/me")
 	var seen struct {
 		Scope, Resource, Echoed string
 		Tools                   []string
@@ -149,7 +151,7 @@ func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testin
 	if err := json.Unmarshal([]byte(out), &seen); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if !strings.Contains(seen.Scope, "openid") || !strings.Contains(seen.Scope, "email") || seen.Resource != s.url+"/mcp/me" {
+	if !strings.Contains(seen.Scope, "openid") || !strings.Contains(seen.Scope, "email") || seen.Resource != s.URL+"/mcp/me" {
 		t.Errorf("the client was given scope %q for %s", seen.Scope, seen.Resource)
 	}
 	if !slices.Contains(seen.Tools, "filesystem__echo") || seen.Echoed != "Echo: text" {
@@ -171,21 +173,21 @@ func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing
 	t.Parallel()
 	s := serve(t, "", ofPackageManagers()...)
 	pasted := json.RawMessage(`{"everything":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}`)
-	plan := s.do(t, "POST", "/v1/apps/import", map[string]any{"dryRun": true, "mcpServers": pasted})
+	plan := s.Object(t, "POST", "/v1/apps/import", map[string]any{"dryRun": true, "mcpServers": pasted})
 	if server := plan["servers"].([]any)[0].(map[string]any); server["status"] != "planned" || server["version"] == nil {
 		t.Errorf("planned: %v", plan)
 	}
-	done := s.do(t, "POST", "/v1/apps/import", map[string]any{"mcpServers": pasted})
+	done := s.Object(t, "POST", "/v1/apps/import", map[string]any{"mcpServers": pasted})
 	server := done["servers"].([]any)[0].(map[string]any)
 	version, _ := server["version"].(string)
 	if server["status"] != "installed" || !regexp.MustCompile(`^\d+\.\d+\.\d+`).MatchString(version) {
 		t.Fatalf("imported: %v", done)
 	}
-	result := s.do(t, "POST", "/v1/tools/call", map[string]any{"server": "everything", "tool": "get-sum", "arguments": map[string]any{"a": 46, "b": 2}})
+	result := s.Object(t, "POST", "/v1/tools/call", map[string]any{"server": "everything", "tool": "get-sum", "arguments": map[string]any{"a": 46, "b": 2}})
 	if result["isError"] != false || !strings.Contains(fmt.Sprint(result["result"]), "48") {
 		t.Errorf("the tool answered %v", result)
 	}
-	if app := s.do(t, "GET", "/v1/apps/everything", nil); app["version"] != version {
+	if app := s.Object(t, "GET", "/v1/apps/everything", nil); app["version"] != version {
 		t.Errorf("installed %v, imported %s", app["version"], version)
 	}
 }

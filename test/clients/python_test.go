@@ -15,7 +15,7 @@ func TestAGeneratedPythonClientTypeChecksAndCallsAToolWithArguments(t *testing.T
 	copyFile(t, "python.py", filepath.Join(dir, "python.py"))
 	s := serve(t, "models: "+models(t)+"\n")
 	path := []string{"PATH=" + bin + ":" + os.Getenv("PATH")} // it runs ruff
-	program(t, dir, path, filepath.Join(bin, "openapi-python-client"), "generate", "--url", s.url+"/v1/openapi.json",
+	program(t, dir, path, filepath.Join(bin, "openapi-python-client"), "generate", "--url", s.URL+"/v1/openapi.json",
 		"--meta", "none", "--output-path", "ropewalk_client", "--fail-on-warning")
 	program(t, dir, path, filepath.Join(bin, "python"), "-W", "error", "-m", "compileall", "-q", "ropewalk_client")
 	// The generator's own code has flaws of typing, which are silenced; the types that the program uses are checked.

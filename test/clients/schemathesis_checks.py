@@ -19,7 +19,7 @@ PROMISED = {
 }
 
 # Codes of 400 answers that depend on what the server has, not on the form of the request.
-ABOUT_STATE = {"invalid_input", "credentials_required", "not_configured", "workspace_required"}
+ABOUT_STATE = {"invalid_input", "credentials_required", "permissions_required", "not_configured", "workspace_required"}
 
 # Reasons for bad_request that a JSON Schema cannot express, as the message gives them.
 INEXPRESSIBLE = [
@@ -33,6 +33,15 @@ INEXPRESSIBLE = [
     ("must be before", "two parameters in an order"),
     ("must be the last of the form", "two parts of a form in an order"),
     ("must be in the future", "the time of the request"),
+    ("the header X-Workspace-Id is empty", "an optional header that is sent empty, which does not fit its pattern"),
+    ("the file is not a usable bundle", "the content of a file"),
+    ("is not the name of a variable", "a form that follows from another member"),
+    ("is not an absolute path of the server's machine", "a form that follows from another member"),
+    ("is not a destination", "a form that follows from another member"),
+    ("is not a port of this machine", "a form that follows from another member"),
+    ("does not exist on the server's machine", "the server's files"),
+    ("runs on another machine", "what kind of app it is"),
+    ("is for installed apps", "a member that other operations have"),
     ("is set by the transport", "words that are not allowed as a name"),
 ]
 

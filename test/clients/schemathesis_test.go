@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 // howLong is how long schemathesis may search in each mode; make schemathesis sets it. Without it, a fixed
@@ -33,8 +34,8 @@ func TestSchemathesisFindsNothingWithAKey(t *testing.T) {
 	const key = "a-key-of-the-tests-0123"
 	bundle := everything(t)
 	s := serve(t, "apiKey: "+key+"\nmodels: "+models(t)+"\napps:\n  everything: {path: "+bundle+"}\n", "PATH="+onlyNode(t))
-	s.key = key
-	s.do(t, "POST", "/v1/chat", map[string]any{"message": "hello"})
+	s.Key = key
+	s.Object(t, "POST", "/v1/chat", map[string]any{"message": "hello"})
 	search(t, s, "--header", "Authorization: Bearer "+key)
 }
 
@@ -55,14 +56,14 @@ func onlyNode(t *testing.T) string {
 
 // search lets schemathesis try all operations. The server finds no programs on its PATH, so that made up
 // names of packages and commands lead nowhere.
-func search(t *testing.T, s *server, args ...string) {
+func search(t *testing.T, s *harness.Server, args ...string) {
 	t.Helper()
 	bin := filepath.Join(testenv.Python(t, filepath.Join("test", "clients")), "bin")
 	dir := t.TempDir()
 	for _, name := range []string{"schemathesis.toml", "schemathesis_checks.py"} {
 		copyFile(t, name, filepath.Join(dir, name))
 	}
-	at := withoutEndlessStreams(t, s.url)
+	at := withoutEndlessStreams(t, s.URL)
 	if *howLong == 0 {
 		args = append(args, "--seed", "1", "--phases", "coverage")
 	} else {
@@ -80,7 +81,7 @@ func search(t *testing.T, s *server, args ...string) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if strings.Contains(s.log.String(), "panic") {
+	if strings.Contains(s.Log.String(), "panic") {
 		t.Error("a handler panicked")
 	}
 }

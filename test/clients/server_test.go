@@ -2,102 +2,19 @@ package clients
 
 import (
 	"bytes"
-	"encoding/json"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
-	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// server is a running ropewalk.
-type server struct {
-	url  string
-	home string
-	key  string // for requests of the test itself; "" in dev mode
-	log  *testkit.Log
-}
-
-// ropewalk is the executable under test.
-var ropewalk testenv.Ropewalk
-
-var listens = regexp.MustCompile(`server listening.*url"?[=:]"?(http://[^\s"]+)`)
-
-// serve starts a server with a configuration on a free port until the test ends. env is beside PATH, HOME and
-// LANG, and wins over them.
-func serve(t *testing.T, config string, env ...string) *server {
+// serve starts a server with a configuration until the test ends. env wins over its PATH, HOME and LANG.
+func serve(t *testing.T, config string, env ...string) *harness.Server {
 	t.Helper()
-	return serveOn(t, 0, config, env...)
-}
-
-// serveOn is serve on a port.
-func serveOn(t *testing.T, port int, config string, env ...string) *server {
-	t.Helper()
-	s := &server{home: filepath.Join(t.TempDir(), "home"), log: &testkit.Log{}}
-	if err := os.MkdirAll(s.home, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(s.home, "ropewalk.yaml"), config)
-	cmd := exec.Command(ropewalk.Path(t), "serve", "--port", strconv.Itoa(port), "--home", s.home)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8"}, env...)
-	cmd.Stderr = s.log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("the log of the server:\n%s", s.log)
-		}
-	})
-	testkit.Eventually(t, "the server listens", func() bool {
-		at := listens.FindStringSubmatch(s.log.String())
-		if at == nil {
-			return false
-		}
-		s.url = at[1]
-		return true
-	})
-	return s
-}
-
-// do sends a request of the test itself, which must succeed.
-func (s *server) do(t *testing.T, method, path string, body any) map[string]any {
-	t.Helper()
-	raw, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if s.key != "" {
-		r.Header.Set("Authorization", "Bearer "+s.key)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	content, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode >= 300 {
-		t.Fatalf("%s %s: %d %s %v", method, path, resp.StatusCode, content, err)
-	}
-	var answer map[string]any
-	if err := json.Unmarshal(content, &answer); err != nil {
-		t.Fatalf("%s %s: %s", method, path, content)
-	}
-	return answer
+	return harness.Serve(t, harness.Config(config), func(s *harness.Server) { s.Environ = append(s.Environ, env...) })
 }
 
 // everything writes a bundle around npm's server-everything and returns its folder.

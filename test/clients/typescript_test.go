@@ -37,7 +37,7 @@ func TestAGeneratedTypeScriptClientCompilesAndCallsAToolWithArguments(t *testing
 	}
 	s := serve(t, "models: "+models(t)+"\n")
 	bin := filepath.Join(modules, "node_modules", ".bin")
-	program(t, dir, nil, filepath.Join(bin, "openapi-typescript"), s.url+"/v1/openapi.json", "-o", "schema.d.ts")
+	program(t, dir, nil, filepath.Join(bin, "openapi-typescript"), s.URL+"/v1/openapi.json", "-o", "schema.d.ts")
 	checkNothingIsNever(t, filepath.Join(dir, "schema.d.ts"))
 	program(t, dir, nil, filepath.Join(bin, "tsc"), "-p", ".")
 	checkSaw(t, program(t, dir, nil, "node", "typescript.js", facts(t, s)))

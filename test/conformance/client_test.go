@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 // clientOf names the environment variable with the address of the server that the test executable drives
@@ -43,7 +44,7 @@ func TestAServerIsAClientAsTheSuiteForClientsRequires(t *testing.T) {
 				t.Fatal(err)
 			}
 			suite := suiteCommand(t, "client", "--command", self, "--scenario", scenario, "-o", t.TempDir())
-			suite.Env = append(os.Environ(), clientOf+"="+serve(t))
+			suite.Env = append(os.Environ(), clientOf+"="+harness.Serve(t).URL)
 			output, err := suite.CombinedOutput()
 			if err != nil || !strings.Contains(string(output), "OVERALL: PASSED") || strings.Contains(string(output), "Passed: 0/0") {
 				t.Errorf("%v\n%s", err, output)

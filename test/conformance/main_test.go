@@ -5,14 +5,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
-
-// ropewalk is the executable under test.
-var ropewalk testenv.Ropewalk
-
-// databases is the one PostgreSQL of all tests here, when they run on one (testenv.Store).
-var databases testenv.Databases
 
 func TestMain(m *testing.M) {
 	if base := os.Getenv(clientOf); base != "" { // run by the suite, as a client
@@ -22,5 +16,5 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(databases.Around(m).Run())
+	os.Exit(harness.Main(m))
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 var (
@@ -19,9 +21,9 @@ func TestEveryScenarioThatARevisionRequires(t *testing.T) {
 	}{{"2025-11-25", 30}, {"2026-07-28", 37}} {
 		t.Run(revision.name, func(t *testing.T) {
 			t.Parallel()
-			base := serve(t)
-			install(t, base)
-			suite := suiteCommand(t, "server", "--url", shim(t, base), "--requirements", revision.name, "-o", t.TempDir())
+			s := harness.Serve(t)
+			install(t, s)
+			suite := suiteCommand(t, "server", "--url", shim(t, s.URL), "--requirements", revision.name, "-o", t.TempDir())
 			said, err := suite.CombinedOutput()
 			if err != nil {
 				t.Errorf("the suite: %v", err)

@@ -99,12 +99,13 @@ assert.deepEqual([...new Set(asked)], [0], `it asked for the pages from ${asked}
 assert.equal(await list.locator("li").first().getAttribute("aria-setsize"), String(conversations));
 await leave();
 
-// The last message has no answer yet: the history is asked for until it is there, and not after that.
+// The last message has no answer yet: the page looks for its run once, and then asks for the history until the answer is
+// there, and not after that.
 let histories = 0;
 const said = (role, content) => ({ role, content, timestamp: new Date().toISOString(), index: 0 });
 await page.route("**/v1/conversations/*/history", async (route) => {
   histories++;
-  await route.fulfill({ json: { messages: [said("user", "How far is it?"), ...(histories > 2 ? [said("assistant", "Two hours.")] : [])] } });
+  await route.fulfill({ json: { messages: [said("user", "How far is it?"), ...(histories > 4 ? [said("assistant", "Two hours.")] : [])] } });
 });
 await page.clock.install();
 await page.goto(`${facts.url}/chat/conv_00000000000000aa`);

@@ -116,6 +116,7 @@ await message.fill("say hello");
 await message.press("Enter");
 await thread.locator("summary", { hasText: "everything" }).last().waitFor();
 await page.getByRole("link", { name: /^Approvals/ }).click();
+await page.getByRole("heading", { name: "Approvals", exact: true }).waitFor();
 await page.getByText('"message": "hello"').waitFor();
 await settled(page);
 await accessible(page, "the approvals");

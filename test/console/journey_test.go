@@ -47,9 +47,9 @@ func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 		`{"match":{"userMessage":"ask me"},"response":{"toolCalls":[{"id":"q1","name":"everything__trigger-elicitation-request","arguments":{}}]}}`,
 	)
 	s := serve(t, "apiKey: "+key+"\naudit: {file: audit.log}\ntools: {approve: [everything__echo]}\n"+models(p))
-	s.key = key
+	s.Key = key
 	for _, path := range []string{bundle(t, everything, nil, "stdio"), bundle(t, vanilla, nil, "--stdio")} {
-		s.do(t, "POST", "/v1/apps/install", map[string]any{"path": path})
+		s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": path})
 	}
 	files := bundle(t, filesystem, map[string]any{"user_config": map[string]any{"allowed_directories": map[string]any{
 		"type": "directory", "multiple": true, "required": true, "title": "Allowed directories", "description": "What it may read and write.",

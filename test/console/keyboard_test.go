@@ -18,7 +18,7 @@ func TestTheConsoleIsUsedWithTheKeyboardAlone(t *testing.T) {
 		`{"match":{"userMessage":"greet me"},"response":{"toolCalls":[{"id":"g1","name":"greeter__greet","arguments":{}}]}}`,
 	)
 	s := serve(t, "apiKey: "+key+"\ntools: {approve: [greeter__greet]}\n"+models(p))
-	s.key = key
+	s.Key = key
 	browse(t, "keyboard.mjs", s, map[string]any{"key": key, "bundle": unpacked(t,
 		greeter(t, "greeter", "Greeter", option("greeting", "Greeting", "What it says."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"}))})
 }

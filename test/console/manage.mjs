@@ -30,7 +30,7 @@ await install("Paste");
 const pasted = page.getByLabel("Configuration of another client");
 await pasted.fill("{");
 await page.getByRole("button", { name: "Show the plan" }).click();
-await page.getByText("This is not JSON").waitFor();
+await page.getByRole("dialog").getByRole("alert").waitFor();
 const definition = { command: "node", args: ["--input-type=module", "-e", readFileSync(facts.program, "utf8")], env: { GREETING_TOKEN: "from a paste" } };
 await pasted.fill(`{ // as editors write it\n"servers": { "pasted": ${JSON.stringify(definition)}, "broken": {}, }, }`);
 await page.getByRole("button", { name: "Show the plan" }).click();

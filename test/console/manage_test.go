@@ -92,8 +92,8 @@ func TestAppsAreInstalledConfiguredUpdatedAndUninstalledInTheBrowser(t *testing.
 	s := serve(t, "registries:\n  - {name: internal, adapter: directory, dir: '"+registry+"'}\n")
 	greeting := unpacked(t, greeter(t, "greeter", "Greeter", option("greeting", "Greeting", "What it says."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"}))
 	described := unpacked(t, greeter(t, "receptionist", "Receptionist", option("about", "Description", "What the tool says of itself."), map[string]string{"GREETING_ABOUT": "${user_config.about}"}))
-	s.do(t, "POST", "/v1/apps/install", map[string]any{"path": greeting, "env": map[string]string{"greeting": "first greeting"}})
-	s.do(t, "POST", "/v1/apps/install", map[string]any{"path": described, "env": map[string]string{"about": "Speaks French."}})
+	s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": greeting, "env": map[string]string{"greeting": "first greeting"}})
+	s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": described, "env": map[string]string{"about": "Speaks French."}})
 	browse(t, "manage.mjs", s, map[string]any{
 		"program": code, "bundle": greeting,
 		"uploaded": packed(t, filepath.Join(files, "uploaded.mcpb"), greeter(t, "uploaded", "", nil, nil)),

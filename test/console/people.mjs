@@ -137,7 +137,7 @@ for (const [{ page }, name, word] of [[ada, "Ada", "harbour"], [bob, "Bob", "kes
 // that was open.
 await say(bob.page, "Where do kestrels live?", answers.kestrel);
 await workspace(bob.page, /default/i);
-await bob.page.waitForURL(facts.url + "/chat");
+await bob.page.waitForURL(/\/w\/ws_default\/chat$/);
 await bob.page.getByRole("link", { name: /Kestrel nest box/ }).waitFor();
 assert.equal(await bob.page.getByRole("link", { name: /nest box/ }).count(), 1, "the conversations of the shared workspace alone");
 await workspace(ada.page, /default/i);

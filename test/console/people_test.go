@@ -44,7 +44,7 @@ registries:
   - {name: internal, adapter: directory, dir: '%s'}
 tools: {approve: [porter__greet]}
 %s`, key, provider.Issuer, at, registry, models(p)), "--port", fmt.Sprint(port))
-	s.key = key
-	s.do(t, "POST", "/v1/apps/install", map[string]any{"path": unpacked(t, greeter(t, "porter", "Porter", nil, nil))})
+	s.Key = key
+	s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": unpacked(t, greeter(t, "porter", "Porter", nil, nil))})
 	browse(t, "people.mjs", s, map[string]any{"key": key, "provider": provider.Issuer})
 }

@@ -119,7 +119,7 @@ await page.emulateMedia({ colorScheme: "dark" });
 await page.waitForTimeout(400);
 await picture(page, "conversation-dark-1440");
 await show("apps", "/apps", "Calendar");
-await show("app", "/apps/calendar", "Price for a model");
+await show("app", "/apps/calendar", "What models read to know them");
 await show("app-settings", "/apps/calendar?tab=settings", "Note for the model");
 await show("install", "/apps?install=registry", "Translator");
 await show("install-url", "/apps?install=url", "Address of the MCP server");

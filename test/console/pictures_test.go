@@ -109,9 +109,9 @@ models:
   providers:
     anthropic: {baseUrl: '%s', apiKey: k}
 `, key, provider.Issuer, at, registry, p.URL), "--port", fmt.Sprint(port))
-	s.key = key
+	s.Key = key
 	for _, name := range names[:6] {
-		s.do(t, "POST", "/v1/apps/install", map[string]any{"name": "@office/" + name})
+		s.Object(t, "POST", "/v1/apps/install", map[string]any{"name": "@office/" + name})
 	}
 	browse(t, "pictures.mjs", s, map[string]any{"key": key, "provider": provider.Issuer})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 // A page whose server is killed during an answer shows that it is away. Once it is back on the same address,
@@ -31,15 +32,19 @@ func TestAPageGoesOnAfterItsServerWasKilledAndStartedAgain(t *testing.T) {
 	t.Cleanup(provider.Close)
 	port := testenv.FreePort(t)
 	s := serve(t, "models:\n  default: local:test\n  providers:\n    local: {type: openai, apiKey: k, baseUrl: '"+provider.URL+"'}\n", "--sample", "--port", fmt.Sprint(port))
-	home := t.TempDir()
+	browse(t, "restart.mjs", s, map[string]any{"control": killer(t, s)})
+}
+
+// killer is the address of a server that kills s at /kill, and starts it again at any other path.
+func killer(t *testing.T, s *harness.Server) string {
+	t.Helper()
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/kill" {
-			_ = s.cmd.Process.Kill()
-			_ = s.cmd.Wait()
-			return
+			s.Kill()
+		} else {
+			s.Start()
 		}
-		s.start(t, home)
 	}))
 	t.Cleanup(control.Close)
-	browse(t, "restart.mjs", s, map[string]any{"control": control.URL})
+	return control.URL
 }

@@ -91,7 +91,7 @@ async function visit(browser, size, viewport, themes) {
   for (const [name, path, show, { only = size } = {}] of opened) {
     if (only !== size) continue;
     // What was open before on the same screen is closed by Escape.
-    if (page.url() === facts.url + path) await page.keyboard.press("Escape");
+    if (page.url().endsWith(path)) await page.keyboard.press("Escape");
     else await page.goto(facts.url + path);
     try {
       await show?.(page, size === "375");

@@ -19,7 +19,7 @@ func TestEveryScreenIsAccessibleInBothThemesAtBothWidths(t *testing.T) {
 		`{"match":{},"response":{"content":"Yes.","usage":{"prompt_tokens":300,"completion_tokens":20}}}`,
 	)
 	s := serve(t, models(p), "--sample")
-	said := s.do(t, "POST", "/v1/chat", map[string]any{"message": "Show me the budget of the week"})
-	s.do(t, "POST", "/v1/chat", map[string]any{"message": "Is anything left open?"})
+	said := s.Object(t, "POST", "/v1/chat", map[string]any{"message": "Show me the budget of the week"})
+	s.Object(t, "POST", "/v1/chat", map[string]any{"message": "Is anything left open?"})
 	browse(t, "screens.mjs", s, map[string]any{"conversation": said["conversationId"], "app": "sample", "tool": "sample__greet"})
 }

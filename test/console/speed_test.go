@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 // manyDeltas is how many pieces the long answer comes in.
@@ -69,7 +71,8 @@ func TestTheFirstLoadIsSmallAndSoonUsable(t *testing.T) {
 	config := streamingModel(t, []string{"Yes."})
 	facts := map[string]any{"strict": os.Getenv("ROPEWALK_CONSOLE_TIMES") != ""}
 	if other := os.Getenv("ROPEWALK_CONSOLE_AGAINST"); other != "" {
-		facts["against"] = serveWith(t, other, config, "--sample").localURL()
+		older := func(s *harness.Server) { s.Program = other }
+		facts["against"] = localURL(harness.Serve(t, older, harness.Config(config), harness.Flags("--sample")))
 	}
 	browse(t, "load.mjs", serve(t, config, "--sample"), facts)
 }

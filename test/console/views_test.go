@@ -63,7 +63,7 @@ func TestHostileViewsReadAndSendNothing(t *testing.T) {
 	c := newCanary(t)
 	dir, attacks := hostileBundle(t, c.URL)
 	s := serve(t, "", "--sample")
-	s.do(t, "POST", "/v1/apps/install", map[string]any{"path": dir})
+	s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": dir})
 	browse(t, "hostile.mjs", s, map[string]any{"attacks": attacks, "canary": c.URL})
 	if hits := c.heard(); len(hits) > 0 {
 		t.Errorf("views sent something: %q", hits)
@@ -79,7 +79,7 @@ func TestPublishedViewsRenderAndWork(t *testing.T) {
 		"basic-react": "get-time", "basic-vanillajs": "get-time", "budget-allocator": "get-budget-data", "cohort-heatmap": "get-cohort-data",
 		"customer-segmentation": "get-customer-data", "scenario-modeler": "get-scenario-data",
 	} {
-		s.do(t, "POST", "/v1/apps/install", map[string]any{"path": bundle(t, "@modelcontextprotocol/server-"+name, nil, "--stdio")})
+		s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": bundle(t, "@modelcontextprotocol/server-"+name, nil, "--stdio")})
 		tools = append(tools, name+"__"+tool)
 	}
 	browse(t, "views.mjs", s, map[string]any{"tools": tools})

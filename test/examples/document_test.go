@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 const document = "../../docs/plugins.md"
@@ -51,11 +53,11 @@ func TestThePluginInTheDocumentKeepsTheContract(t *testing.T) {
 		}
 	}
 	sh := exec.CommandContext(t.Context(), "sh", "-e", "-c", install)
-	sh.Dir, sh.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(ropewalk.Path(t))+":"+os.Getenv("PATH"))
+	sh.Dir, sh.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(harness.Binary(t))+":"+os.Getenv("PATH"))
 	if out, err := sh.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", install, err, out)
 	}
-	out, err := exec.CommandContext(t.Context(), ropewalk.Path(t), "plugin", "test", filepath.Join(dir, "sessionstore-demo")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "test", filepath.Join(dir, "sessionstore-demo"), "--effort", "quick").CombinedOutput()
 	wantPassed(t, string(out), err)
 }
 

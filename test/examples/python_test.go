@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
@@ -33,18 +34,23 @@ func newKeys(t *testing.T) *authtest.Keys {
 	return keys
 }
 
+// forged is a token that somebody else signed.
+func forged(p *authtest.Provider) string {
+	all := p.Forgeries()
+	return all[slices.IndexFunc(all, func(f authtest.Forgery) bool { return f.Clause == authtest.Signature })].Token
+}
+
 func TestTheAuthAdapterInPythonKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	path := authPython(t)
-	s := authtest.Subject{Keys: newKeys(t), Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+	plugintest.Judge(t, authtest.Properties(), plugintest.Trial(kit.Quick), authtest.Subject{Keys: newKeys(t), Logins: true, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 		h, _ := newHost(t)
-		adapter, err := h.Auth(ctx, config.Auth{Plugin: plugin(t, path, authtest.Settings(p))})
+		adapter, err := h.Auth(ctx, plugin(t, path, authtest.Settings(p)))
 		if err != nil {
 			return nil, nil, err
 		}
 		return adapter, func() { adapter.Close(context.Background()) }, nil
-	}}
-	plugintest.Run(t, authtest.Checks(s), s)
+	}})
 }
 
 func TestTheAuthAdapterInPythonIsReplacedWhenItIsKilled(t *testing.T) {
@@ -55,27 +61,27 @@ func TestTheAuthAdapterInPythonIsReplacedWhenItIsKilled(t *testing.T) {
 	}
 	defer provider.Close()
 	h, log := newHost(t)
-	adapter, err := h.Auth(t.Context(), config.Auth{Plugin: plugin(t, path, authtest.Settings(provider))})
+	adapter, err := h.Auth(t.Context(), plugin(t, path, authtest.Settings(provider)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer adapter.Close(context.Background())
-	log.mustHold(t, "The adapter is ready.", `"@level":"info"`, `"issuer":"`+provider.Issuer()+`"`, "auth.example")
+	mustHold(t, log, "The adapter is ready.", `"@level":"info"`, `"issuer":"`+provider.Issuer()+`"`, "auth.example")
 
 	good := provider.Token()
-	forged := provider.Forgeries(authtest.Signature)[0].Token
+	stranger := forged(provider)
 	killUnderCalls(t, h, 5, func(ctx context.Context) error {
-		req := auth.VerifyRequest{Token: good, Audiences: []string{authtest.Audience}}
+		req := auth.VerifyRequest{Token: good, Audiences: []string{provider.Audience}}
 		if id, err := adapter.Verify(ctx, req); err != nil || id.Subject != "user_alice" {
 			return fmt.Errorf("a good token: %q, %w", id.Subject, err)
 		}
-		req.Token = forged
+		req.Token = stranger
 		if id, err := adapter.Verify(ctx, req); err == nil {
 			return fmt.Errorf("a forged token was accepted as %q's", id.Subject)
 		}
 		return nil
 	})
-	for _, part := range append(strings.Split(good, "."), strings.Split(forged, ".")...) {
+	for _, part := range append(strings.Split(good, "."), strings.Split(stranger, ".")...) {
 		if len(part) > 40 && strings.Contains(log.String(), part) {
 			t.Error("a part of a token is in the log")
 		}

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 // sessionStoreRust builds the example and returns its executable.
@@ -44,7 +46,7 @@ func TestTheSessionStoreInRustKeepsTheContract(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer store.Close(context.Background())
-			plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: store})
+			plugintest.Judge(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), sessionstoretest.Subject{Store: store})
 		})
 	}
 }
@@ -56,7 +58,7 @@ func TestTheSessionStoreInRustPassesTheKit(t *testing.T) {
 	if err := os.WriteFile(settings, fmt.Appendf(nil, `{"directory": %q}`, t.TempDir()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), ropewalk.Path(t), "plugin", "test", path, "--config", settings).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "test", path, "--config", settings, "--effort", "quick", "--backend", "none").CombinedOutput(); err != nil {
 		t.Errorf("ropewalk plugin test: %v\n%s", err, out)
 	}
 }
@@ -69,7 +71,7 @@ func TestTheSessionStoreInRustKeepsItsSessionsWhenItIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close(context.Background())
-	log.mustHold(t, "The store is ready.", `"@level":"info"`, "sessionstore.example")
+	mustHold(t, log, "The store is ready.", `"@level":"info"`, "sessionstore.example")
 
 	var next atomic.Int64
 	killUnderCalls(t, h, 5, func(ctx context.Context) error {

@@ -8,16 +8,14 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *testing.T) {
@@ -35,23 +33,24 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 		return fmt.Sprintf("%s: {adapter: example, path: %q, sha256: %q%s}\n", name, path, sum, more)
 	}
 	home := t.TempDir()
-	settings := section("auth", authPython(t), fmt.Sprintf(", issuer: %q, audience: %q, organizationId: %q, roleClaim: role", provider.Issuer(), authtest.Audience, authtest.Organization)) +
+	settings := section("auth", authPython(t), fmt.Sprintf(", issuer: %q, audience: %q, organizationId: %q, roleClaim: role", provider.Issuer(), provider.Audience, provider.Organization)) +
 		section("sessionStore", sessionStoreTypeScript(t), "")
 	if err := os.WriteFile(filepath.Join(home, "ropewalk.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
-	url, stop := serve(t, home)
-	forged := client{url: url, token: provider.Forgeries(authtest.Signature)[0].Token}
-	if status, _, body := forged.post(t, initialize); status != http.StatusUnauthorized {
+	s := serve(t, home)
+	stranger := client{url: s.URL, token: forged(provider)}
+	if status, _, body := stranger.post(t, initialize); status != http.StatusUnauthorized {
 		t.Errorf("a forged token gets %d %s", status, body)
 	}
-	alice := client{url: url, token: provider.Token(map[string]any{"role": []string{"guest", "admin"}})}
+	alice := client{url: s.URL, token: provider.Token(map[string]any{"role": []string{"guest", "admin"}})}
 	alice.open(t)
 	alice.callsTheSampleApp(t)
-	stop()
+	s.Stop()
 
-	alice.url, _ = serve(t, home)
+	s.Start()
+	alice.url = s.URL
 	if got := alice.reason(t); got != "unavailable" {
 		t.Errorf("after a restart of the server, the store in TypeScript no longer knows the session: %s", got)
 	}
@@ -64,49 +63,10 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 	alice.callsTheSampleApp(t)
 }
 
-var answersAt = regexp.MustCompile(`server listening.*url=(http://\S+)`)
-
-// serve starts the server and returns its address, and a function that ends it, which the end of
-// the test does too.
-func serve(t *testing.T, home string) (url string, stop func()) {
+// serve starts a server with the sample app in a home.
+func serve(t *testing.T, home string) *harness.Server {
 	t.Helper()
-	log := &journal{}
-	cmd := exec.Command(ropewalk.Path(t), "serve", "--port", "0", "--home", home, "--sample")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8"}
-	cmd.Stderr = log
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait()
-	}()
-	stop = func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(patience):
-			_ = cmd.Process.Kill()
-			t.Errorf("the server did not end in time:\n%s", log)
-		}
-	}
-	t.Cleanup(stop)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(patience); time.Now().Before(until); <-tick.C {
-		if at := answersAt.FindStringSubmatch(log.String()); at != nil {
-			return at[1], stop
-		}
-		select {
-		case <-ended:
-			t.Fatalf("the server ended:\n%s", log)
-		default:
-		}
-	}
-	t.Fatalf("the server does not answer:\n%s", log)
-	return "", nil
+	return harness.Serve(t, func(s *harness.Server) { s.Home = home }, harness.Flags("--sample"))
 }
 
 // client is an MCP session over plain HTTP.

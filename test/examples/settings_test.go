@@ -16,7 +16,7 @@ type handle interface{ Close(context.Context) }
 
 func load(ctx context.Context, h *pluginhost.Host, kind plugins.Kind, p config.Plugin) (handle, error) {
 	if kind == plugins.KindAuth {
-		return h.Auth(ctx, config.Auth{Plugin: p})
+		return h.Auth(ctx, p)
 	}
 	return h.SessionStore(ctx, p)
 }

@@ -17,15 +17,15 @@ import (
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 const sqlite = "../../examples/sessionstore-sqlite-go"
 
-// ropewalk is the server, and stores is the folder of the store, once a test has built it.
+// stores is the folder of the store, once a test has built it.
 var (
-	ropewalk testenv.Ropewalk
-	built    sync.Once
-	stores   string
+	built  sync.Once
+	stores string
 )
 
 // sessionStoreGo builds the example, once for all tests, and returns its executable.
@@ -50,7 +50,7 @@ func sessionStoreGo(t *testing.T) string {
 
 func TestTheSessionStoreInGoPassesPluginTest(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), ropewalk.Path(t), "plugin", "test", sessionStoreGo(t)).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "test", sessionStoreGo(t), "--effort", "quick", "--backend", "none").CombinedOutput()
 	wantPassed(t, string(out), err)
 }
 
@@ -112,14 +112,14 @@ func TestAServerRunsRealSessionsOnTheStoreInGo(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "ropewalk.yaml"), []byte("sessionStore: sqlite\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	url, stop := serve(t, home)
-	anyone := client{url: url}
+	s := serve(t, home)
+	anyone := client{url: s.URL}
 	anyone.open(t)
 	anyone.callsTheSampleApp(t)
-	stop()
+	s.Stop()
 
-	anyone.url, stop = serve(t, home)
-	defer stop()
+	s.Start()
+	anyone.url = s.URL
 	if got := anyone.reason(t); got != "unavailable" {
 		t.Errorf("after a restart of the server, the store no longer knows the session: %s", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
@@ -42,7 +43,7 @@ func TestTheSessionStoreInTypeScriptKeepsTheContract(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer store.Close(context.Background())
-			plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: store})
+			plugintest.Judge(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), sessionstoretest.Subject{Store: store})
 		})
 	}
 }
@@ -54,7 +55,7 @@ func TestTheSessionStoreInTypeScriptKeepsItsSessionsWhenItIsKilled(t *testing.T)
 		t.Fatal(err)
 	}
 	defer store.Close(context.Background())
-	log.mustHold(t, "The store is ready.", `"@level":"info"`, `"waitForDisk":true`, "sessionstore.example")
+	mustHold(t, log, "The store is ready.", `"@level":"info"`, `"waitForDisk":true`, "sessionstore.example")
 
 	var next atomic.Int64
 	killUnderCalls(t, h, 5, func(ctx context.Context) error {

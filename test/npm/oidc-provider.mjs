@@ -4,10 +4,11 @@
 // account, without a logout; the end of stdin ends it.
 //
 // Clients: "app" and "ropewalk" (public, authorization code with PKCE), "confidential" (authorization code, secret
-// "confidential-secret-0123456789"; it is told of logouts at /v1/auth/backchannel-logout) and "machine" (client
+// "confidential-secret-0123456789"; logouts are sent to /v1/auth/backchannel-logout) and "machine" (client
 // credentials, secret "machine-secret-0123456789"); others may register. Whoever logs in is alice, or whom
 // login_hint names, an admin of org_1, without a question; with the argument "form" a page asks for the account, and
-// only alice is an admin. Access tokens for a resource are JWTs; it answers about them (RFC 7662) and revokes them
+// only alice is an admin. With the argument "accounts" it issues refresh tokens and rotates them, and access tokens last
+// for as many seconds as the next argument says. Access tokens for a resource are JWTs; it answers about them (RFC 7662) and revokes them
 // (RFC 7009).
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -22,6 +23,8 @@ const { Provider } = await import(pathToFileURL(installed));
 
 const callback = process.argv[2] ?? 'http://127.0.0.1:1/v1/auth/callback';
 const form = process.argv[3] === 'form';
+const accounts = process.argv[3] === 'accounts';
+const accessTokenTTL = Number(process.argv[4] ?? 600);
 const logouts = [];
 const closed = new Set();
 const tokens = []; // access tokens that are JWTs
@@ -52,21 +55,22 @@ function build(issuer) {
         redirect_uris: [], response_types: [], grant_types: ['client_credentials'],
       },
     ],
-    scopes: ['openid', 'profile', 'email', 'tools'],
+    scopes: ['openid', 'profile', 'email', 'tools', ...(accounts ? ['offline_access'] : [])],
+    ...(accounts ? { issueRefreshToken: async () => true, rotateRefreshToken: true } : {}),
     claims: { openid: ['sub', 'org_id', 'roles'], profile: ['name'], email: ['email', 'email_verified'] },
     conformIdTokenClaims: form, // with the form, name and email are at UserInfo only
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
-      registration: { enabled: true }, // clients nobody told it about, as MCP's are
+      registration: { enabled: true }, // clients that it does not know, as MCP's are
       backchannelLogout: { enabled: true },
       introspection: { enabled: true },
       revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_, resource) => ({
-          scope: 'tools', audience: resource, accessTokenTTL: 600, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } },
+          scope: 'tools', audience: resource, accessTokenTTL, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } },
         }),
       },
     },

@@ -1,7 +1,9 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, redirect } from "@tanstack/react-router";
 import { ChatScreen, loadThread } from "./chat/Chat";
+import { identity } from "./api/http";
 import { Shell } from "./shell/Shell";
 import { Button } from "./ui/Button";
+import { untilLoaded } from "./ui/loading";
 import { Empty, Failure, Page } from "./ui/Surface";
 
 const root = createRootRoute({
@@ -23,26 +25,37 @@ interface AppSearch {
 const text = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 const apps = createRoute({
-  getParentRoute: () => root, path: "/apps", component: lazyRouteComponent(() => import("./apps/Apps"), "AppsScreen"),
+  getParentRoute: () => root, path: "/apps", component: lazyRouteComponent(() => untilLoaded(() => import("./apps/Apps")), "AppsScreen"),
   validateSearch: (search): { install?: string } => ({ install: text(search.install) }),
 });
 const app = createRoute({
-  getParentRoute: () => root, path: "/apps/$name", component: lazyRouteComponent(() => import("./apps/AppDetail"), "AppDetail"),
+  getParentRoute: () => root, path: "/apps/$name", component: lazyRouteComponent(() => untilLoaded(() => import("./apps/AppDetail")), "AppDetail"),
   validateSearch: (search): AppSearch => ({ tab: text(search.tab), tool: text(search.tool) }),
 });
 const tools = createRoute({
-  getParentRoute: () => root, path: "/tools", component: lazyRouteComponent(() => import("./tools/Tools"), "ToolsScreen"),
+  getParentRoute: () => root, path: "/tools", component: lazyRouteComponent(() => untilLoaded(() => import("./tools/Tools")), "ToolsScreen"),
   validateSearch: (search): { tool?: string } => ({ tool: text(search.tool) }),
 });
-const approvals = createRoute({ getParentRoute: () => root, path: "/approvals", component: lazyRouteComponent(() => import("./approvals/Approvals"), "ApprovalsScreen") });
-const activity = createRoute({ getParentRoute: () => root, path: "/activity", component: lazyRouteComponent(() => import("./activity/Activity"), "ActivityScreen") });
-const usage = createRoute({ getParentRoute: () => root, path: "/usage", component: lazyRouteComponent(() => import("./usage/Usage"), "UsageScreen") });
-const people = createRoute({ getParentRoute: () => root, path: "/people", component: lazyRouteComponent(() => import("./people/People"), "PeopleScreen") });
-const system = createRoute({ getParentRoute: () => root, path: "/system", component: lazyRouteComponent(() => import("./system/System"), "SystemScreen") });
-const connect = createRoute({ getParentRoute: () => root, path: "/connect", component: lazyRouteComponent(() => import("./connect/Connect"), "ConnectScreen") });
+const approvals = createRoute({ getParentRoute: () => root, path: "/approvals", component: lazyRouteComponent(() => untilLoaded(() => import("./approvals/Approvals")), "ApprovalsScreen") });
+const activity = createRoute({ getParentRoute: () => root, path: "/activity", component: lazyRouteComponent(() => untilLoaded(() => import("./activity/Activity")), "ActivityScreen") });
+const usage = createRoute({ getParentRoute: () => root, path: "/usage", component: lazyRouteComponent(() => untilLoaded(() => import("./usage/Usage")), "UsageScreen") });
+const people = createRoute({ getParentRoute: () => root, path: "/people", component: lazyRouteComponent(() => untilLoaded(() => import("./people/People")), "PeopleScreen") });
+const system = createRoute({ getParentRoute: () => root, path: "/system", component: lazyRouteComponent(() => untilLoaded(() => import("./system/System")), "SystemScreen") });
+const connect = createRoute({ getParentRoute: () => root, path: "/connect", component: lazyRouteComponent(() => untilLoaded(() => import("./connect/Connect")), "ConnectScreen") });
 
 export const router = createRouter({
   routeTree: root.addChildren([index, chat, conversation, apps, app, tools, approvals, activity, usage, people, system, connect]),
+  // The address contains the workspace, so that Back, a bookmark and a link lead where they say; the routes need not know.
+  rewrite: {
+    input: ({ url }) => {
+      url.pathname = url.pathname.replace(/^\/w\/[^/]+(?=\/|$)/, "") || "/";
+      return url;
+    },
+    output: ({ url }) => {
+      if (identity.workspace) url.pathname = `/w/${encodeURIComponent(identity.workspace)}${url.pathname}`;
+      return url;
+    },
+  },
   defaultPreload: "intent",
   scrollRestoration: true,
 });

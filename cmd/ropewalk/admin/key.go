@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,7 +23,7 @@ func KeyCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "list", Short: "List the API keys, without their secrets", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return show(c, cmd, "/v1/keys", func(o *cli.Output, r struct{ Keys []key }) error {
+				return cli.Get(c, cmd, "/v1/keys", nil, func(o *cli.Output, r struct{ Keys []key }) error {
 					if len(r.Keys) == 0 {
 						cmd.PrintErrln("There is no API key; `ropewalk key create NAME` makes one.")
 						return nil
@@ -60,19 +59,11 @@ func pickKey(ctx context.Context, client *apiclient.Client, meant string) (strin
 
 // printKey creates a key and prints it; what else there is to know goes to standard error.
 func printKey(cmd *cobra.Command, c *cli.Connection, body map[string]any) error {
-	client, err := c.Client(cmd.Context())
-	if err != nil {
-		return err
-	}
-	var answer json.RawMessage
-	if err := client.Do(cmd.Context(), http.MethodPost, "/v1/keys", body, &answer); err != nil {
-		return err
-	}
 	type created struct {
 		key
 		Key, Workspace string
 	}
-	return cli.Print(c, cmd, answer, func(o *cli.Output, k created) error {
+	return cli.Do(c, cmd, http.MethodPost, "/v1/keys", body, func(o *cli.Output, k created) error {
 		cmd.PrintErrf("Key %s (%s) for %s, role %s, expires %s. It is not shown again.\n", cli.Printable(k.Name), k.ID, k.Workspace, k.Role, k.expiry())
 		o.Line("%s", k.Key)
 		return nil
@@ -93,7 +84,8 @@ func (k key) expiry() string {
 }
 
 func createKey(c *cli.Connection) *cobra.Command {
-	var role string
+	var role, orgRole, view string
+	var accounts bool
 	var lifetime time.Duration
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create an API key for the workspace; it is shown once", Args: cobra.ExactArgs(1),
@@ -102,6 +94,15 @@ func createKey(c *cli.Connection) *cobra.Command {
 		Example: "  ropewalk key create ci --role member --expires-in 720h\n  export ROPEWALK_API_KEY=$(ropewalk key create laptop)",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"name": args[0], "role": role}
+			if accounts {
+				body["accounts"] = true
+			}
+			if orgRole != "" {
+				body["orgRole"] = orgRole
+			}
+			if view != "" {
+				body["view"] = view
+			}
 			if lifetime < 0 {
 				return cli.Usage(fmt.Errorf("--expires-in must be positive, not %s", lifetime))
 			}
@@ -112,6 +113,9 @@ func createKey(c *cli.Connection) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "member", "role in the workspace: admin or member")
+	cmd.Flags().BoolVar(&accounts, "accounts", false, "let calls with the key use your linked accounts at remote apps")
+	cmd.Flags().StringVar(&orgRole, "org-role", "", "role in the organization: admin, for programs that manage people and workspaces (default member)")
+	cmd.Flags().StringVar(&view, "view", "", "limit everything that is done with the key to this view of the tools")
 	cmd.Flags().DurationVar(&lifetime, "expires-in", 0, "how long the key is valid, such as 720h (default without end)")
 	return cmd
 }

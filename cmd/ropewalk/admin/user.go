@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,11 @@ import (
 )
 
 // user is a person of the organization.
-type user struct{ ID, Email, DisplayName, OrgRole string }
+type user struct {
+	ID, Email, DisplayName, OrgRole string
+	APIKeys                         int
+	Suspended                       bool
+}
 
 func (u user) named() cli.Named { return cli.Named{ID: u.ID, Names: []string{u.Email, u.DisplayName}} }
 
@@ -43,18 +48,24 @@ func userPath(ctx context.Context, client *apiclient.Client, meant string) (stri
 // UserCommand returns `ropewalk user`.
 func UserCommand() *cobra.Command {
 	c := &cli.Connection{}
-	cmd := &cobra.Command{Use: "user", Aliases: []string{"users"}, Short: "List users, change their roles, delete them"}
+	cmd := &cobra.Command{Use: "user", Aliases: []string{"users"}, Short: "List users, change their roles, merge and delete them"}
 	c.Bind(cmd)
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "list", Short: "List the users of the organization", Args: cobra.NoArgs,
+			Long: "List the users of the organization. A user whom no configured identity provider knows is suspended: they cannot log in, " +
+				"and their API keys are refused.",
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return show(c, cmd, "/v1/users", func(o *cli.Output, r struct{ Users []user }) error {
+				return cli.Get(c, cmd, "/v1/users", nil, func(o *cli.Output, r struct{ Users []user }) error {
 					rows := make([][]string, len(r.Users))
 					for i, u := range r.Users {
-						rows[i] = []string{u.Email, u.DisplayName, u.OrgRole, u.ID}
+						state := "active"
+						if u.Suspended {
+							state = "suspended"
+						}
+						rows[i] = []string{u.Email, u.DisplayName, u.OrgRole, state, strconv.Itoa(u.APIKeys), u.ID}
 					}
-					return o.Table([]string{"EMAIL", "NAME", "ROLE", "ID"}, rows)
+					return o.Table([]string{"EMAIL", "NAME", "ROLE", "STATE", "KEYS", "ID"}, rows)
 				})
 			},
 		},
@@ -69,6 +80,14 @@ func UserCommand() *cobra.Command {
 		request(c, "delete USER", "Delete a user, given by id, email or name, with everything that belongs to them alone", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			path, err := userPath(ctx, client, args[0])
 			return call{method: http.MethodDelete, path: path, done: "User " + args[0] + " is deleted."}, err
+		}),
+		request(c, "merge FROM INTO", "Give everything of one user to another, and remove the first; users are given by id, email or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+			path, err := userPath(ctx, client, args[1])
+			if err != nil {
+				return call{}, err
+			}
+			from, err := pickUser(ctx, client, args[0])
+			return call{method: http.MethodPost, path: path + "/merge", body: map[string]any{"from": from}, done: args[0] + " is now " + args[1] + "."}, err
 		}),
 	)
 	return cmd

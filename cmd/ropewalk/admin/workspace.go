@@ -122,23 +122,6 @@ func do(cmd *cobra.Command, c *cli.Connection, client *apiclient.Client, r call)
 	})
 }
 
-// show is a command that gets a path and prints the answer as a table.
-func show[T any](c *cli.Connection, cmd *cobra.Command, path string, render func(*cli.Output, T) error) error {
-	client, err := c.Client(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return showFrom(c, cmd, client, path, render)
-}
-
-func showFrom[T any](c *cli.Connection, cmd *cobra.Command, client *apiclient.Client, path string, render func(*cli.Output, T) error) error {
-	var answer json.RawMessage
-	if err := client.Get(cmd.Context(), path, nil, &answer); err != nil {
-		return err
-	}
-	return cli.Print(c, cmd, answer, render)
-}
-
 func listWorkspaces(c *cli.Connection) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
@@ -148,7 +131,7 @@ func listWorkspaces(c *cli.Connection) *cobra.Command {
 			if all {
 				path = "/v1/workspaces"
 			}
-			return show(c, cmd, path, func(o *cli.Output, r struct {
+			return cli.Get(c, cmd, path, nil, func(o *cli.Output, r struct {
 				Workspaces []struct{ ID, Name, Role string }
 			}) error {
 				rows := make([][]string, len(r.Workspaces))
@@ -175,7 +158,7 @@ func listMembers(c *cli.Connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showFrom(c, cmd, client, path+"/members", func(o *cli.Output, r members) error {
+			return cli.Get(c, cmd, path+"/members", nil, func(o *cli.Output, r members) error {
 				rows := make([][]string, len(r.Members))
 				for i, m := range r.Members {
 					rows[i] = []string{m.User.Email, m.User.DisplayName, m.Role, m.User.ID}

@@ -21,7 +21,7 @@ func configureCommand(c *cli.Connection) *cobra.Command {
 			"secrets as `--env NAME`: the value is taken from your own environment.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{}
-			for field, given := range map[string][]string{"env": env, "userConfig": config} {
+			for field, given := range map[string][]string{"env": env, "userConfig": listed(config)} {
 				values, err := environment(given)
 				if err != nil {
 					return cli.Usage(err)
@@ -33,34 +33,35 @@ func configureCommand(c *cli.Connection) *cobra.Command {
 			if len(body) == 0 {
 				return cli.Usage(errors.New("nothing to change: give --env or --set"))
 			}
-			return change(cmd, c, http.MethodPatch, args[0], "", body)
+			return do(c, cmd, http.MethodPatch, args[0], "", body, func(o *cli.Output, a entry) error {
+				o.Line("%s %s is %s", a.Name, a.Version, o.State(a.Status))
+				return nil
+			})
 		},
 	}
 	cmd.Flags().StringArrayVar(&env, "env", nil, "NAME=VALUE, or NAME for the value in your environment; may be repeated")
-	cmd.Flags().StringArrayVar(&config, "set", nil, "a user_config field of the manifest, NAME=VALUE; may be repeated")
+	cmd.Flags().StringArrayVar(&config, "set", nil, "a user_config field of the manifest, NAME=VALUE; may be repeated, also for one field that takes several values")
 	return cmd
 }
 
 func updateCommand(c *cli.Connection) *cobra.Command {
 	var version string
+	var d decisions
 	cmd := &cobra.Command{
 		Use: "update NAME", Short: "Update an app to its newest version, or to a given one", Args: cobra.ExactArgs(1),
 		Long: "Update an app to its newest version, or to a given one. Data and settings stay, and the old version returns when the " +
 			"new one does not start.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			body := map[string]any{}
-			if version != "" {
-				body["version"] = version
-			}
-			return update(cmd, c, args[0], body)
+			return update(cmd, c, args[0], version, &d)
 		},
 	}
+	d.bind(cmd.Flags())
 	cmd.Flags().StringVar(&version, "version", "", "version to update to (default the newest)")
 	return cmd
 }
 
 // update updates an app and says from which version to which.
-func update(cmd *cobra.Command, c *cli.Connection, name string, body any) error {
+func update(cmd *cobra.Command, c *cli.Connection, name, version string, d *decisions) error {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
 		return err
@@ -73,9 +74,17 @@ func update(cmd *cobra.Command, c *cli.Connection, name string, body any) error 
 		return named(cmd.Context(), client, name, err)
 	}
 	var answer json.RawMessage
-	done := progress(cmd, client)
-	err = client.Do(cmd.Context(), http.MethodPost, appPath(name)+"/update", body, &answer)
-	done()
+	body := map[string]any{}
+	if version != "" {
+		body["version"] = version
+	}
+	decided := d.given(cmd, local(client.Server))
+	if decided != nil {
+		body["permissions"] = decided
+	}
+	err = d.asking(cmd, client, name, decided, func() error {
+		return client.Do(cmd.Context(), http.MethodPost, appPath(name)+"/update", body, &answer)
+	})
 	if err != nil {
 		return named(cmd.Context(), client, name, err)
 	}
@@ -92,22 +101,6 @@ func update(cmd *cobra.Command, c *cli.Connection, name string, body any) error 
 			what = "was installed again, in the same version"
 		}
 		o.Line("%s %s %s; it is %s", a.Name, a.Version, what, o.State(a.Status))
-		return nil
-	})
-}
-
-// change makes a request at a path of an app and prints how the app is then.
-func change(cmd *cobra.Command, c *cli.Connection, method, name, path string, body any) error {
-	client, err := c.Client(cmd.Context())
-	if err != nil {
-		return err
-	}
-	var answer json.RawMessage
-	if err := client.Do(cmd.Context(), method, appPath(name)+path, body, &answer); err != nil {
-		return named(cmd.Context(), client, name, err)
-	}
-	return cli.Print(c, cmd, answer, func(o *cli.Output, a entry) error {
-		o.Line("%s %s is %s", a.Name, a.Version, o.State(a.Status))
 		return nil
 	})
 }

@@ -26,6 +26,7 @@ func Command() *cobra.Command {
 		operation(c, "stop", "Stop an app; it stays installed"),
 		operation(c, "restart", "Restart an app"),
 		logsCommand(c),
+		permissionsCommand(c), allowCommand(c), denyCommand(c), revokeCommand(c),
 	)
 	return cmd
 }
@@ -51,20 +52,25 @@ func named(ctx context.Context, client *apiclient.Client, name string, err error
 	return fmt.Errorf("%w; `ropewalk app list` shows what is", err)
 }
 
+// do makes a request at a path of an app and prints the response.
+func do[T any](c *cli.Connection, cmd *cobra.Command, method, name, path string, body any, render func(*cli.Output, T) error) error {
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var response json.RawMessage
+	if err := client.Do(cmd.Context(), method, appPath(name)+path, body, &response); err != nil {
+		return named(cmd.Context(), client, name, err)
+	}
+	return cli.Print(c, cmd, response, render)
+}
+
 // operation is a command that only posts to a path of an app.
 func operation(c *cli.Connection, verb, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			if err := client.Do(cmd.Context(), http.MethodPost, appPath(args[0])+"/"+verb, nil, &answer); err != nil {
-				return named(cmd.Context(), client, args[0], err)
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, s struct{ Name, Status string }) error {
+			return do(c, cmd, http.MethodPost, args[0], "/"+verb, nil, func(o *cli.Output, s struct{ Name, Status string }) error {
 				o.Line("%s is %s", s.Name, o.State(s.Status))
 				return nil
 			})
@@ -76,15 +82,7 @@ func uninstallCommand(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
 		Use: "uninstall NAME", Aliases: []string{"remove"}, Short: "Uninstall an app; its data stays on disk", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			if err := client.Do(cmd.Context(), http.MethodDelete, appPath(args[0]), nil, &answer); err != nil {
-				return named(cmd.Context(), client, args[0], err)
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Name, DataPath string }) error {
+			return do(c, cmd, http.MethodDelete, args[0], "", nil, func(o *cli.Output, r struct{ Name, DataPath string }) error {
 				o.Line("%s was uninstalled; its data is in %s", r.Name, r.DataPath)
 				return nil
 			})

@@ -1,100 +1,193 @@
 package app
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tailscale/hujson"
+	"golang.org/x/term"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core/apps/pasted"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// imported is what became of one server of an mcpServers object (docs/api.md 3.6).
-type imported struct{ Name, ServerName, Status, Source, Ref, Message string }
+// imported is what became of one server of a configuration (docs/api.md 3.6).
+type imported struct {
+	Name, ServerName, Status, Source, Ref, Version, Error, Message string
+	Args, Env, Headers, Left                                       []string
+
+	Details json.RawMessage
+	App     *entry
+}
+
+// importFlags are the flags of `app import`.
+type importFlags struct {
+	decisions
+	dryRun, replace, skip bool
+	set                   []string
+}
 
 func importCommand(c *cli.Connection) *cobra.Command {
-	var dryRun bool
+	f := &importFlags{}
 	cmd := &cobra.Command{
-		Use: "import [FILE]", Short: "Install the servers of an mcpServers object, from a file or standard input", Args: cobra.MaximumNArgs(1),
-		Long: "Install the servers of an mcpServers object, as other MCP clients have it in their configuration; Visual Studio Code calls it " +
-			"servers. Comments and trailing commas are allowed. Without a file it is read from standard input. --dry-run shows what would be installed. The exit status is 1 when a " +
-			"server cannot be installed; the others are.",
-		Example: "  ropewalk app import ~/.cursor/mcp.json --dry-run\n  pbpaste | ropewalk app import",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readInput(cmd, args)
-			if err != nil {
-				return err
-			}
-			servers, err := serversOf(text)
-			if err != nil {
-				return cli.Usage(err)
-			}
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			body := map[string]any{"mcpServers": servers, "dryRun": dryRun}
-			if err := client.Do(cmd.Context(), http.MethodPost, "/v1/apps/import", body, &answer); err != nil {
-				return err
-			}
-			return printImported(cmd, c, answer)
-		},
+		Use: "import [FILE]", Short: "Install the servers of another MCP client's configuration", Args: cobra.MaximumNArgs(1),
+		Long: "Install the servers of another MCP client's configuration: JSON such as mcpServers, servers (VS Code), context_servers (Zed) or mcp " +
+			"(opencode), with comments and trailing commas and also without the outer braces, the TOML of Codex, or YAML. Without a file it is " +
+			"read from standard input.\n\n" +
+			"Placeholders such as ${TOKEN}, $TOKEN or ${input:token} are asked for on a terminal; elsewhere --set gives their values. Disabled " +
+			"servers are left out. --dry-run shows what would be installed. The exit status is 1 when a server cannot be installed; the others are.",
+		Example: "  ropewalk app import ~/.cursor/mcp.json --dry-run\n  pbpaste | ropewalk app import --set GITHUB_TOKEN\n" +
+			"  ropewalk app import ~/.codex/config.toml --skip-existing",
+		RunE: func(cmd *cobra.Command, args []string) error { return importServers(cmd, c, f, args) },
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be installed, and install nothing")
+	flags := cmd.Flags()
+	f.bind(flags)
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be installed, and install nothing")
+	flags.BoolVar(&f.replace, "replace", false, "replace apps that have the name of a server; their data stays")
+	flags.BoolVar(&f.skip, "skip-existing", false, "leave apps that have the name of a server as they are")
+	flags.StringArrayVar(&f.set, "set", nil, "the value of a placeholder, NAME=VALUE, or NAME for the value in your environment; may be repeated")
+	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing")
 	return cmd
 }
 
-// serversOf returns the servers of a client's configuration, or of a text that is the servers alone.
-func serversOf(text []byte) (map[string]json.RawMessage, error) {
-	const shape = `it must be an object such as {"mcpServers": {"files": {"command": "npx", "args": ["-y", "a-package"]}}}`
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, errors.New("the input is empty: give the file of a client's configuration, such as ~/.cursor/mcp.json, or its text on standard input")
-	}
-	text, err := hujson.Standardize(text)
+func importServers(cmd *cobra.Command, c *cli.Connection, f *importFlags, args []string) error {
+	input, err := readInput(cmd, args)
 	if err != nil {
-		return nil, fmt.Errorf("the mcpServers object is not JSON: %w", err)
+		return err
 	}
-	var document map[string]json.RawMessage
-	if json.Unmarshal(text, &document) != nil { // it is JSON of another type
-		return nil, fmt.Errorf("the file is not an mcpServers object: %s", shape)
+	servers, err := pasted.Servers(input)
+	if err != nil {
+		return cli.Usage(err)
 	}
-	for _, key := range []string{"mcpServers", "servers"} {
-		raw, ok := document[key]
-		var servers map[string]json.RawMessage
-		if !ok || key == "servers" && isServer(raw) {
-			continue
+	values, err := environment(f.set)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	if values == nil {
+		values = map[string]string{}
+	}
+	if !f.dryRun && len(args) == 1 && args[0] != "-" && cli.IsTerminal(cmd.InOrStdin()) {
+		if err := askForInputs(cmd, servers, values); err != nil {
+			return err
 		}
-		if err := json.Unmarshal(raw, &servers); err != nil {
-			return nil, fmt.Errorf("%s is not an object: %s", key, shape)
-		}
-		document = servers
-		break
 	}
-	if len(document) == 0 {
-		return nil, fmt.Errorf("no server is named: %s", shape)
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return err
 	}
-	return document, nil
+	answer, err := sendImport(cmd, client, f, servers, values)
+	if err != nil {
+		return err
+	}
+	return printImported(cmd, c, f, answer)
 }
 
-// isServer reports whether a value is the definition of one server.
-func isServer(raw json.RawMessage) bool {
-	var definition map[string]json.RawMessage
-	if json.Unmarshal(raw, &definition) != nil {
-		return false
+// sendImport requests an import, and once more the servers that asked for something when a person, or a flag, has answered.
+func sendImport(cmd *cobra.Command, client *apiclient.Client, f *importFlags, servers map[string]json.RawMessage, values map[string]string) (json.RawMessage, error) {
+	decided := map[string]*change{}
+	for name := range servers {
+		if ch := f.given(cmd, local(client.Server)); ch != nil && !f.dryRun {
+			decided[name] = ch
+		}
 	}
-	var text string
-	return json.Unmarshal(definition["command"], &text) == nil || json.Unmarshal(definition["url"], &text) == nil
+	var all struct {
+		DryRun  bool              `json:"dryRun"`
+		Servers []json.RawMessage `json:"servers"`
+	}
+	existing := ""
+	switch {
+	case f.replace:
+		existing = "replace"
+	case f.skip:
+		existing = "skip"
+	}
+	for range 3 { // as in send
+		var answer json.RawMessage
+		body := map[string]any{"mcpServers": servers, "values": values, "dryRun": f.dryRun, "existing": existing, "permissions": decided}
+		if err := client.Do(cmd.Context(), http.MethodPost, "/v1/apps/import", body, &answer); err != nil {
+			return nil, err
+		}
+		var now struct{ Servers []json.RawMessage }
+		if err := json.Unmarshal(answer, &now); err != nil {
+			return nil, fmt.Errorf("the answer is not what the API promises: %w", err)
+		}
+		again := map[string]json.RawMessage{}
+		for _, raw := range now.Servers {
+			var s imported
+			if err := json.Unmarshal(raw, &s); err != nil {
+				return nil, fmt.Errorf("the answer is not what the API promises: %w", err)
+			}
+			if s.Error == "permissions_required" && f.complete(cmd, s.Name, decided[s.Name], s.Details) {
+				again[s.Name] = servers[s.Name]
+				continue
+			}
+			all.Servers = append(all.Servers, raw)
+		}
+		if servers = again; len(again) == 0 {
+			break
+		}
+	}
+	all.DryRun = f.dryRun
+	return json.Marshal(all)
 }
 
-// printImported prints a line for each server, and what keeps some from being installed.
-func printImported(cmd *cobra.Command, c *cli.Connection, answer json.RawMessage) error {
+// askForInputs asks on the terminal for the values that servers need and that were not given.
+func askForInputs(cmd *cobra.Command, servers map[string]json.RawMessage, values map[string]string) error {
+	lines := bufio.NewReader(cmd.InOrStdin())
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		d, err := pasted.Read(name, servers[name], values)
+		if err != nil {
+			continue // the server says what is wrong with it
+		}
+		for _, in := range d.Inputs {
+			if _, given := values[in.Name]; given {
+				continue
+			}
+			cmd.PrintErrf("%s needs %s for %s", cli.Printable(name), cli.Printable(in.Name), cli.Printable(strings.Join(in.Fields, ", ")))
+			if in.Default != "" {
+				cmd.PrintErrf(" [%s]", cli.Printable(in.Default))
+			}
+			cmd.PrintErr(": ")
+			value, err := readAnswer(cmd, lines, in.Default == "")
+			if err != nil {
+				return err
+			}
+			if value == "" {
+				value = in.Default
+			}
+			if value != "" {
+				values[in.Name] = value
+			}
+		}
+	}
+	return nil
+}
+
+// readAnswer reads a line of the terminal, without showing it when it may be a secret.
+func readAnswer(cmd *cobra.Command, lines *bufio.Reader, secret bool) (string, error) {
+	if file, ok := cmd.InOrStdin().(*os.File); ok && secret && lines.Buffered() == 0 {
+		line, err := term.ReadPassword(int(file.Fd()))
+		cmd.PrintErrln()
+		return strings.TrimSpace(string(line)), err
+	}
+	line, err := lines.ReadString('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return strings.TrimSpace(line), err
+}
+
+// printImported prints a line for each server, what the import does not take over, and what keeps some from being installed.
+func printImported(cmd *cobra.Command, c *cli.Connection, f *importFlags, answer json.RawMessage) error {
 	var all struct{ Servers []imported }
 	if err := json.Unmarshal(answer, &all); err != nil {
 		return fmt.Errorf("the answer is not what the API promises: %w", err)
@@ -108,9 +201,14 @@ func printImported(cmd *cobra.Command, c *cli.Connection, answer json.RawMessage
 	err := cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Servers []imported }) error {
 		rows := make([][]string, len(r.Servers))
 		for i, s := range r.Servers {
-			rows[i] = []string{s.Name, s.ServerName, s.Status, s.Source, s.Ref}
-			if s.Message != "" {
-				cmd.PrintErrf("%s: %s\n", cli.Printable(s.Name), cli.Printable(s.Message))
+			from := s.Ref
+			if s.Version != "" && (s.Source == "npm" || s.Source == "pypi") {
+				from += "@" + s.Version
+			}
+			rows[i] = []string{s.Name, s.ServerName, s.Status, s.Source, from}
+			s.explain(cmd, f)
+			if s.App != nil {
+				printMissing(cmd, s.App.Name, s.App.Permissions.Missing)
 			}
 		}
 		return o.Table([]string{"NAME", "APP", "STATUS", "SOURCE", "FROM"}, rows)
@@ -122,6 +220,34 @@ func printImported(cmd *cobra.Command, c *cli.Connection, answer json.RawMessage
 		return fmt.Errorf("%d of %s cannot be installed", failed, cli.Count(len(all.Servers), "server"))
 	}
 	return nil
+}
+
+// explain prints to standard error what the line of a server does not say.
+func (s imported) explain(cmd *cobra.Command, f *importFlags) {
+	name := cli.Printable(s.Name)
+	switch {
+	case s.Status == "exists" && f.skip:
+	case s.Status == "exists":
+		cmd.PrintErrf("%s: %s; --replace installs this one in its place, --skip-existing leaves it\n", name, cli.Printable(s.Message))
+	case s.Error == "credentials_required":
+		cmd.PrintErrf("%s: %s; give a value with --set NAME=VALUE, or --set NAME for the value in your environment\n", name, cli.Printable(s.Message))
+	case s.Message != "":
+		cmd.PrintErrf("%s: %s\n", name, cli.Printable(s.Message))
+	}
+	if len(s.Left) > 0 {
+		cmd.PrintErrf("%s: not taken over: %s\n", name, cli.Printable(strings.Join(s.Left, ", ")))
+	}
+	if !f.dryRun {
+		return
+	}
+	for _, part := range []struct {
+		what  string
+		words []string
+	}{{"arguments", s.Args}, {"variables", s.Env}, {"headers", s.Headers}} {
+		if len(part.words) > 0 {
+			cmd.PrintErrf("%s: %s: %s\n", name, part.what, cli.Printable(strings.Join(part.words, " ")))
+		}
+	}
 }
 
 func readInput(cmd *cobra.Command, args []string) ([]byte, error) {

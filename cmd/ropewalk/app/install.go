@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,15 +28,20 @@ type request struct {
 	URL        string            `json:"url,omitempty"`
 	NPM        string            `json:"npm,omitempty"`
 	PyPI       string            `json:"pypi,omitempty"`
+	Bin        string            `json:"bin,omitempty"`
 	Command    string            `json:"command,omitempty"`
 	Args       []string          `json:"args,omitempty"`
 	ServerName string            `json:"serverName,omitempty"`
 	Transport  *transport        `json:"transport,omitempty"`
 	Env        map[string]string `json:"env,omitempty"`
+
+	Permissions *change `json:"permissions,omitempty"`
+
+	StartTimeout int `json:"startTimeoutSeconds,omitempty"`
 }
 
 type transport struct {
-	Type    string            `json:"type"`
+	Type    string            `json:"type,omitempty"`
 	Auth    *auth             `json:"auth,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 }
@@ -47,9 +54,12 @@ type auth struct {
 // installFlags are the flags of `app install`.
 type installFlags struct {
 	npm, pypi, command, as string
+	bin, tokenEnv          string
 	env, set, headers      []string
 	sse                    bool
-	tokenEnv               string
+	timeout                time.Duration
+
+	permissions decisions
 }
 
 func installCommand(c *cli.Connection) *cobra.Command {
@@ -58,7 +68,7 @@ func installCommand(c *cli.Connection) *cobra.Command {
 		Use:   "install [NAME | PATH | URL] [-- ARGUMENTS]",
 		Short: "Install an app and start it",
 		Long: "Install an app and start it. The source is one of: the name of a bundle in a configured registry; a directory (./notes, since " +
-			"notes is a name) or an .mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command with its arguments after --.\n\n" +
+			"notes is a name) or an .mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command. The arguments of a package or a command follow --.\n\n" +
 			"A file is uploaded when the server is on another machine. Give secrets as `--env NAME`: the value is taken from your " +
 			"own environment and does not show in the list of processes.",
 		Example: "  ropewalk app install @scope/bundle\n  ropewalk app install ./app.mcpb --env API_KEY\n" +
@@ -70,14 +80,17 @@ func installCommand(c *cli.Connection) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.npm, "npm", "", "an npm package, name@version; without a version the newest one")
-	flags.StringVar(&f.pypi, "pypi", "", "a PyPI project, name==version; without a version the newest one")
+	flags.StringVar(&f.pypi, "pypi", "", "a PyPI project, name==version or name[extra]==version; without a version the newest one")
+	flags.StringVar(&f.bin, "bin", "", "with --npm or --pypi: which of the package's commands; by default its only one, or the one with its name")
+	flags.DurationVar(&f.timeout, "timeout", 0, "how long the app may take to start, such as 5m (default 1m)")
 	flags.StringVar(&f.command, "command", "", "a command on the server's machine; its arguments follow --")
 	flags.StringVar(&f.as, "as", "", "server name: the prefix of the app's tools")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME=VALUE, or NAME for the value in your environment; may be repeated")
-	flags.StringArrayVar(&f.set, "set", nil, "a user_config field of the manifest, NAME=VALUE, or NAME for the value in your environment; may be repeated")
+	flags.StringArrayVar(&f.set, "set", nil, "a user_config field of the manifest, NAME=VALUE, or NAME for the value in your environment; may be repeated, also for one field that takes several values")
 	flags.StringArrayVar(&f.headers, "header", nil, "with a URL: an HTTP header NAME=VALUE; may be repeated")
 	flags.StringVar(&f.tokenEnv, "bearer-env", "", "with a URL: the environment variable that holds its bearer token")
 	flags.BoolVar(&f.sse, "sse", false, "with a URL: the server speaks HTTP+SSE, the transport of before 2025")
+	f.permissions.bind(flags)
 	return cmd
 }
 
@@ -96,21 +109,32 @@ func install(cmd *cobra.Command, c *cli.Connection, f *installFlags, args []stri
 	if err != nil {
 		return err
 	}
-	var answer json.RawMessage
-	done := progress(cmd, client)
-	if r.Path != "" && !local(client.Server) {
-		err = upload(cmd, client, r, &answer)
-	} else {
-		err = client.Do(cmd.Context(), http.MethodPost, "/v1/apps/install", r, &answer)
-	}
-	done()
+	r.Permissions = f.permissions.given(cmd, local(client.Server))
+	answer, err := send(cmd, client, f, r)
 	if err != nil {
 		return suggest(cmd, client, r.Name, err)
 	}
 	return cli.Print(c, cmd, answer, func(o *cli.Output, a entry) error {
 		o.Line("%s %s is %s with %s", a.Name, a.Version, o.State(a.Status), cli.Count(a.ToolCount, "tool"))
+		printMissing(cmd, a.Name, a.Permissions.Missing)
 		return nil
 	})
+}
+
+// send requests an installation.
+func send(cmd *cobra.Command, client *apiclient.Client, f *installFlags, r *request) (answer json.RawMessage, err error) {
+	err = f.permissions.asking(cmd, client, r.title(), r.Permissions, func() error {
+		if r.Path != "" && !local(client.Server) {
+			return upload(cmd, client, r, &answer)
+		}
+		return client.Do(cmd.Context(), http.MethodPost, "/v1/apps/install", r, &answer)
+	})
+	return answer, err
+}
+
+// title is what a person is asked about.
+func (r *request) title() string {
+	return cmp.Or(r.ServerName, r.Name, r.NPM, r.PyPI, filepath.Base(r.Command), r.Path)
 }
 
 // suggest adds to an error the names in the registries that are like the one that was not found.
@@ -127,10 +151,16 @@ func suggest(cmd *cobra.Command, client *apiclient.Client, name string, err erro
 
 // request reads the command line. Exactly one source must be given.
 func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, error) {
-	r := &request{NPM: f.npm, PyPI: f.pypi, Command: f.command, ServerName: f.as}
+	r := &request{NPM: f.npm, PyPI: f.pypi, Bin: f.bin, Command: f.command, ServerName: f.as, StartTimeout: int(f.timeout / time.Second)}
+	if f.bin != "" && f.npm == "" && f.pypi == "" {
+		return nil, errors.New("--bin goes with --npm and --pypi")
+	}
+	if f.timeout != 0 && (f.timeout < time.Second || f.timeout > time.Hour) {
+		return nil, errors.New("--timeout can be 1s to 1h")
+	}
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		if f.command == "" {
-			return nil, errors.New("arguments after -- belong to --command")
+		if f.command == "" && f.npm == "" && f.pypi == "" {
+			return nil, errors.New("arguments after -- go with --command, --npm and --pypi")
 		}
 		args, r.Args = args[:dash], args[dash:]
 	}
@@ -189,7 +219,7 @@ func (r *request) findPath() error {
 
 // settings fills in the environment and the transport.
 func (f *installFlags) settings(r *request) (err error) {
-	if r.Env, err = environment(slices.Concat(f.env, f.set)); err != nil { // the API takes both in one object
+	if r.Env, err = environment(slices.Concat(f.env, listed(f.set))); err != nil { // the API takes both in one object
 		return err
 	}
 	if r.URL == "" {
@@ -198,7 +228,7 @@ func (f *installFlags) settings(r *request) (err error) {
 		}
 		return nil
 	}
-	t := &transport{Type: "streamable-http"}
+	t := &transport{}
 	if f.sse {
 		t.Type = "sse"
 	}
@@ -214,6 +244,24 @@ func (f *installFlags) settings(r *request) (err error) {
 	}
 	r.Transport = t
 	return nil
+}
+
+// listed makes one list of the values of each name that is given several times, as fields with several values take it.
+func listed(given []string) (all []string) {
+	values := map[string][]string{}
+	for _, g := range given {
+		name, value, _ := strings.Cut(g, "=")
+		values[name] = append(values[name], value)
+	}
+	for _, g := range given {
+		name, _, _ := strings.Cut(g, "=")
+		if several := values[name]; len(several) > 1 {
+			list, _ := json.Marshal(several) // strings always encode
+			g = name + "=" + string(list)
+		}
+		all = append(all, g)
+	}
+	return all
 }
 
 // environment reads NAME=VALUE, or NAME for a value of this process's environment.
@@ -261,6 +309,9 @@ func upload(cmd *cobra.Command, client *apiclient.Client, r *request, answer *js
 	query := url.Values{}
 	if r.ServerName != "" {
 		query.Set("serverName", r.ServerName)
+	}
+	if r.Permissions != nil && !r.Permissions.isEmpty() {
+		return errors.New("--allow and --deny do not go with an upload; install first, then `ropewalk app allow`")
 	}
 	if len(r.Env) > 0 {
 		return errors.New("--env does not go with an upload; install first, then `ropewalk app configure`")

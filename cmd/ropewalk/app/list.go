@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -15,23 +14,18 @@ type entry struct {
 	BundleName string
 	Version    string
 	Status     string
+	Asleep     bool
 	ToolCount  int
 	LastError  string
+
+	Permissions struct{ Missing []asked }
 }
 
 func listCommand(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the installed apps of the workspace", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), "/v1/apps", nil, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Apps []entry }) error {
+			return cli.Get(c, cmd, "/v1/apps", nil, func(o *cli.Output, r struct{ Apps []entry }) error {
 				if len(r.Apps) == 0 {
 					cmd.PrintErrln("No app is installed; `ropewalk app install` adds one.")
 					return nil
@@ -41,12 +35,20 @@ func listCommand(c *cli.Connection) *cobra.Command {
 					if a.LastError != "" {
 						cmd.PrintErrf("%s is %s: %s\n", a.Name, a.Status, cli.Printable(a.LastError))
 					}
-					rows[i] = []string{a.Name, a.Status, strconv.Itoa(a.ToolCount), a.Version, a.BundleName}
+					rows[i] = []string{a.Name, a.statusText(), strconv.Itoa(a.ToolCount), a.Version, a.BundleName}
 				}
 				return o.Table([]string{"NAME", "STATUS", "TOOLS", "VERSION", "BUNDLE"}, rows)
 			})
 		},
 	}
+}
+
+// statusText is the status as tables show it.
+func (a entry) statusText() string {
+	if a.Asleep {
+		return a.Status + " (asleep)"
+	}
+	return a.Status
 }
 
 // shorten cuts a text to the length of a table cell.

@@ -14,27 +14,30 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// progress shows what the server publishes about an installation, on one line of a terminal, until done
-// is called.
+// progress shows what the server publishes about an installation until done is called: on one line of a terminal, else
+// on a line for each stage.
 func progress(cmd *cobra.Command, client *apiclient.Client) (done func()) {
-	if !cli.IsTerminal(os.Stderr) {
-		return func() {}
+	begin, end, erase := "", "\n", ""
+	if cli.IsTerminal(os.Stderr) {
+		begin, end, erase = "\r\x1b[K", "", "\r\x1b[K"
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	var reader sync.WaitGroup
 	reader.Go(func() {
+		stage := ""
 		_ = client.Stream(ctx, http.MethodGet, "/v1/events", nil, func(e apiclient.Event) error { // only for show
 			var p struct{ Name, Stage, Message string }
-			if e.Name != "bundle.progress" || json.Unmarshal(e.Data, &p) != nil {
+			if e.Name != "bundle.progress" || json.Unmarshal(e.Data, &p) != nil || erase == "" && p.Stage == stage {
 				return nil //nolint:nilerr // an event that cannot be read is not shown
 			}
-			cmd.PrintErrf("\r\x1b[K%s: %s %s", cli.Printable(p.Name), p.Stage, strings.Join(strings.Fields(cli.Printable(p.Message)), " "))
+			stage = p.Stage
+			cmd.PrintErrf("%s%s: %s %s%s", begin, cli.Printable(p.Name), p.Stage, strings.Join(strings.Fields(cli.Printable(p.Message)), " "), end)
 			return nil
 		})
 	})
 	return func() {
 		cancel()
 		reader.Wait()
-		cmd.PrintErr("\r\x1b[K")
+		cmd.PrintErr(erase)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,15 +19,7 @@ func showCommand(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show an app: its source, state, settings and last error", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), appPath(args[0]), nil, &answer); err != nil {
-				return named(cmd.Context(), client, args[0], err)
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, fields map[string]json.RawMessage) error {
+			return do(c, cmd, http.MethodGet, args[0], "", nil, func(o *cli.Output, fields map[string]json.RawMessage) error {
 				inWords(fields)
 				return printFields(o, fields)
 			})

@@ -25,6 +25,7 @@ type request struct {
 	ConversationID string   `json:"conversationId,omitempty"`
 	Model          string   `json:"model,omitempty"`
 	AllowedTools   []string `json:"allowedTools,omitempty"`
+	Detach         bool     `json:"detach"`
 }
 
 // Command returns `ropewalk chat`.

@@ -11,6 +11,8 @@ import (
 // printer prints one run: the answer to out, everything else to notes. A terminal gets the answer's Markdown
 // rendered, anything else gets it as it is.
 type printer struct {
+	seen    int  // events
+	refused bool // an event was an error, or could not be printed
 	*session
 	out          io.Writer
 	notes        *cli.Output

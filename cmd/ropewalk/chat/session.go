@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,15 +42,73 @@ func (s *session) run(r request) (conversation string, err error) {
 		}
 	}()
 	p := newPrinter(s)
-	err = s.client.Stream(ctx, http.MethodPost, "/v1/chat/stream", r, func(e apiclient.Event) error { return p.event(ctx, e) })
+	r.Detach = true
+	err = s.client.Stream(ctx, http.MethodPost, "/v1/chat/stream", r, func(e apiclient.Event) error { return p.next(ctx, e) })
+	for try := 0; p.conversation != "" && !p.done && !p.refused && ctx.Err() == nil && try < rejoinTries; try++ {
+		if err = s.rejoin(ctx, p, try); apiclient.IsCode(err, "not_found") {
+			err = nil // it has ended meanwhile
+			break
+		}
+	}
 	p.breakLine()
 	switch {
 	case ctx.Err() != nil:
+		s.stop(p.conversation)
 		return p.conversation, ctx.Err()
 	case err == nil && !p.done:
 		err = errors.New("the stream ended before the answer was complete; `ropewalk conversation show` has what was kept")
 	}
 	return p.conversation, err
+}
+
+// rejoinTries is how often a run is joined again whose connection was lost.
+const rejoinTries = 10
+
+// rejoin goes on with the events of a run whose connection was lost.
+func (s *session) rejoin(ctx context.Context, p *printer, try int) error {
+	if try == 0 {
+		p.breakLine()
+		s.cmd.PrintErrln("The connection was lost. The answer goes on; joining it again.")
+	}
+	select {
+	case <-time.After(time.Duration(try) * time.Second):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	known := p.seen
+	return s.client.Stream(ctx, http.MethodGet, runOf(p.conversation), nil, func(e apiclient.Event) error {
+		if known > 0 {
+			known--
+			return nil
+		}
+		return p.next(ctx, e)
+	})
+}
+
+// stop ends the run of a conversation on the server.
+func (s *session) stop(conversation string) {
+	if conversation == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.cmd.Context()), stopTimeout)
+	defer cancel()
+	if err := s.client.Do(ctx, http.MethodDelete, runOf(conversation), nil, nil); err != nil && !apiclient.IsCode(err, "not_found") {
+		s.cmd.PrintErrf("The run was not stopped, and goes on on the server: %v\n", err)
+	}
+}
+
+const stopTimeout = 10 * time.Second
+
+func runOf(conversation string) string {
+	return "/v1/conversations/" + url.PathEscape(conversation) + "/run"
+}
+
+// next prints the next event, and counts it.
+func (p *printer) next(ctx context.Context, e apiclient.Event) error {
+	p.seen++
+	err := p.event(ctx, e)
+	p.refused = p.refused || err != nil
+	return err
 }
 
 // The data of the stream's events (docs/api.md 5.3).

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -42,7 +44,7 @@ func (c *Connection) Bind(cmd *cobra.Command) {
 // before the context, which goes before a server that runs on the home, or would with the home's configuration. A home
 // that was chosen and has neither is an error.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
-	client, err := c.client(ctx)
+	client, err := c.Person(ctx)
 	if err != nil || client.Workspace == "" {
 		return client, err
 	}
@@ -50,8 +52,8 @@ func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	return client, err
 }
 
-// client is Client whose workspace may be a name.
-func (c *Connection) client(ctx context.Context) (*apiclient.Client, error) {
+// Person is Client for what concerns no workspace: that of the client may be a name.
+func (c *Connection) Person(ctx context.Context) (*apiclient.Client, error) {
 	contextName, named, err := c.namedContext()
 	if err != nil {
 		return nil, err
@@ -60,6 +62,9 @@ func (c *Connection) client(ctx context.Context) (*apiclient.Client, error) {
 	client.Server, client.ServerFrom = firstFrom(source{"--server", c.server}, source{"ROPEWALK_SERVER", os.Getenv("ROPEWALK_SERVER")}, source{contextName, named.Server})
 	client.Key, client.KeyFrom = firstFrom(source{"ROPEWALK_API_KEY", os.Getenv("ROPEWALK_API_KEY")}, source{contextName, named.Key})
 	if client.Server != "" {
+		if client.Server == named.Server { // a login is for the server of its context alone
+			client.Login = named.Login
+		}
 		return client, nil
 	}
 	status, err := c.Local(ctx)
@@ -78,11 +83,22 @@ func (c *Connection) client(ctx context.Context) (*apiclient.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Server = status.URL
+	client.Server, client.Public, client.HTTP = status.URL, status.BaseURL, apiclient.Pinned(status.Certificate)
 	if client.Key == "" { // the key of the server on this machine
 		client.Key, client.KeyFrom = firstFrom(source{"SERVICE_API_KEY", os.Getenv("SERVICE_API_KEY")})
 	}
-	return client, nil
+	if client.Key == "" && !status.Dev { // whoever may use the control socket is the owner
+		client.Key, err = c.ownerToken(ctx)
+	}
+	return client, err
+}
+
+func (c *Connection) ownerToken(ctx context.Context) (string, error) {
+	home, err := config.FindHome(c.home, config.HostEnvironment())
+	if err != nil {
+		return "", err
+	}
+	return control.Dial(home).OwnerToken(ctx)
 }
 
 // Local returns the status of the server that runs on the home, or control.ErrNotRunning.
@@ -92,6 +108,28 @@ func (c *Connection) Local(ctx context.Context) (control.Status, error) {
 		return control.Status{}, err
 	}
 	return control.Dial(home).Status(ctx)
+}
+
+// ContextName returns the name of the context that was chosen, else of the current one, "" for none.
+func (c *Connection) ContextName(all Contexts) (string, error) {
+	name := first(c.context, os.Getenv("ROPEWALK_CONTEXT"), all.Current)
+	if _, ok := all.Contexts[name]; !ok && name != "" {
+		return "", Usage(fmt.Errorf("no context %q; `ropewalk context list` shows them", name))
+	}
+	return name, nil
+}
+
+// ContextFor returns the name of the context to keep a login to a server in: the one that was chosen, else the current
+// one, if it is for that server, else one that is named after the server.
+func (c *Connection) ContextFor(all Contexts, server string) string {
+	name := first(c.context, os.Getenv("ROPEWALK_CONTEXT"))
+	if name == "" && all.Contexts[all.Current].Server == server {
+		name = all.Current
+	}
+	if u, err := url.Parse(server); name == "" && err == nil {
+		name = u.Host
+	}
+	return name
 }
 
 // namedContext returns the context to use, and what errors call it.
@@ -133,8 +171,29 @@ func first(values ...string) string {
 	return ""
 }
 
-// Print writes an answer of the API to standard output: as it is with --json, else as render says,
-// with the answer decoded into a T.
+// Get requests a path and prints the response as Print does.
+func Get[T any](c *Connection, cmd *cobra.Command, path string, query url.Values, render func(o *Output, value T) error) error {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return Do(c, cmd, http.MethodGet, path, nil, render)
+}
+
+// Do sends a request, with body as JSON unless it is nil, and prints the response as Print does.
+func Do[T any](c *Connection, cmd *cobra.Command, method, path string, body any, render func(o *Output, value T) error) error {
+	client, err := c.Client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var response json.RawMessage
+	if err := client.Do(cmd.Context(), method, path, body, &response); err != nil {
+		return err
+	}
+	return Print(c, cmd, response, render)
+}
+
+// Print writes a response of the API to standard output: as it is with --json, else as render says,
+// with the response decoded into a T.
 func Print[T any](c *Connection, cmd *cobra.Command, answer json.RawMessage, render func(w *Output, value T) error) error {
 	if c.JSON {
 		return PrintJSON(cmd.OutOrStdout(), answer)

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/term"
 )
 
 // Context is a named server with what a caller needs there.
@@ -15,6 +19,7 @@ type Context struct {
 	Server    string `yaml:"server" json:"server"`
 	Workspace string `yaml:"workspace,omitempty" json:"workspace,omitempty"`
 	Key       string `yaml:"key,omitempty" json:"-"`
+	Login     string `yaml:"login,omitempty" json:"-"` // the token of a login
 }
 
 // Contexts is the file of named contexts.
@@ -76,4 +81,19 @@ func (c Contexts) Save() error {
 		return err
 	}
 	return os.Rename(next, path)
+}
+
+// ReadKey reads an API key from the terminal without showing it, or from standard input.
+func ReadKey(cmd *cobra.Command) (string, error) {
+	if IsTerminal(cmd.InOrStdin()) {
+		cmd.PrintErr("API key: ")
+		text, err := term.ReadPassword(int(os.Stdin.Fd()))
+		cmd.PrintErrln()
+		return strings.TrimSpace(string(text)), err
+	}
+	scan := bufio.NewScanner(cmd.InOrStdin())
+	if !scan.Scan() {
+		return "", errors.New("no key on standard input")
+	}
+	return strings.TrimSpace(scan.Text()), scan.Err()
 }

@@ -4,9 +4,10 @@ import "errors"
 
 // The exit statuses of every command.
 const (
-	StatusFailed  = 1
-	StatusUsage   = 2
-	StatusRestart = 3
+	StatusFailed    = 1
+	StatusUsage     = 2
+	StatusRestart   = 3
+	StatusNotJudged = 4
 )
 
 type exitError struct {
@@ -26,6 +27,9 @@ func Usage(err error) error {
 
 // Restart marks err as something that takes a restart of the server: exit status 3.
 func Restart(err error) error { return exitError{err, StatusRestart} }
+
+// NotJudged marks err as a test that could not judge everything: exit status 4.
+func NotJudged(err error) error { return exitError{err, StatusNotJudged} }
 
 // Status returns the exit status for what a command returned.
 func Status(err error) int {

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -21,6 +24,18 @@ func Prepare(root *cobra.Command) {
 			sub.Run, sub.RunE = nil, help
 		}
 	}
+}
+
+// Execute runs the command that args name. Help about a command that does not exist is a mistake in the command line,
+// where cobra would print the help of its group.
+func Execute(ctx context.Context, root *cobra.Command, args []string) error {
+	group, rest, err := root.Find(args)
+	asksHelp := slices.Contains(rest, "--help") || slices.Contains(rest, "-h")
+	if err == nil && asksHelp && group.HasSubCommands() && !strings.HasPrefix(rest[0], "-") {
+		return unknownCommand(group, rest)
+	}
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
 }
 
 // help prints the help of the command that args name.
@@ -122,10 +137,21 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return Usage(fmt.Errorf("%s", text))
 }
 
+// startsLike is how many bytes two words have in common at their start: people mistype the end more often.
+func startsLike(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
 // nearest returns the sub-command that a name most likely meant, or "".
 func nearest(cmd *cobra.Command, name string) string {
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		return near[0]
+		return slices.MinFunc(near, func(a, b string) int {
+			return cmp.Or(levenshtein.ComputeDistance(name, a)-levenshtein.ComputeDistance(name, b), startsLike(name, b)-startsLike(name, a))
+		})
 	}
 	var all []string
 	for _, sub := range cmd.Commands() {

@@ -45,7 +45,7 @@ func (t client) advice(a access, c *apiclient.Client) string {
 		return ""
 	}
 	why := "The server has no identity provider, and /mcp accepts API keys only."
-	if c.Key != "" {
+	if c.KeyFrom != "" {
 		why = fmt.Sprintf("/mcp does not accept the key of %s: the server has no identity provider, and SERVICE_API_KEY is for /v1 only.", c.KeyFrom)
 	}
 	if t.keyGoes == "" {
@@ -53,7 +53,7 @@ func (t client) advice(a access, c *apiclient.Client) string {
 	}
 	return strings.Join([]string{
 		why,
-		"Create an API key: `ropewalk key create NAME`, with the server's key in SERVICE_API_KEY on its machine, in ROPEWALK_API_KEY elsewhere.",
+		"Create an API key: `ropewalk key create NAME`, on the server's machine, or elsewhere after `ropewalk login`.",
 		t.keyGoes,
 	}, "\n")
 }

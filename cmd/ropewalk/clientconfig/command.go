@@ -2,6 +2,7 @@
 package clientconfig
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -89,8 +90,8 @@ func (t client) resolve(cmd *cobra.Command, c *cli.Connection, name string) (e e
 	}
 	accepts := probe(cmd.Context(), client, path)
 	e = endpoint{
-		URL: strings.TrimSuffix(client.Server, "/") + path, Name: name,
-		Key: client.Key != "" || accepts.refused && !accepts.login,
+		URL: strings.TrimSuffix(cmp.Or(client.Public, client.Server), "/") + path, Name: name,
+		Key: client.KeyFrom != "" || accepts.refused && !accepts.login,
 	}
 	return e, t.advice(accepts, client), nil
 }

@@ -2,16 +2,13 @@
 package contexts
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
@@ -68,14 +65,14 @@ func setCommand() *cobra.Command {
 				return err
 			}
 			next := all.Contexts[args[0]]
-			if c.Server != "" {
-				next.Server = strings.TrimSuffix(c.Server, "/")
+			if server := strings.TrimSuffix(c.Server, "/"); server != "" && server != next.Server {
+				next.Server, next.Login = server, "" // a login is for one server alone
 			}
 			if c.Workspace != "" {
 				next.Workspace = c.Workspace
 			}
 			if withKey {
-				if next.Key, err = readKey(cmd); err != nil {
+				if next.Key, err = cli.ReadKey(cmd); err != nil {
 					return err
 				}
 			}
@@ -103,20 +100,6 @@ func save(cmd *cobra.Command, all cli.Contexts) error {
 	}
 	cmd.PrintErrf("Commands use the context %s: %s\n", cli.Printable(all.Current), cli.Printable(all.Contexts[all.Current].Server))
 	return nil
-}
-
-func readKey(cmd *cobra.Command) (string, error) {
-	if cli.IsTerminal(cmd.InOrStdin()) {
-		cmd.PrintErr("API key: ")
-		text, err := term.ReadPassword(int(os.Stdin.Fd()))
-		cmd.PrintErrln()
-		return strings.TrimSpace(string(text)), err
-	}
-	scan := bufio.NewScanner(cmd.InOrStdin())
-	if !scan.Scan() {
-		return "", errors.New("no key on standard input")
-	}
-	return strings.TrimSpace(scan.Text()), scan.Err()
 }
 
 func useCommand() *cobra.Command {

@@ -2,7 +2,6 @@
 package conversation
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -38,19 +37,11 @@ func listCommand(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List your conversations in the workspace, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
 			query := url.Values{"limit": {strconv.Itoa(limit)}}
 			if search != "" {
 				query.Set("search", search)
 			}
-			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), "/v1/conversations", query, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Conversations []summary }) error {
+			return cli.Get(c, cmd, "/v1/conversations", query, func(o *cli.Output, r struct{ Conversations []summary }) error {
 				if len(r.Conversations) == 0 {
 					if search != "" {
 						cmd.PrintErrln("No conversation of yours has these words.")
@@ -89,15 +80,7 @@ func showCommand(c *cli.Connection) *cobra.Command {
 		Long: "Print the messages and tool calls of a conversation in their order. A call is named by the app and its tool, app__tool; " +
 			"arguments and the results of failed calls are cut to one line. --json prints all of both.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), path(args[0])+"/history", nil, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Messages []message }) error {
+			return cli.Get(c, cmd, path(args[0])+"/history", nil, func(o *cli.Output, r struct{ Messages []message }) error {
 				for _, m := range r.Messages {
 					m.print(o)
 				}
@@ -142,15 +125,7 @@ func deleteCommand(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ID", Short: "Delete a conversation", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			if err := client.Do(cmd.Context(), http.MethodDelete, path(args[0]), nil, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ ID string }) error {
+			return cli.Do(c, cmd, http.MethodDelete, path(args[0]), nil, func(o *cli.Output, r struct{ ID string }) error {
 				o.Line("%s was deleted", r.ID)
 				return nil
 			})

@@ -14,7 +14,7 @@ import (
 // checkEncryption says whether the secrets of apps are encrypted in the database, and reads the keys.
 func (e *examination) checkEncryption(ctx context.Context) {
 	const check = "encryption"
-	from := e.config.Storage.Keys
+	from := statekey.SourceOf(e.config)
 	if !from.Set() {
 		e.add(check, warning, "the secrets of apps are in plain in the database and in backups: no key is configured",
 			"set storage.keyFile to a file outside of the home, and create it with `ropewalk encryption rotate` (docs/security.md)")

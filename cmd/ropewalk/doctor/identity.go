@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,8 +33,9 @@ func (e *examination) checkIdentityProvider(ctx context.Context, a config.Auth) 
 	remedy := "check " + a.At + ".issuer, DNS and the firewall; the document must be served at <issuer>/.well-known/openid-configuration"
 	var document struct {
 		Issuer                string
-		JWKSURI               string `json:"jwks_uri"`
-		AuthorizationEndpoint string `json:"authorization_endpoint"`
+		JWKSURI               string   `json:"jwks_uri"`
+		AuthorizationEndpoint string   `json:"authorization_endpoint"`
+		Scopes                []string `json:"scopes_supported"`
 	}
 	date, err := getJSON(ctx, issuer+"/.well-known/openid-configuration", &document)
 	switch {
@@ -54,9 +56,24 @@ func (e *examination) checkIdentityProvider(ctx context.Context, a config.Auth) 
 		return
 	}
 	e.add("identity", ok, fmt.Sprintf("%s, %d keys", issuer, len(keys.Keys)), "")
+	e.checkScopes(a, document.Scopes)
 	e.checkLogin(ctx, a, document.AuthorizationEndpoint)
 	if skew := time.Since(date).Abs(); !date.IsZero() && skew > clockTolerance {
 		e.add("clock", failed, fmt.Sprintf("differs from the provider's by %s", skew.Round(time.Second)), "synchronize the clock (NTP): tokens are refused otherwise")
+	}
+}
+
+// checkScopes warns of scopes of the configuration that the provider does not offer, as far as it says what it offers: no
+// client asks for them.
+func (e *examination) checkScopes(a config.Auth, offered []string) {
+	if offered == nil {
+		return
+	}
+	for _, scope := range a.Scopes {
+		if !slices.Contains(offered, scope) {
+			e.add("scopes", warning, fmt.Sprintf("%s.scopes: the provider does not offer %q (scopes_supported), so clients do not ask for it", a.At, scope),
+				"take the scope out of "+a.At+".scopes, or create it at the provider")
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 func (e *examination) checkHome() {
@@ -130,15 +130,15 @@ func (e *examination) checkCertificates() {
 	e.add("certificates", ok, "root certificates are installed", "")
 }
 
-// program is one that bundles need.
-type program struct{ name, args, need string }
+// program is one that bundles need; modules imports those of its modules that an installation needs.
+type program struct{ name, args, need, modules string }
 
 func runtimes() []program {
 	return []program{
-		{"node", "--version", "bundles written in JavaScript, and npm packages"},
-		{"npm", "--version", "npm packages"},
-		{"python3", "--version", "bundles written in Python"},
-		{"uv", "--version", "PyPI packages and bundles of type uv"},
+		{"node", "--version", "bundles written in JavaScript, and npm packages", ""},
+		{"npm", "--version", "npm packages", ""},
+		{"python3", "--version", "bundles written in Python", "import venv, ensurepip"},
+		{"uv", "--version", "PyPI packages and bundles of type uv", ""},
 	}
 }
 
@@ -165,6 +165,14 @@ func (e *examination) checkRuntime(ctx context.Context, r program) {
 		return
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if r.modules != "" {
+		run := exec.CommandContext(limited, path, "-c", r.modules)
+		run.Env = append(os.Environ(), "PATH="+environment["PATH"])
+		if run.Run() != nil && limited.Err() == nil {
+			e.add(r.name, warning, first+" ("+path+") comes without venv or pip", "where PyPI packages are to be installed without uv: apt-get install python3-venv python3-pip on Debian and Ubuntu")
+			return
+		}
+	}
 	e.add(r.name, ok, first+" ("+path+")", "")
 }
 

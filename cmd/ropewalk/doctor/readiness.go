@@ -21,6 +21,10 @@ func (e *examination) checkReadiness(ctx context.Context) {
 			passed = append(passed, c.Name)
 			continue
 		}
+		if c.Advisory {
+			e.add("readiness", warning, c.Err, e.readinessRemedy(c.Name))
+			continue
+		}
 		e.add("readiness", failed, fmt.Sprintf("the server is not ready: %s: %s", c.Name, c.Err), e.readinessRemedy(c.Name))
 	}
 	if len(passed) == len(checks) {
@@ -42,6 +46,8 @@ func (e *examination) readinessRemedy(check string) string {
 		return "see in pg_stat_activity of the PostgreSQL of storage.url what holds a lock on the table notices, and end it"
 	case "sessionStore":
 		return "check that the server of sessionStore.url runs and can be reached from here; `ropewalk plugin list` shows the state of the plugin"
+	case "identityProvider":
+		return "check that this machine reaches the address of the section auth; people who are logged in and API keys work meanwhile"
 	case "auth":
 		return "see the server's log for what the adapter wrote, and correct the section auth; `ropewalk plugin list` shows the state of the plugin"
 	}

@@ -18,7 +18,7 @@ import (
 
 // checkRegistry requests the address of a registry that has one, and searches it if its adapter is built in. Any answer
 // of the address is right: what a registry answers to is its adapter's matter.
-func (e *examination) checkRegistry(ctx context.Context, r config.Registry) {
+func (e *examination) checkRegistry(ctx context.Context, r config.Plugin) {
 	ctx, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
 	var s struct {
@@ -52,7 +52,7 @@ func (e *examination) checkRegistry(ctx context.Context, r config.Registry) {
 
 // checkFolder reports the files of a registry's folder that it passes over. A folder that is away is reported by its
 // adapter.
-func (e *examination) checkFolder(ctx context.Context, r config.Registry) {
+func (e *examination) checkFolder(ctx context.Context, r config.Plugin) {
 	folder := directory.New()
 	if folder.Configure(ctx, plugins.Config{JSON: r.Settings.JSON()}) != nil {
 		return
@@ -69,7 +69,7 @@ func (e *examination) checkFolder(ctx context.Context, r config.Registry) {
 }
 
 // search searches a registry once, as the server would.
-func (e *examination) search(ctx context.Context, r config.Registry) error {
+func (e *examination) search(ctx context.Context, r config.Plugin) error {
 	if _, builtin := e.o.Builtins[plugins.KindRegistry][r.Adapter]; !builtin || r.Path != "" {
 		return nil
 	}

@@ -90,9 +90,9 @@ func (e *examination) checkServer(ctx context.Context) {
 		if status.Version != e.o.Version {
 			e.add("server", warning, fmt.Sprintf("it runs version %s, this is %s", status.Version, e.o.Version), "restart the server")
 		}
-		e.checkAnswer(ctx, status.URL)
+		e.checkAnswer(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
 		e.checkReadiness(ctx)
-		e.checkKey(ctx, status.URL)
+		e.checkKey(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
 		return
 	}
 	if e.config == nil {
@@ -147,25 +147,21 @@ func inUse(ctx context.Context, address string, err error) string {
 const clockTolerance = 30 * time.Second
 
 // checkAnswer asks the running server for its health.
-func (e *examination) checkAnswer(ctx context.Context, url string) {
-	res, err := get(ctx, url+"/v1/health")
-	if err != nil {
-		e.add("health", failed, err.Error(), "look into the server's log, and restart it")
+func (e *examination) checkAnswer(ctx context.Context, client apiclient.Client) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if err := client.Get(ctx, "/v1/health", nil, nil); err != nil {
+		e.add("health", failed, "GET /v1/health: "+err.Error(), "look into the server's log, and restart it")
 		return
 	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		e.add("health", failed, "GET /v1/health answers "+res.Status, "look into the server's log")
-		return
-	}
-	e.add("health", ok, "GET /v1/health answers "+res.Status, "")
+	e.add("health", ok, "GET /v1/health answers 200 OK", "")
 }
 
 // checkKey sends the running server the API key that commands take from the environment, unless that is for the server
 // of ROPEWALK_SERVER.
-func (e *examination) checkKey(ctx context.Context, url string) {
+func (e *examination) checkKey(ctx context.Context, client apiclient.Client) {
 	const variable = "ROPEWALK_API_KEY"
-	client := apiclient.Client{Server: url, Key: os.Getenv(variable)}
+	client.Key = os.Getenv(variable)
 	if client.Key == "" || os.Getenv("ROPEWALK_SERVER") != "" {
 		return
 	}

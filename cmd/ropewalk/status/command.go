@@ -108,15 +108,7 @@ func UsageCommand() *cobra.Command {
 					return cli.Usage(fmt.Errorf("--%s must be one of %s, not %q", flag.name, flag.choices, flag.value))
 				}
 			}
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), "/v1/usage", url.Values{"period": {period}, "groupBy": {groupBy}}, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, u usage) error { return u.print(o, groupBy) })
+			return cli.Get(c, cmd, "/v1/usage", url.Values{"period": {period}, "groupBy": {groupBy}}, func(o *cli.Output, u usage) error { return u.print(o, groupBy) })
 		},
 	}
 	c.Bind(cmd)

@@ -15,8 +15,9 @@ import (
 type approval struct {
 	ID, Tool, State, RequestedAt, ExpiresAt string
 
-	Caller    struct{ ID, Email string }
-	Arguments json.RawMessage
+	Caller, Decider   struct{ ID, Email string }
+	DecidedAt, Reason string
+	Arguments         json.RawMessage
 }
 
 // ApprovalCommand returns `ropewalk approval`.
@@ -30,62 +31,101 @@ func ApprovalCommand() *cobra.Command {
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listApprovals(c),
-		decideApproval(c, "approve", "Approve a call that waits; it is made once"),
-		decideApproval(c, "refuse", "Refuse a call that waits"),
+		decideCall(c, "approve", "Approve a call that waits; it is made once"),
+		decideCall(c, "always", "Approve a call that waits, and all later calls of its tool until its definition changes"),
+		decideCall(c, "refuse", "Refuse a call that waits"),
+		listStanding(c), withdraw(c),
 	)
 	return cmd
 }
 
+// decideCall is a command that decides on a call.
+func decideCall(c *cli.Connection, decision, short string) *cobra.Command {
+	var reason string
+	cmd := decide(c, "approvals", decision, short, map[string]*string{"reason": &reason}, approval.decided)
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that is kept with the decision; a refused call returns it to its caller")
+	return cmd
+}
+
 func listApprovals(c *cli.Connection) *cobra.Command {
-	var all bool
+	var all, decided bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the calls that wait, with their arguments", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
+			query, none := url.Values{"state": {"pending"}}, "No calls wait."
+			switch {
+			case all:
+				query, none = nil, "No calls wait, or waited lately."
+			case decided:
+				query, none = url.Values{"state": {"decided"}}, "No calls were decided on lately."
 			}
-			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), "/v1/approvals", nil, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Approvals []approval }) error {
-				shown := 0
+			return cli.Get(c, cmd, "/v1/approvals", query, func(o *cli.Output, r struct{ Approvals []approval }) error {
 				for _, one := range r.Approvals {
-					if !all && one.State != "pending" {
-						continue
-					}
-					shown++
-					o.Line("%s  %s  %s, requested %s, expires %s", one.ID, one.Tool, one.State, one.RequestedAt, one.ExpiresAt)
-					// Quoted: arguments may hold characters that change how a terminal shows them.
-					o.Line("  by %s with %s", strconv.QuoteToGraphic(one.Caller.ID+" "+one.Caller.Email), strconv.QuoteToGraphic(string(one.Arguments)))
+					one.print(o)
 				}
-				if shown == 0 {
-					o.Line("No calls wait.")
+				if len(r.Approvals) == 0 {
+					o.Line("%s", none)
 				}
 				return nil
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list the calls that do not wait any more as well")
+	cmd.Flags().BoolVar(&decided, "decided", false, "list the calls that somebody decided on, the last decision first")
+	cmd.MarkFlagsMutuallyExclusive("all", "decided")
 	return cmd
 }
 
-func decideApproval(c *cli.Connection, decision, short string) *cobra.Command {
+// print writes a call. What people and models wrote is quoted: it may hold characters that change how a terminal shows
+// them.
+func (a approval) print(o *cli.Output) {
+	o.Line("%s  %s  %s, requested %s, expires %s", a.ID, a.Tool, a.State, a.RequestedAt, a.ExpiresAt)
+	o.Line("  by %s with %s", strconv.QuoteToGraphic(a.Caller.ID+" "+a.Caller.Email), strconv.QuoteToGraphic(string(a.Arguments)))
+	if a.Decider.ID == "" {
+		return
+	}
+	reason := ""
+	if a.Reason != "" {
+		reason = ", reason: " + strconv.QuoteToGraphic(a.Reason)
+	}
+	o.Line("  decided by %s at %s%s", strconv.QuoteToGraphic(a.Decider.ID+" "+a.Decider.Email), a.DecidedAt, reason)
+}
+
+func (a approval) decided(o *cli.Output) error {
+	o.Line("%s: %s", a.Tool, a.State)
+	return nil
+}
+
+// standing is a tool of GET /v1/approvals/always.
+type standing struct {
+	ID, Tool, Since string
+
+	GrantedBy struct{ ID, Email string }
+}
+
+func listStanding(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: decision + " ID", Short: short, Args: cobra.ExactArgs(1),
+		Use: "standing", Short: "List the tools whose calls an admin has allowed until their definition changes", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.Get(c, cmd, "/v1/approvals/always", nil, func(o *cli.Output, r struct{ Always []standing }) error {
+				for _, one := range r.Always {
+					o.Line("%s  %s  allowed by %s since %s", one.ID, one.Tool, strconv.QuoteToGraphic(one.GrantedBy.ID+" "+one.GrantedBy.Email), one.Since)
+				}
+				if len(r.Always) == 0 {
+					o.Line("No tools are allowed always.")
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func withdraw(c *cli.Connection) *cobra.Command {
+	return &cobra.Command{
+		Use: "withdraw ID", Short: "Withdraw a standing approval; the next calls of its tool wait again", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			body := map[string]string{"decision": decision}
-			if err := client.Do(cmd.Context(), http.MethodPost, "/v1/approvals/"+url.PathEscape(args[0]), body, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, one approval) error {
-				o.Line("%s: %s", one.Tool, one.State)
+			return cli.Do(c, cmd, http.MethodDelete, "/v1/approvals/always/"+url.PathEscape(args[0]), nil, func(o *cli.Output, one standing) error {
+				o.Line("Calls of %s wait for an approval again.", one.Tool)
 				return nil
 			})
 		},

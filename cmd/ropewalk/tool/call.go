@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
+	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
@@ -22,7 +23,7 @@ func callCommand(c *cli.Connection) *cobra.Command {
 		Short: "Call a tool, with arguments as flags or as JSON on standard input",
 		Long: "Call a tool. Its parameters are flags (`ropewalk tool show TOOL` lists them); a flag without a value is true. A list is " +
 			"given as JSON, or by repeating its flag. With `-` in place of the flags the arguments are a JSON object on standard input. " +
-			"Parameters that have the name of an option of this command are written --PARAMETER=VALUE after --.",
+			"Parameters that have the name of an option of this command are written --PARAMETER=VALUE after --. APP_ACCOUNT__TOOL calls an app with a certain linked account.",
 		Example: "  ropewalk tool call sample__echo --text hello\n  echo '{\"text\":\"hello\"}' | ropewalk tool call sample__echo -",
 		// The parameters are known only when the tool's params.Schema has arrived.
 		DisableFlagParsing: true,
@@ -42,7 +43,8 @@ func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, t, err := find(cmd.Context(), client, line.tool)
+	name, account := tools.SplitAccount(line.tool)
+	_, t, err := find(cmd.Context(), client, name)
 	if err != nil {
 		return err
 	}
@@ -52,6 +54,9 @@ func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 	}
 	var answer json.RawMessage
 	body := map[string]any{"server": t.Server, "tool": t.Tool, "arguments": arguments}
+	if account != "" {
+		body["account"] = account
+	}
 	if err := client.Do(cmd.Context(), http.MethodPost, "/v1/tools/call", body, &answer); err != nil {
 		return explain(t.Name, err, !line.stdin && len(line.given) == 0 && isPiped(cmd.InOrStdin()))
 	}

@@ -25,8 +25,8 @@ func Command() *cobra.Command {
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listCommand(c), showCommand(c), callCommand(c), pinsCommand(c),
-		decideCommand(c, "accept", "Accept the changed definition of a tool"),
-		decideCommand(c, "refuse", "Refuse the changed definition of a tool; the tool stays held back"),
+		decide(c, "pins", "accept", "Accept the changed definition of a tool", nil, change.decided),
+		decide(c, "pins", "refuse", "Refuse the changed definition of a tool; the tool stays held back", nil, change.decided),
 	)
 	return cmd
 }
@@ -51,10 +51,6 @@ func listCommand(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the tools of the workspace", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
 			query := url.Values{}
 			if server != "" {
 				query.Set("server", server)
@@ -62,11 +58,7 @@ func listCommand(c *cli.Connection) *cobra.Command {
 			if search != "" {
 				query.Set("search", search)
 			}
-			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), "/v1/tools", query, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Tools []entry }) error {
+			return cli.Get(c, cmd, "/v1/tools", query, func(o *cli.Output, r struct{ Tools []entry }) error {
 				rows := make([][]string, len(r.Tools))
 				for i, t := range r.Tools {
 					rows[i] = []string{t.Name, firstLine(t.Definition.Description)}

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -24,15 +23,7 @@ func pinsCommand(c *cli.Connection) *cobra.Command {
 		Long: "List the tools that are held back because their definition changed without a new version of their app, with what changed.\n" +
 			"`ropewalk tool accept ID` puts a changed tool in use, `ropewalk tool refuse ID` leaves it held back.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
-			if err := client.Get(cmd.Context(), "/v1/pins", nil, &answer); err != nil {
-				return err
-			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, r struct{ Pins []change }) error {
+			return cli.Get(c, cmd, "/v1/pins", nil, func(o *cli.Output, r struct{ Pins []change }) error {
 				for _, one := range r.Pins {
 					one.print(o)
 				}
@@ -62,23 +53,25 @@ func (c change) print(o *cli.Output) {
 	}
 }
 
-// decideCommand is `tool accept` or `tool refuse`.
-func decideCommand(c *cli.Connection, decision, short string) *cobra.Command {
+func (c change) decided(o *cli.Output) error {
+	o.Line("%s__%s: %s", c.Server, c.Tool, c.State)
+	return nil
+}
+
+// decide is a command that decides about an approval or a pin. more are further members of the request, left out when
+// they are empty.
+func decide[T any](c *cli.Connection, list, decision, short string, more map[string]*string, decided func(T, *cli.Output) error) *cobra.Command {
 	return &cobra.Command{
 		Use: decision + " ID", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := c.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var answer json.RawMessage
 			body := map[string]string{"decision": decision}
-			if err := client.Do(cmd.Context(), http.MethodPost, "/v1/pins/"+url.PathEscape(args[0]), body, &answer); err != nil {
-				return err
+			for name, value := range more {
+				if *value != "" {
+					body[name] = *value
+				}
 			}
-			return cli.Print(c, cmd, answer, func(o *cli.Output, one change) error {
-				o.Line("%s__%s: %s", one.Server, one.Tool, one.State)
-				return nil
+			return cli.Do(c, cmd, http.MethodPost, "/v1/"+list+"/"+url.PathEscape(args[0]), body, func(o *cli.Output, one T) error {
+				return decided(one, o)
 			})
 		},
 	}

@@ -3,6 +3,7 @@ package instance
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -22,6 +23,31 @@ func baseEnvironment(host map[string]string, dataDir string) map[string]string {
 	env["HOME"] = dataDir
 	env["TMPDIR"] = filepath.Join(dataDir, "tmp")
 	env[DataDirVariable] = dataDir
+	return env
+}
+
+// environment is baseEnvironment with what people granted. git refuses directories of other users unless safe.directory
+// names them: it names those that were granted.
+func (s *Starter) environment(spec Spec) map[string]string {
+	env := baseEnvironment(s.HostEnv, spec.DataDir)
+	for _, name := range grantedVariables(spec) {
+		if value, ok := s.HostEnv[name]; ok {
+			env[name] = value
+		}
+	}
+	count := 0
+	for _, a := range spec.Grants {
+		if !a.Kind.IsPath() {
+			continue
+		}
+		for _, dir := range []string{a.Target, strings.TrimSuffix(a.Target, "/") + "/*"} {
+			env["GIT_CONFIG_KEY_"+strconv.Itoa(count)], env["GIT_CONFIG_VALUE_"+strconv.Itoa(count)] = "safe.directory", dir
+			count++
+		}
+	}
+	if count > 0 {
+		env["GIT_CONFIG_COUNT"] = strconv.Itoa(count)
+	}
 	return env
 }
 

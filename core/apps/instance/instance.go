@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -10,6 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -40,11 +42,29 @@ type Spec struct {
 	Logger  hclog.Logger
 	Sandbox config.Sandbox // how its processes are confined
 
+	StartTimeout time.Duration // named in errors; the context enforces it
+
+	Declared bool          // the configuration declares the app, with its user_config
+	Grants   []core.Access // that people granted, checked and in force
+	Given    []core.Access // those of Grants that may cost the app its own user: they come from user_config
+
+	OnDenied func(a core.Access, count int) // called when the sandbox refused something; nil to not be
+
+	// Of a remote app that is called with accounts: the account that the instance is for. Without one, the instance cannot be
+	// called, and its lists are those that are published.
+	Authorizer remote.Authorizer
+	Published  core.AppLists
+
 	Stateless          bool            // try link.StatelessVersion first, instead of the handshake
 	ClientCapabilities json.RawMessage // the client capabilities announced to the app; nil for none
 
-	OnRequest      link.RequestHandler    // answers the app's requests to its client
-	OnNotification func(rpc.Notification) // receives notifications that belong to no call; nil to drop them
+	OnRequest      link.RequestHandler                   // answers the app's requests to its client
+	OnNotification func(rpc.Notification, []link.Caller) // as link.Options.OnNotification; nil to drop them
+}
+
+// StartedTooLong is the time that a start took up, with the setting that gives it more.
+func (s Spec) StartedTooLong() string {
+	return fmt.Sprintf("%v; apps.%s.startTimeoutSeconds, or --timeout at its installation, gives it longer", s.StartTimeout, s.Record.Name)
 }
 
 // The requests of an app to its client.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // addLayers lets an app write into its bundle and the packages that it links to: some programs keep a
@@ -33,7 +33,7 @@ func addLayers(p *sandbox.Profile, spec Spec, dirs []string) error {
 // with those below.
 func prepareLayer(l sandbox.Layer, uid int) error {
 	if _, err := os.Stat(l.Work); err == nil {
-		return nil
+		return permit(l.Upper, 0o755) // the app may have taken them away
 	}
 	if err := os.MkdirAll(l.Upper, 0o755); err != nil { //nolint:gosec // what the app sees; the home is closed
 		return err

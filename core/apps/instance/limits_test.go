@@ -5,7 +5,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 func TestNoLimitIsShownThatDoesNotHold(t *testing.T) {

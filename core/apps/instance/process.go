@@ -19,6 +19,7 @@ type Process struct {
 	*ListChanges
 	process *process.Process
 	output  *logs.Output
+	ownUser bool
 }
 
 // watch closes the connection when the process has ended, even if a descendant still holds its
@@ -27,6 +28,11 @@ func (p *Process) watch() {
 	<-p.process.Done()
 	_ = p.Close()
 	_ = p.output.Close()
+}
+
+// Report writes a sentence about what the app did wrong into its log.
+func (p *Process) Report(sentence string) {
+	_, _ = p.output.Write([]byte("ropewalk: " + sentence + "\n")) // a full disk must not end the app
 }
 
 // Failure says how the process ended. A process that has closed its output but runs on cannot be
@@ -50,8 +56,14 @@ func (p *Process) LimitExceeded() string {
 	return ""
 }
 
+// OwnUser reports whether the process has a user id of its own.
+func (p *Process) OwnUser() bool { return p.ownUser }
+
 // Memory is what the processes of the app hold of the machine's memory, in bytes.
 func (p *Process) Memory() int64 { return p.process.Memory() }
+
+// Activity is what the processes of the app have done and hold; ok is false when the system does not show it.
+func (p *Process) Activity() (a process.Activity, ok bool) { return p.process.Activity() }
 
 // Shutdown closes the connection and ends the whole process tree: SIGTERM, then SIGKILL after grace.
 func (p *Process) Shutdown(grace time.Duration) error {

@@ -7,13 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/bundle"
-	"github.com/ropewalk/ropewalk/core/cgroup"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // Confinement is what the sandboxes of all apps have in common.
@@ -39,9 +40,9 @@ func (c Confinement) Held(s config.Sandbox) sandbox.Limits {
 // Level is the level at which an app with these settings runs.
 func (c Confinement) Level(s config.Sandbox) sandbox.Level { return min(s.Level, c.Probe.Level) }
 
-// OwnUser reports whether an app with these settings gets a user id of its own, if its files allow it.
-func (c Confinement) OwnUser(s config.Sandbox) bool {
-	return c.Probe.OwnUID && c.Level(s) >= sandbox.LevelNamespaces && len(s.Write) == 0
+// ownUser reports whether an app with these settings gets a user id of its own, if its files allow it.
+func (c Confinement) ownUser(s config.Sandbox) bool {
+	return c.Probe.OwnUID && c.Level(s) > sandbox.LevelNone && len(s.Write) == 0
 }
 
 // profile is the sandbox of a process; nil for none. It is made from the configuration, the bundle's
@@ -59,7 +60,7 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 		return nil, errors.New("the bundle's directory contains the server's home: move one of them")
 	}
 	p := &sandbox.Profile{
-		Level: level, Network: settings.Network, Limits: settings.Limits,
+		Level: level, Network: network(settings.Network, spec.Grants), Limits: settings.Limits,
 		Hide: append([]string{s.Confinement.Home}, s.Confinement.Hide...),
 	}
 	granted, err := s.granted(spec)
@@ -73,30 +74,32 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	}
 	p.Read = append(sandbox.SystemPaths(), own...)
 	runtimes := s.runtimes(spec, launch.Path)
-	p.Read = append(p.Read, runtimes...)
-	p.Read = append(p.Read, settings.Read...)
-	if err := s.setUser(p, spec, runtimes); err != nil {
+	p.Read = slices.Concat(p.Read, runtimes, sandbox.SearchPathPrograms(s.searchPath(), s.protected()), settings.Read)
+	if err := s.setUser(p, spec, launch.Path, runtimes); err != nil {
 		return nil, err
 	}
+	s.addGrants(p, spec)
 	return p, addLayers(p, spec, own)
 }
 
 // runtimes are the installations of the programs that run the app. A program that the manifest names, and
 // that is not on the server's search path, opens nothing but itself.
 func (s *Starter) runtimes(spec Spec, program string) []string {
-	search := filepath.SplitList(s.HostEnv["PATH"])
-	protected := []string{s.Confinement.Home, s.HostEnv["HOME"]}
-	if spec.Record.Dir == "" || slices.Contains(search, filepath.Dir(program)) {
-		return sandbox.RuntimePaths(program, search, protected)
+	if spec.Record.Dir == "" || slices.Contains(s.searchPath(), filepath.Dir(program)) {
+		return sandbox.RuntimePaths(program, s.searchPath(), s.protected())
 	}
-	return sandbox.ForeignRuntimePaths(program, search, protected)
+	return sandbox.ForeignRuntimePaths(program, s.searchPath(), s.protected())
 }
 
-// granted are the directories that whoever installed the app gave it, when it was installed from a path
-// of this machine. That takes an admin of the organization, who may name paths of the machine; who may
-// only install by name may not.
+func (s *Starter) searchPath() []string { return filepath.SplitList(s.HostEnv["PATH"]) }
+
+// protected are directories that no program opens by lying in them.
+func (s *Starter) protected() []string { return []string{s.Confinement.Home, s.HostEnv["HOME"]} }
+
+// granted are the directories that the configuration gives an app that it declares, when it is installed from a path of
+// this machine. What people grant is in Spec.Grants.
 func (s *Starter) granted(spec Spec) ([]string, error) {
-	if spec.Record.Source.Kind != core.SourcePath {
+	if !spec.Declared || spec.Record.Source.Kind != core.SourcePath {
 		return nil, nil
 	}
 	m, err := bundle.ParseManifest(spec.Record.Manifest)
@@ -118,8 +121,9 @@ func (s *Starter) granted(spec Spec) ([]string, error) {
 
 // setUser gives the app a user id of its own where it can read what it needs with it. Directories that
 // the configuration opens belong to the server's user, so an app that has such keeps that user.
-func (s *Starter) setUser(p *sandbox.Profile, spec Spec, runtimes []string) error {
-	own := s.Confinement.OwnUser(spec.Sandbox) && len(p.Write) == 1
+func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtimes []string) error {
+	own := s.Confinement.ownUser(spec.Sandbox) && len(p.Write) == 1
+	own = own && s.keepsUser(spec, p.Level)
 	if own && Within(spec.Record.Dir, s.Confinement.Home) {
 		if err := publish(spec.Record.Dir); err != nil {
 			return fmt.Errorf("its files cannot be made readable: %w", err)
@@ -128,16 +132,53 @@ func (s *Starter) setUser(p *sandbox.Profile, spec Spec, runtimes []string) erro
 	for _, path := range append([]string{spec.Record.Dir}, runtimes...) {
 		own = own && readableByAll(path)
 	}
+	if own && p.Level < sandbox.LevelNamespaces { // the directories above are the machine's there
+		p.Group = process.AppsGroup
+		for _, path := range append([]string{spec.DataDir, spec.Record.Dir, program}, runtimes...) {
+			reachable, err := openWay(path)
+			if err != nil {
+				return fmt.Errorf("the directories above its own cannot be opened: %w", err)
+			}
+			own = own && reachable
+		}
+	}
 	if own {
 		p.UID = process.AppUID(spec.DataDir)
 	}
 	if !s.Confinement.Probe.OwnUID {
 		return nil
 	}
-	if err := process.Own(spec.DataDir, p.UID); err != nil {
+	// Its directory for temporary files may be a new one.
+	if err := errors.Join(process.Own(spec.DataDir, p.UID), process.Own(filepath.Join(spec.DataDir, "tmp"), p.UID)); err != nil {
 		return fmt.Errorf("its data directory cannot be given to its user: %w", err)
 	}
 	return nil
+}
+
+// openWay lets the group of all apps pass through the directories above a path that only the server's user can pass, and
+// reports whether a user of an app's own gets through all of them. The group has no other members than apps, which their
+// sandbox keeps from everything else there.
+func openWay(path string) (reachable bool, err error) {
+	for dir := filepath.Dir(path); filepath.IsAbs(path); dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return false, err
+		}
+		mode, owner := info.Mode().Perm(), info.Sys().(*syscall.Stat_t)
+		switch {
+		case mode&0o001 != 0 || owner.Gid == process.AppsGroup && mode&0o010 != 0:
+		case int(owner.Uid) != os.Geteuid() || mode&0o070 != 0: // a group of the operator's may use it
+			return false, nil
+		default:
+			if err := errors.Join(os.Chown(dir, -1, process.AppsGroup), os.Chmod(dir, mode|0o010)); err != nil {
+				return false, err
+			}
+		}
+		if dir == "/" {
+			break
+		}
+	}
+	return true, nil
 }
 
 // publish makes the files of an installed bundle readable to all users. The server's home, in which they

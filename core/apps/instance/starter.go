@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,13 +21,12 @@ import (
 
 // Starter starts instances.
 type Starter struct {
-	HostEnv      map[string]string // the host's environment; apps see an allow-list of it
-	Remote       remote.Options    // how remote apps are reached, and which addresses are allowed
-	Version      string            // the server's version, which apps see
-	StartTimeout time.Duration     // named in errors; the context enforces it
-	MaxCalls     int               // calls in flight of one connection
-	MaxAnswer    int               // bytes of one message of an app; 0 is 16 MiB
-	Confinement  Confinement
+	HostEnv     map[string]string // the host's environment; apps see an allow-list of it
+	Remote      remote.Options    // how remote apps are reached, and which addresses are allowed
+	Version     string            // the server's version, which apps see
+	MaxCalls    int               // calls in flight of one connection
+	MaxAnswer   int               // bytes of one message of an app; 0 is 16 MiB
+	Confinement Confinement
 
 	Measure func(app, method string, took time.Duration, err error) // called at the end of each request to an app; nil measures nothing
 }
@@ -54,17 +54,20 @@ func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error)
 		return nil, fmt.Errorf("its log cannot be opened: %w", err)
 	}
 	redactor := logs.NewRedactor(spec.Record)
-	p := &Process{ListChanges: NewListChanges(), output: logs.NewOutput(log, redactor)}
+	p := &Process{ListChanges: NewListChanges(), output: logs.NewOutput(log, redactor), ownUser: profile != nil && profile.UID != 0}
 	p.process, err = process.Start(process.Command{
 		Path: launch.Path, Args: launch.Args, Dir: cmp.Or(launch.Dir, spec.DataDir), Env: launch.Env, Stderr: p.output, Sandbox: profile,
+		Denied: spec.denied(),
 		Cgroup: process.Cgroup{Tree: s.Confinement.Cgroups, Name: spec.Record.Name, Limits: spec.Sandbox.Limits},
 	})
 	if err != nil {
 		return nil, errors.Join(errors.New(redactor.Text(err.Error())), p.output.Close())
 	}
-	p.Link, err = link.Open(ctx, stdio.New(p.process.Stdin(), p.process.Stdout(), stdio.Options{MaxLine: s.MaxAnswer}), s.linkOptions(spec, p.ListChanges))
+	o := s.linkOptions(spec, p.ListChanges)
+	o.Report = p.Report
+	p.Link, err = link.Open(ctx, stdio.New(p.process.Stdin(), p.process.Stdout(), stdio.Options{MaxLine: s.MaxAnswer}), o)
 	if err != nil {
-		return nil, s.abandon(ctx, p, redactor, err)
+		return nil, s.abandon(ctx, spec, p, redactor, err)
 	}
 	go p.watch()
 	return p, nil
@@ -76,20 +79,50 @@ func (s *Starter) plan(spec Spec) (bundle.Launch, error) {
 	if err != nil {
 		return bundle.Launch{}, err
 	}
-	if err := os.MkdirAll(filepath.Join(spec.DataDir, "tmp"), 0o700); err != nil {
+	if err := makeData(spec.DataDir); err != nil {
 		return bundle.Launch{}, fmt.Errorf("its data directory cannot be made: %w", err)
 	}
 	return m.Launch(bundle.LaunchInput{
 		Dir: spec.Record.Dir, Home: s.HostEnv["HOME"], Data: spec.DataDir,
-		Base: withPackagePath(baseEnvironment(s.HostEnv, spec.DataDir), spec.Record.Dir), Values: spec.Record.Env,
+		Base: withPackagePath(s.environment(spec), spec.Record.Dir), Values: spec.Record.Env,
 		Lookup: bundle.Lookup(s.HostEnv["PATH"]),
 	})
 }
 
+// makeData makes the data directory of an app, with its directory for temporary files. What the app made of them is set
+// right: it must not keep itself from starting, and a link of its own leads nowhere.
+func makeData(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := permit(dir, 0o700); err != nil {
+		return err
+	}
+	tmp := filepath.Join(dir, "tmp")
+	if info, err := os.Lstat(tmp); err == nil && !info.IsDir() {
+		if err := os.Remove(tmp); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(tmp, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// permit adds permissions to those of a directory.
+func permit(dir string, mode fs.FileMode) error {
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&mode == mode {
+		return err
+	}
+	return os.Chmod(dir, info.Mode().Perm()|mode)
+}
+
 // abandon ends a process that did not complete the handshake, and says why. When the app answered
 // the handshake, its answer is the reason: that the process ended then was our doing.
-func (s *Starter) abandon(ctx context.Context, p *Process, redactor logs.Redactor, err error) error {
-	reason := s.handshakeFailure(ctx, err)
+func (s *Starter) abandon(ctx context.Context, spec Spec, p *Process, redactor logs.Redactor, err error) error {
+	reason := handshakeFailure(ctx, spec, err)
 	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrBadHandshake); !answered && ctx.Err() == nil {
 		select {
 		case <-p.process.Done():
@@ -110,9 +143,9 @@ func (s *Starter) abandon(ctx context.Context, p *Process, redactor logs.Redacto
 	return failure
 }
 
-func (s *Starter) handshakeFailure(ctx context.Context, err error) string {
+func handshakeFailure(ctx context.Context, spec Spec, err error) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Sprintf("initialize timed out after %v", s.StartTimeout)
+		return "initialize timed out after " + spec.StartedTooLong()
 	}
 	if failed, ok := errors.AsType[*remote.Error](err); ok {
 		return failed.Error() // a sentence of its own
@@ -121,10 +154,13 @@ func (s *Starter) handshakeFailure(ctx context.Context, err error) string {
 }
 
 func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
+	if spec.Record.Remote.Auth.UsesAccounts() && spec.Authorizer == nil {
+		return newPublished(spec), nil
+	}
 	r := &Remote{ListChanges: NewListChanges(), redactor: logs.NewRedactor(spec.Record)}
 	o := s.Remote
 	o.AllowPrivate = o.AllowPrivate || spec.Record.Remote.AllowPrivate
-	o.Name, o.Logger, o.MaxAnswer = spec.Record.Name, spec.Logger, s.MaxAnswer
+	o.Name, o.Logger, o.MaxAnswer, o.Authorizer = spec.Record.Name, spec.Logger, s.MaxAnswer, spec.Authorizer
 	transport, err := remote.New(*spec.Record.Remote, o)
 	if err != nil {
 		return nil, errors.New(r.redactor.Text(err.Error()))
@@ -136,7 +172,14 @@ func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	}
-	return nil, &Failure{Reason: r.redactor.Text(s.handshakeFailure(ctx, err)), cause: refusal(err)}
+	failure := &Failure{Reason: r.redactor.Text(handshakeFailure(ctx, spec, err)), cause: refusal(err)}
+	if needed, ok := errors.AsType[*core.Error](err); ok { // of the account
+		failure.cause = needed
+	}
+	if answered, ok := errors.AsType[*remote.Error](err); ok {
+		failure.Status, failure.Challenge = answered.Status, answered.Challenge
+	}
+	return nil, failure
 }
 
 func (s *Starter) linkOptions(spec Spec, changes *ListChanges) link.Options {

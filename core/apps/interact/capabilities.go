@@ -1,7 +1,16 @@
 package interact
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 // Bundle is one version of a bundle.
@@ -51,7 +60,7 @@ func (c *capabilities) update(b Bundle, change func(*bundleCapabilities)) (befor
 
 // learn remembers something about the app's bundle. What it asks its clients for is also recorded.
 func (d *Dialog) learn(change func(*bundleCapabilities)) {
-	b := d.app.Bundle()
+	b := *d.bundle.Load()
 	before, after := d.broker.capabilities.update(b, change)
 	if after.asks != before.asks {
 		d.log.Info("app asks its clients: each session that can be asked gets an instance of its own")
@@ -60,7 +69,7 @@ func (d *Dialog) learn(change func(*bundleCapabilities)) {
 }
 
 // known returns what is known of the app's bundle.
-func (d *Dialog) known() bundleCapabilities { return d.broker.capabilities.get(d.app.Bundle()) }
+func (d *Dialog) known() bundleCapabilities { return d.broker.capabilities.get(*d.bundle.Load()) }
 
 // OnlyStateless reports whether the app is known to speak link.StatelessVersion only.
 func (d *Dialog) OnlyStateless() bool { return d.known().onlyStateless }
@@ -68,4 +77,97 @@ func (d *Dialog) OnlyStateless() bool { return d.known().onlyStateless }
 // LearnOnlyStateless remembers that the app speaks link.StatelessVersion only.
 func (d *Dialog) LearnOnlyStateless() {
 	d.learn(func(c *bundleCapabilities) { c.onlyStateless = true })
+}
+
+// asksPrefix begins the names of the settings that record what bundles ask their clients for.
+const asksPrefix = "bundle.asks."
+
+// recordTimeout is how long recording one may take.
+const recordTimeout = 5 * time.Second
+
+// Settings keeps values under names, for all servers of a cluster.
+type Settings interface {
+	PutSetting(ctx context.Context, name, value string) error
+	// Settings returns the values whose names begin with prefix.
+	Settings(ctx context.Context, prefix string) (map[string]string, error)
+}
+
+// asksRecord is what one version of a bundle asks its clients for, as it is recorded. Everything else
+// that is found out about a bundle is found out again by each server.
+type asksRecord struct {
+	Bundle  string   `json:"bundle"`
+	Version string   `json:"version"`
+	Asks    []string `json:"asks"`
+}
+
+func abilityWords() []struct {
+	word    string
+	ability ability
+} {
+	return []struct {
+		word    string
+		ability ability
+	}{{"form", abilityForm}, {"url", abilityURL}, {"sampling", abilitySampling}, {"roots", abilityRoots}, {"sampling.tools", abilitySamplingTools}}
+}
+
+func newAsksRecord(b Bundle, asks ability) (name, value string) {
+	r := asksRecord{Bundle: b.Name, Version: b.Version}
+	for _, w := range abilityWords() {
+		if asks&w.ability != 0 {
+			r.Asks = append(r.Asks, w.word)
+		}
+	}
+	sum := sha256.Sum256([]byte(b.Name + "\x00" + b.Version))
+	raw, _ := json.Marshal(r) // strings always marshal
+	return asksPrefix + hex.EncodeToString(sum[:16]), string(raw)
+}
+
+// abilities ignores words that another version of this server wrote.
+func (r asksRecord) abilities() (asks ability) {
+	for _, w := range abilityWords() {
+		if slices.Contains(r.Asks, w.word) {
+			asks |= w.ability
+		}
+	}
+	return asks
+}
+
+// LoadCapabilities reads what was recorded before, by this server or another one of the cluster. What
+// cannot be read is found out again in use.
+func (b *Broker) LoadCapabilities(ctx context.Context) {
+	settings, err := b.o.Settings.Settings(ctx, asksPrefix)
+	if err != nil {
+		b.o.Logger.Warn("what bundles ask their clients for could not be read", "error", err)
+		return
+	}
+	for name, value := range settings {
+		var r asksRecord
+		if err := json.Unmarshal([]byte(value), &r); err != nil {
+			b.o.Logger.Warn("what a bundle asks its clients for could not be read", "setting", name, "error", err)
+			continue
+		}
+		b.capabilities.update(Bundle{r.Bundle, r.Version}, func(c *bundleCapabilities) { c.asks |= r.abilities() })
+	}
+}
+
+// recordAsks records what a bundle asks its clients for, in the background.
+func (b *Broker) recordAsks(bundle Bundle, asks ability) {
+	_, leave, err := b.o.Begin(context.Background())
+	if err != nil {
+		return // the server is shutting down
+	}
+	name, value := newAsksRecord(bundle, asks)
+	go func() {
+		defer leave()
+		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+		defer cancel()
+		if err := b.o.Settings.PutSetting(ctx, name, value); err != nil {
+			b.o.Logger.Warn("what a bundle asks its clients for could not be recorded; it is found out again after a restart", "bundle", bundle.Name, "error", err)
+		}
+	}()
+}
+
+// ChangesCapabilities reports whether a change by another server concerns recorded capabilities.
+func ChangesCapabilities(c core.Change) bool {
+	return c.Kind == core.ChangeAll || c.Kind == core.ChangeSetting && strings.HasPrefix(c.Name, asksPrefix)
 }

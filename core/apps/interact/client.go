@@ -31,6 +31,9 @@ func (c *Client) Session() (session string, ok bool) {
 	return c.session, c.stateless || c.session != ""
 }
 
+// AcceptsURLs reports whether the client can send its person to a page (elicitation in URL mode).
+func (c *Client) AcceptsURLs() bool { return c != nil && c.abilities&abilityURL != 0 }
+
 // ability is a set of requests that a client can answer.
 type ability uint8
 

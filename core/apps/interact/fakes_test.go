@@ -4,70 +4,46 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
 // fakeApp is an installed app that cannot be started once more.
-type fakeApp struct{ key AppKey }
+type fakeApp struct{}
 
-func (a *fakeApp) Key() AppKey   { return a.key }
-func (*fakeApp) Bundle() Bundle  { return Bundle{"@a/b", "1.0"} }
-func (*fakeApp) IsRunning() bool { return true }
-func (*fakeApp) StartFor(context.Context, Session) (Instance, error) {
+func (fakeApp) IsRunning() bool { return true }
+
+func (fakeApp) Roots() []string { return []string{"/srv/a b"} }
+
+func (fakeApp) StartFor(context.Context, Session) (instance.Instance, error) {
 	return nil, errors.New("no second instance")
 }
-func (*fakeApp) AcquireSlot() bool { return true }
-func (*fakeApp) ReleaseSlot()      {}
-func (*fakeApp) CallError(_, _ context.Context, _ Instance, _ string, err error) error {
-	return err
-}
 
-// fakeSettings keeps settings in memory.
-type fakeSettings struct {
-	mu     sync.Mutex
-	values map[string]string
-}
-
-func (s *fakeSettings) PutSetting(_ context.Context, name, value string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.values[name] = value
-	return nil
-}
-
-func (s *fakeSettings) Settings(_ context.Context, prefix string) (map[string]string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := maps.Clone(s.values)
-	maps.DeleteFunc(found, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })
-	return found, nil
-}
-
-func newBroker(t *testing.T, settings *fakeSettings) *Broker {
+func newBroker(t *testing.T, settings *fakes.Settings) *Broker {
 	t.Helper()
 	if settings == nil {
-		settings = &fakeSettings{values: map[string]string{}}
+		settings = &fakes.Settings{}
 	}
 	return NewBroker(Options{
-		Settings: settings, Logger: hclog.NewNullLogger(), CallTimeout: time.Minute, StartTimeout: time.Minute, Life: t.Context(),
+		Settings: settings, Logger: hclog.NewNullLogger(), CallTimeout: time.Minute, Life: t.Context(),
 		Begin: func(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, nil },
 	})
 }
 
 func newDialog(b *Broker, name string) *Dialog {
-	return b.NewDialog(&fakeApp{AppKey{"ws_default", name}}, hclog.NewNullLogger())
+	return b.NewDialog(AppKey{"ws_default", name}, fakeApp{}, hclog.NewNullLogger())
 }
 
 // slowPerson answers every request after a time.
 type slowPerson struct{ takes time.Duration }
 
-func (p slowPerson) Ask(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+func (p slowPerson) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
 	select {
 	case <-time.After(p.takes):
 		return json.RawMessage(`{"action":"accept"}`), nil

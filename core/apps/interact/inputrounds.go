@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -37,12 +38,16 @@ func parseInputRequired(result json.RawMessage) (r inputRequired, ok bool) {
 	return r, err == nil && r.ResultType == "input_required"
 }
 
-// doWithInput calls a stateless app for a client of an older revision: the input that a result asks
-// for is requested from the client, and the call repeated with it.
-func (d *Dialog) doWithInput(ctx context.Context, in Instance, r link.Request, f *InFlight) (json.RawMessage, error) {
-	params := r.Params
+// sendWithInput calls a stateless app for a client of an older revision: the input that a result asks
+// for is requested from the client, and the request repeated with it.
+func (f *inFlight) sendWithInput(in instance.Instance, c Call) (json.RawMessage, error) {
+	r := c.Request
+	r.Caller = f
+	if c.Asker != nil && c.Client != nil {
+		r.Capabilities = c.Client.capabilities
+	}
 	for range maxRounds {
-		result, err := in.Call(ctx, r)
+		result, err := in.Call(f.ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -50,33 +55,33 @@ func (d *Dialog) doWithInput(ctx context.Context, in Instance, r link.Request, f
 		if !ok {
 			return result, nil
 		}
-		responses, err := d.requestInput(ctx, required, f)
+		responses, err := f.requestInput(required)
 		if err != nil {
 			return nil, err
 		}
-		if r.Params, err = withResponses(params, responses, required.RequestState); err != nil {
+		if r.Params, err = withResponses(c.Params, responses, required.RequestState); err != nil {
 			return nil, err
 		}
 	}
-	return nil, &rpc.Error{Code: internalError, Message: "the app asks for input again and again"}
+	return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asks for input again and again"}
 }
 
 // requestInput asks the client for everything that a result asks for, at the same time.
-func (d *Dialog) requestInput(ctx context.Context, required inputRequired, f *InFlight) (map[string]json.RawMessage, error) {
+func (f *inFlight) requestInput(required inputRequired) (map[string]json.RawMessage, error) {
 	if len(required.InputRequests) > maxRequests {
-		return nil, &rpc.Error{Code: internalError, Message: "the app asks for too much input at once"}
+		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asks for too much input at once"}
 	}
 	var (
 		mu      sync.Mutex
 		failure error
 		asking  sync.WaitGroup
 	)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	responses := make(map[string]json.RawMessage, len(required.InputRequests))
 	for name, q := range required.InputRequests {
 		asking.Go(func() {
-			response, err := d.answer(ctx, link.Question{Method: q.Method, Params: q.Params}, f, []*InFlight{f})
+			response, err := f.Answer(ctx, rpc.Question{Method: q.Method, Params: q.Params}, []link.Caller{f})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil && failure == nil {

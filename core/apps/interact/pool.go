@@ -2,10 +2,16 @@ package interact
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // pool is the session pool: the instances that running apps have beside their shared one. An app has
@@ -23,13 +29,21 @@ type pool struct {
 // restartPause is how long an instance that could not be started is not tried again.
 const restartPause = time.Minute
 
+// An instance of an account is a connection, which may fail for moments. There is one for each account in use.
+const (
+	accountPause        = time.Second
+	maxAccountInstances = 1024
+)
+
 // errCannotStart means that an app could not be started once more: some cannot run twice.
 var errCannotStart = errors.New("the app could not be started once more")
 
-// poolKey says which clients an instance serves: one session, or all stateless clients for "".
+// poolKey says which clients an instance serves: one session, or all stateless clients for "". With an account, it serves
+// calls with that alone.
 type poolKey struct {
 	dialog  *Dialog
 	session string
+	account string
 }
 
 func newPool(o Options) *pool { return &pool{o: o, open: map[poolKey]*pooled{}} }
@@ -37,7 +51,7 @@ func newPool(o Options) *pool { return &pool{o: o, open: map[poolKey]*pooled{}} 
 // acquire returns the instance for key, and starts it if there is none; release is called when the
 // call is over. With exclusive the call gets an instance to itself, one of several with this key. The
 // error is ctx's, core.CodeUnavailable when there are too many instances, or errCannotStart.
-func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, f *InFlight) (x *pooled, release func(), err error) {
+func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, f *inFlight) (x *pooled, release func(), err error) {
 	if x, err = p.reserve(key, exclusive, f); err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +60,7 @@ func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, f *InFl
 	case <-x.ready:
 		err = x.err
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		release()
@@ -56,7 +70,7 @@ func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, f *InFl
 }
 
 // reserve returns the instance for key, with one more user. It may still be starting.
-func (p *pool) reserve(key poolKey, exclusive bool, f *InFlight) (*pooled, error) {
+func (p *pool) reserve(key poolKey, exclusive bool, f *inFlight) (*pooled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for base, i := key.session, 1; exclusive && p.open[key] != nil && p.open[key].users > 0; i++ {
@@ -68,11 +82,11 @@ func (p *pool) reserve(key poolKey, exclusive bool, f *InFlight) (*pooled, error
 		x = nil
 	}
 	if x == nil {
-		name := key.dialog.app.Key().Name
+		name := key.dialog.key.Name
 		if !key.dialog.app.IsRunning() {
 			return nil, unavailable(time.Second, "app %s is not running", name)
 		}
-		if len(p.open) >= p.o.MaxInstances && !p.evictIdle() {
+		if p.isFull(key) && !p.evictIdle(key) {
 			return nil, unavailable(5*time.Second, "app %s needs an instance for this session, but all %d instances of the session pool are in use", name, p.o.MaxInstances)
 		}
 		x = p.start(key, exclusive, f)
@@ -87,11 +101,11 @@ func (p *pool) reserve(key poolKey, exclusive bool, f *InFlight) (*pooled, error
 }
 
 // start starts an instance in the background. The caller holds the mutex.
-func (p *pool) start(key poolKey, exclusive bool, f *InFlight) *pooled {
+func (p *pool) start(key poolKey, exclusive bool, f *inFlight) *pooled {
 	x := &pooled{key: key, exclusive: exclusive, ready: make(chan struct{})}
 	x.newest.Store(f)
 	p.open[key] = x
-	ctx, cancel := context.WithTimeout(p.o.Life, p.o.StartTimeout)
+	ctx, cancel := context.WithCancel(p.o.Life)
 	x.cancel = cancel
 	p.ending.Go(func() {
 		defer cancel()
@@ -104,11 +118,26 @@ func (p *pool) start(key poolKey, exclusive bool, f *InFlight) *pooled {
 	return x
 }
 
-// evictIdle removes the instance that has been unused for longest, and reports whether there was one.
-func (p *pool) evictIdle() bool {
+// isFull reports whether there are as many instances as there may be, of accounts or of sessions.
+func (p *pool) isFull(key poolKey) bool {
+	most, n := p.o.MaxInstances, 0
+	if key.account != "" {
+		most = maxAccountInstances
+	}
+	for other := range p.open {
+		if (other.account == "") == (key.account == "") {
+			n++
+		}
+	}
+	return n >= most
+}
+
+// evictIdle removes the instance that has been unused for longest, of accounts or of sessions, and reports whether there
+// was one.
+func (p *pool) evictIdle(key poolKey) bool {
 	var oldest *pooled
-	for _, x := range p.open {
-		if x.users == 0 && (oldest == nil || x.unusedSince.Before(oldest.unusedSince)) {
+	for other, x := range p.open {
+		if x.users == 0 && (other.account == "") == (key.account == "") && (oldest == nil || x.unusedSince.Before(oldest.unusedSince)) {
 			oldest = x
 		}
 	}
@@ -184,7 +213,7 @@ func (p *pool) shutdownAll(match func(poolKey) bool) {
 }
 
 // find returns the started instances that match.
-func (p *pool) find(match func(poolKey) bool) (found []Instance) {
+func (p *pool) find(match func(poolKey) bool) (found []instance.Instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, x := range p.open {
@@ -193,6 +222,54 @@ func (p *pool) find(match func(poolKey) bool) (found []Instance) {
 		}
 	}
 	return found
+}
+
+// pooled is one instance of the session pool.
+type pooled struct {
+	key       poolKey
+	exclusive bool               // it serves one call at a time
+	cancel    context.CancelFunc // gives up its start
+	ready     chan struct{}      // closed when instance or err is set
+	instance  instance.Instance
+	err       error
+	failedAt  time.Time                // when its start failed
+	newest    atomic.Pointer[inFlight] // the newest call: its client gets requests that belong to no call
+
+	users       int         // calls in flight; guarded by the pool's mutex, as the rest
+	unusedSince time.Time   // when the last call ended
+	timer       *time.Timer // ends the instance after a time without use; nil while in use
+}
+
+// isOver reports whether the instance has ended, or failed so long ago that it may be tried again.
+func (x *pooled) isOver() bool {
+	switch {
+	case !isClosed(x.ready):
+		return false
+	case x.err != nil:
+		if x.key.account != "" {
+			return time.Since(x.failedAt) > accountPause
+		}
+		return time.Since(x.failedAt) > restartPause
+	}
+	return isClosed(x.instance.Done())
+}
+
+// session says what the instance is started for.
+func (x *pooled) session() Session {
+	if x.key.session == "" {
+		return Session{Account: x.key.account, OnRequest: x.key.dialog.AnswerShared}
+	}
+	return Session{ID: x.key.session, Account: x.key.account, OneCall: x.exclusive, ClientCapabilities: x.newest.Load().client.capabilities, OnRequest: x.answer}
+}
+
+// answer answers a question of the instance of one session: it goes to that session's client, with the
+// newest of the calls that it may belong to.
+func (x *pooled) answer(ctx context.Context, q rpc.Question, callers []link.Caller) (json.RawMessage, error) {
+	var asked link.Caller = x.newest.Load()
+	if n := len(callers); n > 0 {
+		asked = callers[n-1]
+	}
+	return asked.Answer(ctx, q, callers)
 }
 
 // EndSession ends what apps keep for one session.
@@ -220,7 +297,7 @@ func (d *Dialog) EndInstances() {
 }
 
 // Instances returns the app's instances of the session pool.
-func (d *Dialog) Instances() []Instance {
+func (d *Dialog) Instances() []instance.Instance {
 	return d.broker.pool.find(func(k poolKey) bool { return k.dialog == d })
 }
 
@@ -230,7 +307,7 @@ func (d *Dialog) Sessions() (found []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, x := range p.open {
-		if key.dialog == d && isClosed(x.ready) && x.err == nil {
+		if key.dialog == d && key.account == "" && isClosed(x.ready) && x.err == nil {
 			found = append(found, key.session)
 		}
 	}
@@ -239,7 +316,7 @@ func (d *Dialog) Sessions() (found []string) {
 
 // AwaitInstances returns the app's instances for exactly this session, waiting while they are being
 // started. For "", those that serve single calls of stateless clients are among them.
-func (d *Dialog) AwaitInstances(ctx context.Context, session string) (found []Instance) {
+func (d *Dialog) AwaitInstances(ctx context.Context, session string) (found []instance.Instance) {
 	for _, x := range d.pooledFor(session) {
 		select {
 		case <-x.ready:
@@ -258,7 +335,7 @@ func (d *Dialog) pooledFor(session string) (found []*pooled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, x := range p.open {
-		if key.dialog == d && (key.session == session || session == "" && x.exclusive) {
+		if key.dialog == d && key.account == "" && (key.session == session || session == "" && x.exclusive) {
 			found = append(found, x)
 		}
 	}

@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
@@ -11,72 +15,61 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// The error codes of JSON-RPC 2.0, 5.1.
-const (
-	methodNotFound = -32601
-	invalidParams  = -32602
-	internalError  = -32603
-)
-
-// AnswerShared answers a request of the app's shared instance. Before link.StatelessVersion an app
-// cannot say which call its request belongs to, so it reaches a client only when a single call
+// AnswerShared answers a question of the app's shared instance. Before link.StatelessVersion an app
+// cannot say which call its question belongs to, so it reaches a client only when a single call
 // runs. That the app asks is remembered: from then on each session gets an instance of its own.
-func (d *Dialog) AnswerShared(ctx context.Context, q link.Question) (json.RawMessage, error) {
+func (d *Dialog) AnswerShared(ctx context.Context, q rpc.Question, callers []link.Caller) (json.RawMessage, error) {
 	needed := neededAbilities(q.Method, q.Params)
 	d.learn(func(c *bundleCapabilities) { c.asks |= needed })
-	switch len(q.Callers) {
+	switch len(callers) {
 	case 0:
-		return refuse(q.Method, "no call is in flight that the request could belong to")
+		return d.refuse(q.Method, "no call is in flight that the request could belong to")
 	case 1:
-		return d.answer(ctx, q, q.Callers[0].(*InFlight), inFlightOf(q))
+		return callers[0].Answer(ctx, q, callers)
 	}
-	return refuse(q.Method, "calls of several clients are in flight and the request names none; ask again in the next call")
+	return d.refuse(q.Method, "calls of several clients are in flight and the request names none; ask again in the next call")
 }
 
-// inFlightOf returns the calls that a request may belong to.
-func inFlightOf(q link.Question) []*InFlight {
-	calls := make([]*InFlight, len(q.Callers))
-	for i, c := range q.Callers {
-		calls[i] = c.(*InFlight)
-	}
-	return calls
-}
-
-// answer forwards a request to the client of f. It may belong to any of calls, which are all of that
-// client: it is cancelled when the last of them ends, and stops the clocks of all of them.
-func (d *Dialog) answer(ctx context.Context, q link.Question, f *InFlight, calls []*InFlight) (json.RawMessage, error) {
+// Answer implements link.Caller: it puts a question to the client. It may belong to any of the callers, which are all
+// of that client: it is cancelled when the last of them ends, and stops the clocks of all of them.
+func (f *inFlight) Answer(ctx context.Context, q rpc.Question, callers []link.Caller) (json.RawMessage, error) {
 	needed := neededAbilities(q.Method, q.Params)
 	if !f.canAsk(needed) {
-		return refuse(q.Method, "the client of this call did not declare the capability")
+		return f.dialog.refuse(q.Method, "the client of this call did not declare the capability")
 	}
 	if q.Method == instance.MethodRoots && len(q.Params) == 0 {
 		q.Params = json.RawMessage(`{}`) // some clients refuse a request without params
 	}
+	d := f.dialog
 	if needed == abilityURL {
 		d.broker.elicitations.record(d, q.Params, f.client.session)
 	}
-	ctx, cancel := untilAllEnd(ctx, calls)
+	ctx, cancel := untilAllEnd(ctx, callers)
 	defer cancel()
-	for _, call := range calls {
-		call.pauseClock(1)
-		defer call.pauseClock(-1)
+	for _, c := range callers {
+		defer c.Hold()()
 	}
-	result, err := f.ask(ctx, q)
+	result, err := f.asker.Ask(ctx, q)
 	if _, ok := errors.AsType[*rpc.Error](err); err == nil || ok {
 		return result, err
 	}
 	d.log.Debug("request of an app to its client was not answered", "method", q.Method, "error", err)
-	return nil, &rpc.Error{Code: internalError, Message: "the client did not answer"}
+	return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the client did not answer"}
 }
 
-// untilAllEnd returns a context that ends with ctx, and when all of calls have ended; without calls it
+// canAsk reports whether the client can answer requests that need the given abilities.
+func (f *inFlight) canAsk(needed ability) bool {
+	return f.asker != nil && f.client != nil && f.client.abilities&needed == needed
+}
+
+// untilAllEnd returns a context that ends with ctx, and when all callers have ended; without callers it
 // ends with ctx alone.
-func untilAllEnd(ctx context.Context, calls []*InFlight) (context.Context, context.CancelFunc) {
+func untilAllEnd(ctx context.Context, callers []link.Caller) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	running := new(atomic.Int64)
-	running.Store(int64(len(calls)))
-	for _, call := range calls {
-		stop := context.AfterFunc(call.life(), func() {
+	running.Store(int64(len(callers)))
+	for _, c := range callers {
+		stop := context.AfterFunc(c.Context(), func() {
 			if running.Add(-1) == 0 {
 				cancel()
 			}
@@ -86,10 +79,111 @@ func untilAllEnd(ctx context.Context, calls []*InFlight) (context.Context, conte
 	return ctx, cancel
 }
 
-// refuse answers a request that no client can be asked. For roots/list an empty list is an answer.
-func refuse(method, reason string) (json.RawMessage, error) {
+// refuse answers a request that no client can be asked. The roots of an app are then the directories that it was granted.
+func (d *Dialog) refuse(method, reason string) (json.RawMessage, error) {
 	if method == instance.MethodRoots {
-		return json.RawMessage(`{"roots":[]}`), nil
+		type root struct {
+			URI  string `json:"uri"`
+			Name string `json:"name"`
+		}
+		roots := []root{}
+		for _, dir := range d.app.Roots() {
+			roots = append(roots, root{(&url.URL{Scheme: "file", Path: dir}).String(), filepath.Base(dir)})
+		}
+		return json.Marshal(map[string]any{"roots": roots})
 	}
-	return nil, &rpc.Error{Code: methodNotFound, Message: method + " cannot be answered: " + reason}
+	return nil, &rpc.Error{Code: rpc.CodeMethodNotFound, Message: method + " cannot be answered: " + reason}
+}
+
+// SessionOf returns the session that all callers belong to, "" when there is none.
+func SessionOf(callers []link.Caller) (session string) {
+	for i, c := range callers {
+		if i > 0 && c.Session() != session {
+			return ""
+		}
+		session = c.Session()
+	}
+	return session
+}
+
+// maxElicitations bounds the URL elicitations that are remembered; past it the oldest are forgotten.
+const maxElicitations = 1000
+
+// elicitations remembers which session was sent to a URL, so that the notification of its completion
+// (notifications/elicitation/complete) reaches that session only.
+type elicitations struct {
+	mu       sync.Mutex
+	sessions map[elicitation]string
+	order    []elicitation
+}
+
+type elicitation struct {
+	app AppKey
+	id  string
+}
+
+func newElicitations() *elicitations { return &elicitations{sessions: map[elicitation]string{}} }
+
+func elicitationID(params json.RawMessage) string {
+	var elicit struct {
+		ID string `json:"elicitationId"`
+	}
+	_ = json.Unmarshal(params, &elicit) // without an id there is nothing to remember
+	return elicit.ID
+}
+
+func (e *elicitations) record(d *Dialog, params json.RawMessage, session string) {
+	id := elicitationID(params)
+	if id == "" || session == "" {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	one := elicitation{d.key, id}
+	if _, known := e.sessions[one]; !known {
+		e.order = append(e.order, one)
+	}
+	e.sessions[one] = session
+	if len(e.order) > maxElicitations {
+		delete(e.sessions, e.order[0])
+		e.order = e.order[1:]
+	}
+}
+
+// ElicitationSession returns the session that a notification about the end of an elicitation is for,
+// "" when it is not known.
+func (d *Dialog) ElicitationSession(n rpc.Notification) string {
+	e := d.broker.elicitations
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sessions[elicitation{d.key, elicitationID(n.Params)}]
+}
+
+// Errors of apps that say what the user or the client must do first.
+const (
+	codeURLElicitationRequired = -32042 // 2025-11-25: the user must visit the URLs in its data, then the call is made again
+	codeMissingCapability      = -32021 // link.StatelessVersion: the client did not declare a capability that is needed
+)
+
+// urlElicitationResult turns the error by which an app sends the user to URLs into the result that
+// asks for it in link.StatelessVersion, which has no such error. Other errors are returned as they are.
+func (f *inFlight) urlElicitationResult(err error) (json.RawMessage, error) {
+	rpcErr, ok := errors.AsType[*rpc.Error](err)
+	if !ok || rpcErr.Code != codeURLElicitationRequired {
+		return nil, err
+	}
+	var data struct {
+		Elicitations []json.RawMessage `json:"elicitations"`
+	}
+	if json.Unmarshal(rpcErr.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxRequests {
+		return nil, err
+	}
+	if !f.canAsk(abilityURL) {
+		return nil, &rpc.Error{Code: codeMissingCapability, Message: rpcErr.Message, Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`)}
+	}
+	requests := make(map[string]inputRequest, len(data.Elicitations))
+	for i, params := range data.Elicitations {
+		requests[fmt.Sprintf("page%d", i+1)] = inputRequest{instance.MethodElicit, params}
+	}
+	return json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests})
 }

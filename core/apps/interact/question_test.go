@@ -1,7 +1,6 @@
 package interact
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 	"testing/synctest"
@@ -15,12 +14,8 @@ import (
 func TestARequestStaysOpenWhileAnyCallRunsThatItMayBelongTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDialog(newBroker(t, nil), "notes")
-		call := func() (*InFlight, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(t.Context())
-			f := &InFlight{}
-			f.Init(ctx, &Call{Client: NewClient("alice", false, json.RawMessage(`{"elicitation":{}}`)), Asker: slowPerson{time.Hour}}, time.Minute)
-			f.StartClock(cancel)
-			return f, cancel
+		call := func() (*inFlight, func()) {
+			return d.begin(t.Context(), NewClient("alice", false, json.RawMessage(`{"elicitation":{}}`)), slowPerson{time.Hour})
 		}
 		for _, c := range []struct {
 			name      string
@@ -38,10 +33,10 @@ func TestARequestStaysOpenWhileAnyCallRunsThatItMayBelongTo(t *testing.T) {
 				time.AfterFunc(20*time.Minute, end)
 			}
 			before := time.Now()
-			_, err := d.answer(t.Context(), link.Question{Method: instance.MethodElicit}, other, []*InFlight{asking, other})
+			_, err := other.Answer(t.Context(), rpc.Question{Method: instance.MethodElicit}, []link.Caller{asking, other})
 			expect(t, c.name+": time", time.Since(before), c.takes)
 			expect(t, c.name+": it was answered", err == nil, c.succeeded)
-			expect(t, c.name+": the call that asks runs", asking.parent.Err() == nil, c.succeeded)
+			expect(t, c.name+": the call that asks runs", asking.ctx.Err() == nil, c.succeeded)
 			end()
 			endOther()
 		}
@@ -81,8 +76,7 @@ func TestARequestNeedsTheAbilitiesThatItsParamsUse(t *testing.T) {
 		{`{"roots":{}}`, instance.MethodRoots, ``, true},
 		{`{"roots":{}}`, "tools/list", ``, true}, // which needs nothing
 	} {
-		f := &InFlight{}
-		f.Init(t.Context(), &Call{Client: NewClient("s", false, json.RawMessage(c.capabilities)), Asker: slowPerson{}}, time.Minute)
+		f := &inFlight{client: NewClient("s", false, json.RawMessage(c.capabilities)), asker: slowPerson{}}
 		expect(t, c.capabilities+" "+c.method+" "+c.params, f.canAsk(neededAbilities(c.method, json.RawMessage(c.params))), c.asked)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -21,7 +22,7 @@ func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, re
 			Token json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
 	}
-	if MayResume(&c) {
+	if bytes.Contains(c.Params, []byte(statePrefix)) { // few requests do
 		_ = json.Unmarshal(c.Params, &p) // unreadable params are for the app to judge
 	}
 	if !strings.HasPrefix(p.RequestState, statePrefix) {
@@ -42,9 +43,6 @@ func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, re
 	result, err = calls.wait(ctx, s)
 	return result, true, err
 }
-
-// MayResume reports whether a call may carry the input of a suspended call.
-func MayResume(c *Call) bool { return bytes.Contains(c.Params, []byte(statePrefix)) }
 
 // withToken passes the app's notifications on to the request that resumed the call: the app uses the
 // progress token of the first request, which is not the token of this one.
@@ -85,7 +83,7 @@ type peerResult struct {
 
 // errUnknownState is the error for calls that are not suspended, not any more, or not the caller's.
 func errUnknownState() error {
-	return &rpc.Error{Code: invalidParams, Message: "requestState is unknown or has expired: make the call again"}
+	return &rpc.Error{Code: rpc.CodeInvalidParams, Message: "requestState is unknown or has expired: make the call again"}
 }
 
 // statePrefixOf begins the requestState of the calls that a server suspends.
@@ -102,8 +100,7 @@ func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c Call) (json.R
 	if peers == nil || !named || server == peers.ServerID() {
 		return nil, errUnknownState()
 	}
-	key := d.app.Key()
-	request, err := json.Marshal(PeerResume{key.Workspace, key.Name, c.Owner, c.Method, c.Params})
+	request, err := json.Marshal(PeerResume{d.key.Workspace, d.key.Name, c.Owner, c.Method, c.Params})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +150,7 @@ func resumeFor(ctx context.Context, p PeerResume, find func(AppKey) (*Dialog, er
 	if err != nil {
 		return nil, err
 	}
-	result, resumed, err := d.Resume(ctx, Call{Method: p.Method, Params: p.Params, Owner: p.Owner})
+	result, resumed, err := d.Resume(ctx, Call{Request: link.Request{Method: p.Method, Params: p.Params}, Owner: p.Owner})
 	if !resumed {
 		return nil, errUnknownState()
 	}

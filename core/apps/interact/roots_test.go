@@ -4,17 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // paramsAsker answers with the params that it was asked with.
 type paramsAsker struct{}
 
-func (paramsAsker) Ask(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	return json.Marshal(method + " " + string(params))
+func (paramsAsker) Ask(_ context.Context, q rpc.Question) (json.RawMessage, error) {
+	return json.Marshal(q.Method + " " + string(q.Params))
+}
+
+func TestTheRootsOfAnAppWhoseClientHasNoneAreWhatItWasGranted(t *testing.T) {
+	d := newDialog(newBroker(t, nil), "notes")
+	const want = `{"roots":[{"uri":"file:///srv/a%20b","name":"a b"}]}`
+	if got, err := d.AnswerShared(t.Context(), rpc.Question{Method: instance.MethodRoots}, nil); err != nil || string(got) != want {
+		t.Errorf("without a call: %s (%v), want %s", got, err, want)
+	}
+	f, end := d.begin(t.Context(), NewClient("alice", false, json.RawMessage(`{}`)), paramsAsker{})
+	defer end()
+	if got, err := f.Answer(t.Context(), rpc.Question{Method: instance.MethodRoots}, []link.Caller{f}); err != nil || string(got) != want {
+		t.Errorf("a client without roots: %s (%v), want %s", got, err, want)
+	}
 }
 
 func TestRootsAreAskedForWithAnObjectAsParams(t *testing.T) {
@@ -24,9 +37,9 @@ func TestRootsAreAskedForWithAnObjectAsParams(t *testing.T) {
 		{`{}`, `"roots/list {}"`},
 		{`{"_meta":{"a":1}}`, `"roots/list {\"_meta\":{\"a\":1}}"`},
 	} {
-		f := &InFlight{}
-		f.Init(t.Context(), &Call{Client: NewClient("alice", false, json.RawMessage(`{"roots":{}}`)), Asker: paramsAsker{}}, time.Minute)
-		got, err := d.answer(t.Context(), link.Question{Method: instance.MethodRoots, Params: json.RawMessage(c.params)}, f, []*InFlight{f})
+		f, end := d.begin(t.Context(), NewClient("alice", false, json.RawMessage(`{"roots":{}}`)), paramsAsker{})
+		defer end()
+		got, err := f.Answer(t.Context(), rpc.Question{Method: instance.MethodRoots, Params: json.RawMessage(c.params)}, []link.Caller{f})
 		if err != nil || string(got) != c.want {
 			t.Errorf("params %q: the client was asked %s (%v), want %s", c.params, got, err, c.want)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -40,20 +41,16 @@ func (t task) poll() time.Duration {
 	return min(max(time.Duration(min(t.PollInterval, float64(maxPoll.Milliseconds())))*time.Millisecond, minPoll), maxPoll)
 }
 
-// call makes one request of a call. A tool that can only be called as a task is called as one: the caller
-// sees an ordinary call. Apps of link.StatelessVersion have no such tools.
-func call(ctx context.Context, in Instance, r link.Request, asTask bool, f *InFlight) (json.RawMessage, error) {
-	if !asTask || in.Info().Stateless {
-		return in.Call(ctx, r)
-	}
-	created, err := createTask(ctx, in, r)
+// sendAsTask calls a tool that can only be called as a task: the caller sees an ordinary call.
+func (f *inFlight) sendAsTask(in instance.Instance, r link.Request) (json.RawMessage, error) {
+	created, err := createTask(f.ctx, in, r)
 	if err != nil || created.Task == nil {
 		return created.raw, err
 	}
 	run := taskRun{in: in, request: r, inFlight: f, task: *created.Task, token: progressTokenOf(r.Params)}
-	result, err := run.wait(ctx)
-	if ctx.Err() != nil {
-		run.cancel(context.WithoutCancel(ctx))
+	result, err := run.wait(f.ctx)
+	if f.ctx.Err() != nil {
+		run.cancel(context.WithoutCancel(f.ctx))
 	}
 	return result, err
 }
@@ -64,7 +61,7 @@ type createdTask struct {
 	raw  json.RawMessage
 }
 
-func createTask(ctx context.Context, in Instance, r link.Request) (createdTask, error) {
+func createTask(ctx context.Context, in instance.Instance, r link.Request) (createdTask, error) {
 	params := r.Params
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
@@ -79,16 +76,16 @@ func createTask(ctx context.Context, in Instance, r link.Request) (createdTask, 
 	}
 	created := createdTask{raw: raw}
 	if err := json.Unmarshal(raw, &created); err != nil || created.Task != nil && created.Task.ID == "" {
-		return createdTask{}, &rpc.Error{Code: internalError, Message: "the app sent an invalid task"}
+		return createdTask{}, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app sent an invalid task"}
 	}
 	return created, nil
 }
 
 // taskRun is a call that runs as a task.
 type taskRun struct {
-	in       Instance
+	in       instance.Instance
 	request  link.Request
-	inFlight *InFlight
+	inFlight *inFlight
 	task     task
 	token    json.RawMessage // the caller's progress token; nil for none
 	reported int             // progress notifications sent
@@ -104,7 +101,7 @@ func (t *taskRun) wait(ctx context.Context) (json.RawMessage, error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 		before := t.task.StatusMessage
 		raw, err := t.send(ctx, "tasks/get")
@@ -114,14 +111,14 @@ func (t *taskRun) wait(ctx context.Context) (json.RawMessage, error) {
 		t.inFlight.resetClock()
 		next := task{}
 		if err := json.Unmarshal(raw, &next); err != nil || next.Status == "" {
-			return nil, &rpc.Error{Code: internalError, Message: "the app sent an invalid task"}
+			return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app sent an invalid task"}
 		}
 		next.ID = t.task.ID
 		t.task = next
 		t.report(before)
 	}
 	if t.task.Status == "cancelled" {
-		return nil, &rpc.Error{Code: internalError, Message: "the app cancelled the task of the call: " + t.task.StatusMessage}
+		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app cancelled the task of the call: " + t.task.StatusMessage}
 	}
 	return t.send(ctx, "tasks/result")
 }

@@ -12,7 +12,8 @@ func TestAToolWhoseMarksAreWrongIsNotCalledOverHTTP(t *testing.T) {
 		json.RawMessage(`{"name":"good","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`),
 		json.RawMessage(`{"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}}`),
 	}
-	local, remote := parseTools(raws, "notes", false, hclog.NewNullLogger()), parseTools(raws, "notes", true, hclog.NewNullLogger())
+	local := Reader{Server: "notes", Logger: hclog.NewNullLogger()}.parseTools(raws)
+	remote := Reader{Server: "notes", Headers: true, Logger: hclog.NewNullLogger()}.parseTools(raws)
 	if len(local) != 2 || len(local[0].Mirrors) != 1 || local[1].Mirrors != nil {
 		t.Errorf("of a process: %v", local)
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/headerparam"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // toolName is the form of tool names. The namespace shortens those that are too long with their
@@ -20,28 +20,50 @@ import (
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
 
 const (
-	maxPromptName = 64   // characters of a prompt's name, its server's prefix included
+	maxPromptName = 128  // characters of a prompt's name; with its server's prefix it is shortened as a tool's
 	maxURI        = 4096 // bytes of a resource's URI or a template
+	maxFaults     = 5    // faults of one definition that a warning names
 )
 
-// parseTools reads a list of tools. With headers, arguments travel in HTTP headers as well
+// parseTools reads a list of tools. With Headers, arguments travel in HTTP headers as well
 // (link.StatelessVersion), and tools whose schema marks them against the rules are left out.
-func parseTools(raws []json.RawMessage, server string, headers bool, log hclog.Logger) []core.Tool {
-	return parseList(raws, core.KindTools, log, func(raw json.RawMessage) (core.Tool, string, error) {
-		t, name, err := parseTool(raw, server)
+func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
+	return parseList(r, raws, core.KindTools, func(raw json.RawMessage) (core.Tool, string, error) {
+		t, name, err := parseTool(raw, r.Server)
 		if err != nil {
 			return t, name, err
 		}
-		if t.Mirrors, err = headerparam.FromSchema(t.Schema); !headers {
+		if t.Mirrors, err = headerparam.FromSchema(t.Schema); !r.Headers {
 			err = nil
+		}
+		var faults []string
+		if err == nil {
+			t.Listed, faults, err = validTool(t.Raw)
+		}
+		if err == nil && len(faults) > 0 {
+			more := ""
+			if len(faults) > maxFaults {
+				more = fmt.Sprintf("; and %d more", len(faults)-maxFaults)
+				faults = faults[:maxFaults]
+			}
+			r.warn(core.KindTools, name, "was made valid for clients", strings.Join(faults, "; ")+more)
 		}
 		return t, name, err
 	})
 }
 
+// warn says in the server's log and in the app's log what is wrong with an item.
+func (r Reader) warn(kind core.Kind, name, outcome, reason string) {
+	name = fmt.Sprintf("%.100q", name)
+	r.Logger.Warn("item of an app's list "+outcome, "list", kind, "name", name, "reason", reason)
+	if r.Report != nil {
+		r.Report(fmt.Sprintf("an item of the list of %s, %s, %s: %s", kind, name, outcome, reason))
+	}
+}
+
 // parseList keeps the order of raws. Items that cannot be asked for are left out, each with a log
 // line: those without a name, with a name that is not allowed, and with the name of an earlier item.
-func parseList[T any](raws []json.RawMessage, kind core.Kind, log hclog.Logger, parse func(json.RawMessage) (T, string, error)) []T {
+func parseList[T any](r Reader, raws []json.RawMessage, kind core.Kind, parse func(json.RawMessage) (T, string, error)) []T {
 	if len(raws) == 0 {
 		return nil
 	}
@@ -53,7 +75,7 @@ func parseList[T any](raws []json.RawMessage, kind core.Kind, log hclog.Logger, 
 			err = errors.New("the app lists another item of this name before it")
 		}
 		if err != nil {
-			log.Warn("item of an app's list left out", "list", kind, "name", fmt.Sprintf("%.100q", name), "reason", err)
+			r.warn(kind, name, "left out", err.Error())
 			continue
 		}
 		seen[name] = true
@@ -95,8 +117,8 @@ func parsePrompt(raw json.RawMessage, server string) (core.Prompt, string, error
 		return core.Prompt{}, "", err
 	}
 	p := core.Prompt{Server: server, Name: item.Name, Raw: raw}
-	if item.Name == "" || utf8.RuneCountInString(p.FullName()) > maxPromptName || hasUnprintable(item.Name) {
-		return p, item.Name, fmt.Errorf("its name with the app's prefix must be 1 to %d printable characters", maxPromptName)
+	if item.Name == "" || utf8.RuneCountInString(item.Name) > maxPromptName || hasUnprintable(item.Name) {
+		return p, item.Name, fmt.Errorf("its name must be 1 to %d printable characters", maxPromptName)
 	}
 	return p, item.Name, nil
 }
@@ -130,4 +152,56 @@ func checkURI(uri string) error {
 
 func hasUnprintable(text string) bool {
 	return slices.ContainsFunc([]rune(text), func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// readOnlyHint reads annotations.readOnlyHint. A malformed hint counts as absent.
+func readOnlyHint(raw json.RawMessage) bool {
+	var tool struct {
+		Annotations struct {
+			ReadOnlyHint bool `json:"readOnlyHint"`
+		} `json:"annotations"`
+	}
+	return json.Unmarshal(raw, &tool) == nil && tool.Annotations.ReadOnlyHint
+}
+
+// viewURI reads the URI of the view (MCP Apps) that shows the results of a tool, "" without one.
+func viewURI(raw json.RawMessage) string {
+	var tool struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	if json.Unmarshal(raw, &tool) != nil {
+		return ""
+	}
+	var ui struct {
+		ResourceURI string `json:"resourceUri"`
+	}
+	if json.Unmarshal(tool.Meta["ui"], &ui) == nil && ui.ResourceURI != "" {
+		return ui.ResourceURI
+	}
+	var flat string // the older key of MCP Apps
+	if json.Unmarshal(tool.Meta["ui/resourceUri"], &flat) != nil {
+		return ""
+	}
+	return flat
+}
+
+// taskOnly reports whether a tool can only be called as a task (MCP 2025-11-25). A value of another form
+// means nothing.
+func taskOnly(execution json.RawMessage) bool {
+	var x struct {
+		TaskSupport string `json:"taskSupport"`
+	}
+	return len(execution) > 0 && json.Unmarshal(execution, &x) == nil && x.TaskSupport == "required"
+}
+
+// withoutTaskSupport returns a tool that clients call like every other: the server runs the task, and
+// clients refuse to call a tool that requires one of them.
+func withoutTaskSupport(raw json.RawMessage) json.RawMessage {
+	edited, err := rawjson.EditMember(raw, "execution", func(execution json.RawMessage) (json.RawMessage, error) {
+		return rawjson.Without(execution, "taskSupport")
+	})
+	if err != nil {
+		return raw
+	}
+	return edited
 }

@@ -22,7 +22,7 @@ func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
 	} {
 		raws = append(raws, json.RawMessage(raw))
 	}
-	tools := parseTools(raws, "notes", false, hclog.NewNullLogger())
+	tools := Reader{Server: "notes", Logger: hclog.NewNullLogger()}.parseTools(raws)
 	var names []string
 	for _, tool := range tools {
 		names = append(names, tool.LongName())

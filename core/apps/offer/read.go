@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -30,6 +31,10 @@ type Reader struct {
 	Server  string // the app's short name
 	Headers bool   // the app wants arguments of tools in HTTP headers as well
 	Logger  hclog.Logger
+
+	// Report is called with a sentence about each item that was left out or made valid, for whoever runs the app. It
+	// can be nil.
+	Report func(sentence string)
 }
 
 // ReadAll reads all lists of an app that starts, at the same time. Only the tools are waited for as
@@ -68,13 +73,41 @@ func (r Reader) ReadList(ctx context.Context, app Lister, kind core.Kind, offer 
 	}
 	switch kind {
 	case core.KindTools:
-		offer.Tools = parseTools(raws, r.Server, r.Headers, r.Logger)
+		offer.Tools = r.parseTools(raws)
 	case core.KindPrompts:
-		offer.Prompts = parseList(raws, kind, r.Logger, func(raw json.RawMessage) (core.Prompt, string, error) { return parsePrompt(raw, r.Server) })
+		offer.Prompts = parseList(r, raws, kind, func(raw json.RawMessage) (core.Prompt, string, error) { return parsePrompt(raw, r.Server) })
 	case core.KindResources:
-		offer.Resources = parseList(raws, kind, r.Logger, func(raw json.RawMessage) (core.Resource, string, error) { return parseResource(raw, r.Server) })
+		offer.Resources = parseList(r, raws, kind, func(raw json.RawMessage) (core.Resource, string, error) { return parseResource(raw, r.Server) })
 	case core.KindTemplates:
-		offer.Templates = parseList(raws, kind, r.Logger, func(raw json.RawMessage) (core.ResourceTemplate, string, error) { return parseTemplate(raw, r.Server) })
+		offer.Templates = parseList(r, raws, kind, func(raw json.RawMessage) (core.ResourceTemplate, string, error) { return parseTemplate(raw, r.Server) })
+	}
+	return nil
+}
+
+// The most that all lists of one app may hold together.
+const (
+	maxEntries = 10_000
+	maxBytes   = 16 << 20
+)
+
+// CheckSize returns an error when the lists of an app are too large to be kept.
+func CheckSize(o *core.Offer) error {
+	entries := len(o.Tools) + len(o.Prompts) + len(o.Resources) + len(o.Templates)
+	bytes := 0
+	for i := range o.Tools {
+		bytes += len(o.Tools[i].Raw)
+	}
+	for i := range o.Prompts {
+		bytes += len(o.Prompts[i].Raw)
+	}
+	for i := range o.Resources {
+		bytes += len(o.Resources[i].Raw)
+	}
+	for i := range o.Templates {
+		bytes += len(o.Templates[i].Raw)
+	}
+	if entries > maxEntries || bytes > maxBytes {
+		return fmt.Errorf("the app's lists have %d entries and %d bytes; at most %d entries and %d bytes are kept", entries, bytes, maxEntries, maxBytes)
 	}
 	return nil
 }

@@ -21,6 +21,12 @@ type Candidate struct {
 	Manifest *bundle.Manifest // nil for remote apps
 	Label    string           // the name of the bundle's directory; "" when the bundle is used where it is
 
+	Discover bool // as in Order
+	TrySSE   bool // the remote app may speak HTTP+SSE, if it does not speak Streamable HTTP
+
+	// Decide makes the permissions of the app that it replaces those of its own; nil keeps them.
+	Decide func(before []core.Permission) []core.Permission
+
 	// SkippedScripts are the npm packages whose install scripts were not run.
 	SkippedScripts []string
 
@@ -82,7 +88,7 @@ func (c *Candidate) RemoveStaged() error {
 // describe fills in what the record says about the bundle.
 func (c *Candidate) describe(o Order) error {
 	r := &c.Record
-	r.Workspace, r.Source, r.Env = o.Workspace, o.Source, o.Env
+	r.Workspace, r.Source, r.Env, r.Patience = o.Workspace, o.Source, o.Env, o.Patience
 	if c.Manifest != nil {
 		r.BundleName, r.Version, r.Manifest = c.Manifest.Name, c.Manifest.Version, c.Manifest.Raw
 	}

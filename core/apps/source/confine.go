@@ -15,7 +15,7 @@ import (
 	"syscall"
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // The least limits of a package manager with all that it starts: the configuration of the app's sandbox may raise them.
@@ -61,9 +61,11 @@ func (r *Resolver) confine(p program, path string, env map[string]string) (*sand
 	}
 	pythons, _ := lookupSetting(env, "UV_PYTHON_INSTALL_DIR")
 	runtimes := []string{cmp.Or(pythons, filepath.Join(env["HOME"], ".local", "share", "uv", "python"))}
+	search, protected := filepath.SplitList(env["PATH"]), []string{r.Home, r.HostEnv["HOME"]}
 	for _, program := range []string{path, filepath.Join(p.dir, "venv", "bin", "python")} {
-		runtimes = append(runtimes, sandbox.RuntimePaths(program, filepath.SplitList(env["PATH"]), []string{r.Home, r.HostEnv["HOME"]})...)
+		runtimes = append(runtimes, sandbox.RuntimePaths(program, search, protected)...)
 	}
+	runtimes = append(runtimes, sandbox.SearchPathPrograms(search, protected)...)
 	runtimes = slices.DeleteFunc(runtimes, func(path string) bool { return instance.Within(path, p.dir) }) // it is written to
 	network := sandbox.Network{Mode: sandbox.NetworkLoopbackOff, Also: settings.destinations()}
 	if configured.Network.Mode == sandbox.NetworkAll {

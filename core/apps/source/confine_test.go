@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
-	"github.com/ropewalk/ropewalk/core/sandbox"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 func TestSettingsOfPackageManagersNameWhatTheirSandboxOpens(t *testing.T) {

@@ -59,7 +59,7 @@ func (r *Resolver) fromPyPIName(ctx context.Context, o Order) (*Candidate, error
 }
 
 func (r *Resolver) newestPyPI(ctx context.Context, o Order) (string, error) {
-	if _, err := bundle.Lookup(r.HostEnv["PATH"])("uv"); err == nil {
+	if r.hasUV() {
 		out, err := r.query(ctx, o, "uv", "pip", "compile", "--quiet", "--only-binary", ":all:", "--no-deps", "--no-header", "--no-annotate", requirements)
 		if err != nil {
 			return "", err
@@ -101,12 +101,19 @@ func (r *Resolver) query(ctx context.Context, o Order, command string, args ...s
 	}
 	name := o.ServerName
 	if !o.Exact {
-		if name, err = serverName(name, o.Source.Ref); err != nil {
+		if name, err = serverName(name, Project(o.Source.Ref)); err != nil {
+			return nil, err
+		}
+	}
+	p := program{dir: dir, tmp: dir, what: o.Source.Ref, record: core.Installation{Workspace: o.Workspace, Name: name, Env: o.Env}}
+	if command == "uv" {
+		if err := r.ensurePython(ctx, p); err != nil {
 			return nil, err
 		}
 	}
 	var out limitedBuffer
-	err = r.runProgram(ctx, program{dir: dir, tmp: dir, what: o.Source.Ref, record: core.Installation{Workspace: o.Workspace, Name: name, Env: o.Env}, stdout: &out}, command, args...)
+	p.stdout = &out
+	err = r.runProgram(ctx, p, command, args...)
 	return out.data, err
 }
 
@@ -122,7 +129,7 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 
 // directPackage describes a package without an entry in a registry.
 func directPackage(o Order, kind registry.Kind, version string) registry.Package {
-	return registry.Package{Kind: kind, Name: o.Source.Ref, Identifier: o.Source.Ref, Version: version, Args: o.Args}
+	return registry.Package{Kind: kind, Name: Project(o.Source.Ref), Identifier: o.Source.Ref, Version: version, Args: o.Args}
 }
 
 // fromCommand takes a program that is installed on the server. Its manifest is made up.

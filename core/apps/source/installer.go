@@ -100,7 +100,12 @@ func (r *Resolver) runProgram(ctx context.Context, what program, command string,
 	if p.Err() == nil {
 		return nil
 	}
-	return explainClosed(instance.NewFailure(filepath.Base(command)+" "+p.Err().Error(), output), profile)
+	failure := instance.NewFailure(filepath.Base(command)+" "+p.Err().Error(), output)
+	if lacks := remedyFor(failure.Error()); lacks != "" {
+		failure.Reason = lacks + " (" + failure.Reason + ")"
+		return failure
+	}
+	return explainClosed(failure, profile)
 }
 
 // managerOf returns which package manager a program is: npm, uv or pip.
@@ -119,6 +124,10 @@ func installerEnvironment(host map[string]string, manager, tmp string) map[strin
 		if instance.IsPassedOn(name) || name == "HOME" || isInstallerSetting(name, manager) {
 			env[name] = value
 		}
+	}
+	if manager == "npm" { // it waits for 70 s between attempts, also for a certificate that it will never trust
+		setDefault(env, "npm_config_fetch_retry_mintimeout", "1000")
+		setDefault(env, "npm_config_fetch_retry_factor", "2")
 	}
 	if current, err := user.Current(); err == nil && env["HOME"] == "" {
 		env["HOME"] = current.HomeDir // where the managers themselves look, which the sandbox is to open

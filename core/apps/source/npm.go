@@ -41,7 +41,7 @@ func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 		if err != nil {
 			return explainRefusal(err, c.Record.Name)
 		}
-		entry, err := npmEntry(dir, pkg.Identifier)
+		entry, err := npmEntry(dir, pkg.Identifier, o.Source.Bin)
 		if err != nil {
 			return err
 		}
@@ -57,8 +57,8 @@ func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 }
 
 // npmEntry returns the script of the command of a package that is installed in dir, relative to the package: of the
-// command with the package's name, or of the only one.
-func npmEntry(dir, identifier string) (string, error) {
+// command that is named, else of the one with the package's name, or of the only one.
+func npmEntry(dir, identifier, bin string) (string, error) {
 	raw, err := readInstalled(dir, path.Join("node_modules", identifier, "package.json"))
 	if err != nil {
 		return "", fmt.Errorf("the npm package cannot be read: %w", err)
@@ -76,14 +76,11 @@ func npmEntry(dir, identifier string) (string, error) {
 	} else if len(manifest.Bin) == 0 || json.Unmarshal(manifest.Bin, &bins) != nil || len(bins) == 0 {
 		return "", fmt.Errorf("the npm package %s has no command, so it is not a server", identifier)
 	}
-	entry, ok := bins[path.Base(identifier)]
-	if !ok {
-		names := slices.Sorted(maps.Keys(bins))
-		if len(names) > 1 {
-			return "", fmt.Errorf("the npm package %s has several commands (%v) and none with its own name", identifier, names)
-		}
-		entry = bins[names[0]]
+	name, err := chooseCommand("npm package "+identifier, path.Base(identifier), bin, slices.Sorted(maps.Keys(bins)))
+	if err != nil {
+		return "", err
 	}
+	entry := bins[name]
 	if !filepath.IsLocal(filepath.FromSlash(entry)) {
 		return "", errors.New("package.json of " + identifier + ": bin points outside the package")
 	}

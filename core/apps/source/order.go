@@ -3,7 +3,9 @@ package source
 import (
 	"crypto/x509"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/bundle"
@@ -18,7 +20,10 @@ type Order struct {
 	Version    string   // of a name, an npm package or a PyPI project; "" for the newest
 	Args       []string // of a command, an npm package or a PyPI project
 	Env        map[string]core.Secret
-	Remote     *core.Remote // of a URL
+	Patience   time.Duration // how long the app may take to start; 0 for the usual time
+	Remote     *core.Remote  // of a URL
+	Discover   bool          // the Remote may be called with linked accounts, if it refuses calls without credentials
+	TrySSE     bool          // the Remote may speak HTTP+SSE, if it does not speak Streamable HTTP
 
 	AllowPrivate   bool // a remote server that a registry names may be on a private address
 	Restricted     bool // for a caller who is an admin of a workspace, not of the organization
@@ -28,6 +33,10 @@ type Order struct {
 
 	Signed  bool           // a bundle must have a signature by one of Signers
 	Signers *x509.CertPool // certificates that are trusted to sign bundles; nil for none
+
+	Caller      core.Caller            // who installs, and decides about permissions; zero for the configuration
+	Permissions *core.PermissionChange // what the caller decided; nil when nothing was asked
+	Hints       bool                   // whether a failure says what the sandbox hides
 
 	// Progress reports what an installation does; nil to not report it.
 	Progress func(stage, message string)
@@ -58,7 +67,7 @@ func (r Request) Order(workspace string) (Order, error) {
 	if err := r.check(); err != nil {
 		return Order{}, err
 	}
-	o := Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Args: r.Args, AllowPrivate: r.AllowPrivate, Restricted: r.Restricted}
+	o := Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Args: r.Args, Patience: time.Duration(r.StartTimeout) * time.Second, AllowPrivate: r.AllowPrivate, Restricted: r.Restricted, Caller: r.Caller, Permissions: r.Permissions, Hints: r.Hints}
 	var err error
 	if o.Source.Kind, err = r.Kind(); err != nil {
 		return Order{}, err
@@ -71,9 +80,11 @@ func (r Request) Order(workspace string) (Order, error) {
 	case core.SourceName:
 		o.Source.Ref, o.Version = splitVersion(r.Name)
 	case core.SourceNPM:
+		o.Source.Bin = r.Bin
 		o.Source.Ref, o.Version = splitVersion(r.NPM)
 		err = checkNPM(o)
 	case core.SourcePyPI:
+		o.Source.Bin = r.Bin
 		o.Source.Ref, o.Version = splitVersion(strings.Replace(r.PyPI, "==", "@", 1))
 		err = checkPyPI(o)
 	case core.SourceCommand:
@@ -81,6 +92,8 @@ func (r Request) Order(workspace string) (Order, error) {
 	default:
 		o.Source.Ref = r.URL
 		o.Remote, err = r.remote()
+		o.TrySSE = r.Transport == nil || r.Transport.Type == ""
+		o.Discover = r.Transport == nil || r.Transport.Auth == nil
 	}
 	return o, err
 }
@@ -98,41 +111,62 @@ func splitVersion(ref string) (name, version string) {
 func commandOrder(o Order, command string) (Order, error) {
 	o.Source.Ref = command
 	runner := strings.TrimSuffix(filepath.Base(command), ".cmd")
-	name, args, ok := packageOf(runner, o.Args)
-	if name == "" && (runner == "npx" || runner == "uvx") {
+	run, ok := packageOf(runner, o.Args)
+	if !ok && run.nothing {
 		return o, badRequest("args: %s is given no package to run", runner)
 	}
 	if !ok {
 		return o, nil
 	}
-	o.Args = args
+	o.Args, o.Source.Bin = run.args, run.bin
 	if runner == "npx" {
 		o.Source.Kind = core.SourceNPM
-		o.Source.Ref, o.Version = splitVersion(name)
+		o.Source.Ref, o.Version = splitVersion(run.name)
 		return o, checkNPM(o)
 	}
 	o.Source.Kind = core.SourcePyPI
-	o.Source.Ref, o.Version = splitVersion(strings.Replace(name, "==", "@", 1))
+	o.Source.Ref, o.Version = splitVersion(strings.Replace(run.name, "==", "@", 1))
 	return o, checkPyPI(o)
 }
 
-// packageOf returns the package that npx or uvx is to run, and the arguments after it. ok is false for
-// other commands, and for options that this server does not know: the command is run as it is then. The name
-// is empty when there is none.
-func packageOf(runner string, args []string) (name string, rest []string, ok bool) {
+// packageRun is what npx or uvx is to run.
+type packageRun struct {
+	name, bin string   // the package, and which of its commands; "" for the usual one
+	args      []string // of the command
+	nothing   bool     // no package is named
+}
+
+// packageOf reads the arguments of npx or uvx. ok is false for other commands, and for options that this server does
+// not know: the command is run as it is then.
+func packageOf(runner string, args []string) (run packageRun, ok bool) {
 	if runner != "npx" && runner != "uvx" {
-		return "", nil, false
+		return packageRun{}, false
 	}
-	for i, arg := range args {
-		switch arg {
-		case "-y", "--yes", "-q", "--quiet", "--":
-			continue
+	from := map[string][]string{"npx": {"-p", "--package"}, "uvx": {"--from"}}[runner]
+	for i := 0; i < len(args); i++ {
+		option, value, joined := strings.Cut(args[i], "=")
+		switch {
+		case slices.Contains([]string{"-y", "--yes", "-q", "--quiet", "--"}, args[i]):
+		case slices.Contains(from, option) && run.name == "":
+			if !joined {
+				if i++; i == len(args) {
+					return packageRun{nothing: true}, false
+				}
+				value = args[i]
+			}
+			run.name = value
+		default:
+			run.args = args[i+1:]
+			if run.name == "" {
+				run.name = args[i]
+			} else if run.bin = args[i]; checkBin("args", run.bin) != nil {
+				return run, false
+			}
+			name, _ := splitVersion(strings.Replace(run.name, "==", "@", 1))
+			return run, runner == "npx" && npmName.MatchString(name) || runner == "uvx" && pypiName.MatchString(name)
 		}
-		name, _ := splitVersion(strings.Replace(arg, "==", "@", 1))
-		valid := runner == "npx" && npmName.MatchString(name) || runner == "uvx" && pypiName.MatchString(name)
-		return arg, args[i+1:], valid
 	}
-	return "", nil, false
+	return packageRun{nothing: true}, false
 }
 
 func checkNPM(o Order) error {

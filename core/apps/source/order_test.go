@@ -14,22 +14,27 @@ func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
 	for _, c := range []struct{ name, definition, want string }{
 		{"npx", `{"command":"npx","args":["-y","@scope/server@1.2.3","/data"]}`, "npm @scope/server 1.2.3 [/data]"},
 		{"npx without a version", `{"command":"npx","args":["server"]}`, "npm server  []"},
-		{"npx with an option that is not known", `{"command":"npx","args":["--package","x","server"]}`, "command npx  [--package x server]"},
+		{"npx with a package and its command", `{"command":"npx","args":["-y","--package","x@2","server","--port","1"]}`, "npm x 2 server [--port 1]"},
+		{"npx with a package after =", `{"command":"npx","args":["--package=@a/b","-y","serve"]}`, "npm @a/b  serve []"},
+		{"npx with two packages", `{"command":"npx","args":["-p","x","-p","y","server"]}`, "command npx  [-p x -p y server]"},
+		{"npx with an option that is not known", `{"command":"npx","args":["--call","x","server"]}`, "command npx  [--call x server]"},
+		{"uvx with a project and its command", `{"command":"uvx","args":["--from","mcp[cli]==1.2","mcp","run"]}`, "pypi mcp[cli] 1.2 mcp [run]"},
+		{"uvx from a repository", `{"command":"uvx","args":["--from","git+https://a.test/x","serve"]}`, "command uvx  [--from git+https://a.test/x serve]"},
 		{"uvx", `{"command":"uvx","args":["mcp-server-time==2.0","--tz","UTC"]}`, "pypi mcp-server-time 2.0 [--tz UTC]"},
 		{"another command", `{"command":"docker","args":["run","x"]}`, "command docker  [run x]"},
 		{"a URL", `{"url":"https://a.test/mcp"}`, "url https://a.test/mcp  []"},
 		{"a URL under another name", `{"httpUrl":"https://a.test/mcp","timeout":5,"disabled":false}`, "url https://a.test/mcp  []"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := ParseServer("x", json.RawMessage(c.definition))
+			r, err := ParseServer("x", json.RawMessage(c.definition), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := r.Order("ws_default")
+			o, err := r.Request.Order("ws_default")
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := string(o.Source.Kind) + " " + o.Source.Ref + " " + o.Version + " [" + strings.Join(o.Args, " ") + "]"
+			got := strings.TrimSuffix(string(o.Source.Kind)+" "+o.Source.Ref+" "+o.Version+" "+o.Source.Bin, " ") + " [" + strings.Join(o.Args, " ") + "]"
 			if got != c.want || o.ServerName != "x" {
 				t.Errorf("got %s as %s, want %s", got, o.ServerName, c.want)
 			}
@@ -39,14 +44,12 @@ func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
 
 func TestADefinitionThatOnlyTheClientCanUseIsRefusedWithWhatToDo(t *testing.T) {
 	for definition, want := range map[string]string{
-		`{"url":"https://a.test","headers":{"Authorization":"Bearer ${input:token}"}}`: "mcpServers.x.headers.Authorization contains ${input:token}, which only the client can replace: put the value there",
-		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`:           "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace: put the value there",
-		`{"command":"npx","args":["server"],"env":{"KEY":"${env:KEY}"}}`:               "mcpServers.x.env.KEY contains ${env:KEY}, which only the client can replace: put the value there",
-		`{"command":"node","args":["server.js"],"cwd":"/home/me"}`:                     "mcpServers.x.cwd is a folder on the client's machine: remove it, and give absolute paths of the server's machine in args",
-		`{"command":"npx","args":["server"],"envFile":".env"}`:                         "mcpServers.x.envFile is a file on the client's machine: give its variables as env",
-		`{"command":"npx","args":["server"],"disabled":true}`:                          "mcpServers.x is disabled in this configuration: remove `disabled` to install it",
+		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`: "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace: put the value there",
+		`{"command":"node","args":["server.js"],"cwd":"/home/me"}`:           "mcpServers.x.cwd is a folder on the client's machine: remove it, and give absolute paths of the server's machine in args",
+		`{"command":"npx","args":["server"],"envFile":".env"}`:               "mcpServers.x.envFile is a file on the client's machine: give its variables as env",
+		`{"command":"npx","args":["server"],"disabled":true}`:                "mcpServers.x is disabled in this configuration: remove `disabled` to install it",
 	} {
-		if _, err := ParseServer("x", json.RawMessage(definition)); core.CodeOf(err) != core.CodeBadRequest || !strings.HasSuffix(err.Error(), want) {
+		if _, err := ParseServer("x", json.RawMessage(definition), nil); core.CodeOf(err) != core.CodeBadRequest || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s gives %v", definition, err)
 		}
 	}
@@ -54,11 +57,11 @@ func TestADefinitionThatOnlyTheClientCanUseIsRefusedWithWhatToDo(t *testing.T) {
 
 func TestAnInvalidDefinitionIsRefused(t *testing.T) {
 	for _, definition := range []string{`{}`, `5`, `{"command":"x","url":"https://a.test"}`, `{"url":"https://a.test","type":"websocket"}`} {
-		if r, err := ParseServer("x", json.RawMessage(definition)); core.CodeOf(err) != core.CodeBadRequest {
+		if r, err := ParseServer("x", json.RawMessage(definition), nil); core.CodeOf(err) != core.CodeBadRequest {
 			t.Errorf("%s gives %+v (%v)", definition, r, err)
 		}
 	}
-	for _, r := range []Request{{Command: "npx", Args: []string{"-y"}}, {Command: "/usr/bin/uvx"}, {NPM: "--prefix=/"}, {NPM: "a@../b"}, {NPM: "a@--x"}, {PyPI: "--target=/"}, {PyPI: "a@git+https://x"}, {NPM: "a", PyPI: "b"}} {
+	for _, r := range []Request{{Command: "npx", Args: []string{"-y"}}, {Command: "/usr/bin/uvx"}, {NPM: "--prefix=/"}, {NPM: "a@../b"}, {NPM: "a@--x"}, {PyPI: "--target=/"}, {PyPI: "a@git+https://x"}, {PyPI: "a[--x]"}, {PyPI: "a[x"}, {NPM: "a[x]"}, {NPM: "a", Bin: "../b"}, {NPM: "a", Bin: "-b"}, {Command: "a", Bin: "b"}, {NPM: "a", PyPI: "b"}} {
 		if o, err := r.Order("ws_default"); core.CodeOf(err) != core.CodeBadRequest {
 			t.Errorf("%+v gives %+v (%v)", r, o, err)
 		}
@@ -79,19 +82,29 @@ func TestThePyPICommandIsTheOnlyConsoleScriptWhenNoneHasTheProjectsName(t *testi
 	}
 	site := "lib/python3.11/site-packages/"
 	write(site+"other-1.0.dist-info/entry_points.txt", "[console_scripts]\nother = other:main\n")
-	if script, err := consoleScript(venv, "My.Server"); err == nil {
+	if script, err := consoleScript(venv, "My.Server", ""); err == nil {
 		t.Errorf("a project without a command has %s", script)
 	}
 	write(site+"my_server-1.0.dist-info/entry_points.txt", "[gui_scripts]\nwindow = a:b\n\n[console_scripts]\nserve-mine = my:main\n")
-	if script, err := consoleScript(venv, "My.Server"); err != nil || script != "serve-mine" {
+	if script, err := consoleScript(venv, "My.Server", ""); err != nil || script != "serve-mine" {
 		t.Errorf("the command is %q (%v)", script, err)
 	}
 	write(site+"my_server-1.0.dist-info/entry_points.txt", "[console_scripts]\na = my:main\nb = my:main\n")
-	if _, err := consoleScript(venv, "My.Server"); err == nil || !strings.Contains(err.Error(), "(a, b)") {
+	if _, err := consoleScript(venv, "My.Server", ""); err == nil || !strings.Contains(err.Error(), "(a, b)") {
 		t.Errorf("several commands give %v", err)
 	}
+	if script, err := consoleScript(venv, "My.Server", "b"); err != nil || script != "b" {
+		t.Errorf("the command that was asked for is %q (%v)", script, err)
+	}
+	if _, err := consoleScript(venv, "My.Server", "c"); err == nil || !strings.Contains(err.Error(), "no command c; it has a, b") {
+		t.Errorf("a command that it does not have gives %v", err)
+	}
+	write(site+"my_server-1.0.dist-info/entry_points.txt", "[console_scripts]\na = my:main\nmy_server = my:main\n")
+	if script, err := consoleScript(venv, "My.Server", ""); err != nil || script != "my_server" {
+		t.Errorf("the command with the project's name, written otherwise, is %q (%v)", script, err)
+	}
 	write("bin/My.Server", "")
-	if script, err := consoleScript(venv, "My.Server"); err != nil || script != "My.Server" {
+	if script, err := consoleScript(venv, "My.Server", ""); err != nil || script != "My.Server" {
 		t.Errorf("the command is %q (%v)", script, err)
 	}
 }

@@ -59,6 +59,9 @@ func (p *Policy) Check(o Order) (Order, error) {
 		o.Registries = p.registries.WorkspaceAdmin
 	}
 	subject := string(o.Source.Kind) + ":" + o.Source.Ref
+	if o.Source.Kind == core.SourcePyPI {
+		subject = string(o.Source.Kind) + ":" + Project(o.Source.Ref)
+	}
 	if o.Source.Kind == core.SourceURL {
 		subject = string(o.Source.Kind) + ":" + withoutQuery(o.Source.Ref)
 	}

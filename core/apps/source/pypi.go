@@ -1,20 +1,28 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// pypiName is the form of project names (PEP 508).
-var pypiName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+// pypiName is the form of project names, with extras in brackets (PEP 508).
+var pypiName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9][A-Za-z0-9._-]*(?:, ?[A-Za-z0-9][A-Za-z0-9._-]*)*\])?$`)
+
+// Project is the name of a package without its extras.
+func Project(ref string) string {
+	name, _, _ := strings.Cut(ref, "[")
+	return name
+}
 
 // fromPyPI takes a PyPI project in one exact version. It is installed into a virtual environment in
 // the app's own directory, with uv if it is installed, else with Python's venv and pip. Only wheels
@@ -23,13 +31,13 @@ func (r *Resolver) fromPyPI(o Order, pkg registry.Package) (*Candidate, error) {
 	if !pypiName.MatchString(pkg.Identifier) {
 		return nil, fmt.Errorf("the registry's entry for %s names the PyPI project %.200q, which is not a valid name", pkg.Name, pkg.Identifier)
 	}
-	command := "${__dirname}/venv/bin/" + pkg.Identifier
+	command := "${__dirname}/venv/bin/" + Project(pkg.Identifier)
 	return packageCandidate(o, pkg, bundle.TypeBinary, command, func(ctx context.Context, c *Candidate, dir string) error {
 		venv := filepath.Join(dir, "venv")
 		if err := r.fillVenv(ctx, c, dir, venv, pkg.Identifier+"=="+packageVersion(pkg)); err != nil {
 			return err
 		}
-		script, err := consoleScript(venv, pkg.Identifier)
+		script, err := consoleScript(venv, Project(pkg.Identifier), o.Source.Bin)
 		if err != nil {
 			return err
 		}
@@ -39,9 +47,8 @@ func (r *Resolver) fromPyPI(o Order, pkg registry.Package) (*Candidate, error) {
 }
 
 func (r *Resolver) fillVenv(ctx context.Context, c *Candidate, dir, venv, requirement string) error {
-	find := bundle.Lookup(r.HostEnv["PATH"])
 	python := filepath.Join(venv, "bin", "python")
-	if _, err := find("uv"); err == nil {
+	if r.hasUV() {
 		return r.fillWithUV(ctx, c, dir, venv, requirement)
 	}
 	if err := r.install(ctx, c, program{dir: dir, trusted: true}, "python3", "-m", "venv", venv); err != nil {
@@ -108,10 +115,12 @@ func removeEntries(dir string) error {
 	return err
 }
 
-// consoleScript returns the command of a project: the one with the project's name, or the only one.
-func consoleScript(venv, project string) (string, error) {
-	if _, err := os.Stat(filepath.Join(venv, "bin", project)); err == nil {
-		return project, nil
+// consoleScript returns the command of a project: the one that is named, else the one with the project's name, or the
+// only one.
+func consoleScript(venv, project, bin string) (string, error) {
+	wanted := cmp.Or(bin, project)
+	if _, err := os.Stat(filepath.Join(venv, "bin", wanted)); err == nil { // of a dependency, or python
+		return wanted, nil
 	}
 	prefix := strings.ToLower(separators.ReplaceAllString(project, "_")) + "-"
 	files, err := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages", "*.dist-info", "entry_points.txt"))
@@ -133,13 +142,28 @@ func consoleScript(venv, project string) (string, error) {
 			scripts = append(scripts, consoleScripts(string(raw))...)
 		}
 	}
-	switch len(scripts) {
-	case 0:
-		return "", fmt.Errorf("the PyPI project %s has no command, so it is not a server", project)
-	case 1:
-		return scripts[0], nil
+	return chooseCommand("PyPI project "+project, project, bin, scripts)
+}
+
+// chooseCommand returns the command of a package: the one that is asked for, else the one with the package's name,
+// however its words are separated, or the only one.
+func chooseCommand(what, name, bin string, commands []string) (string, error) {
+	same := func(command string) bool {
+		return strings.EqualFold(separators.ReplaceAllString(command, "-"), separators.ReplaceAllString(name, "-"))
 	}
-	return "", fmt.Errorf("the PyPI project %s has several commands (%s) and none with its own name", project, strings.Join(scripts, ", "))
+	switch at := slices.IndexFunc(commands, same); {
+	case len(commands) == 0:
+		return "", fmt.Errorf("the %s has no command, so it is not a server", what)
+	case bin != "" && !slices.Contains(commands, bin):
+		return "", fmt.Errorf("the %s has no command %s; it has %s", what, bin, strings.Join(commands, ", "))
+	case bin != "":
+		return bin, nil
+	case at >= 0:
+		return commands[at], nil
+	case len(commands) == 1:
+		return commands[0], nil
+	}
+	return "", fmt.Errorf("the %s has several commands (%s) and none with its own name: choose one with bin (--bin)", what, strings.Join(commands, ", "))
 }
 
 // separators are the characters that project names may be written with.

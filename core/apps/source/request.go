@@ -2,6 +2,7 @@ package source
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -12,17 +13,27 @@ import (
 // Request is the body of POST /v1/apps/install: exactly one of Name, Path, URL, NPM, PyPI and Command
 // is set.
 type Request struct {
-	Name       string                 `json:"name"` // in a registry; "name@version" asks for one version
-	Path       string                 `json:"path"` // a bundle directory or a .mcpb file
-	URL        string                 `json:"url"`  // of a remote MCP server
-	NPM        string                 `json:"npm"`  // an npm package; "package@version" asks for one version
-	PyPI       string                 `json:"pypi"` // a PyPI project; "project@version" or "project==version"
-	Command    string                 `json:"command"`
-	Args       []string               `json:"args"`
-	ServerName string                 `json:"serverName"`
-	Transport  *Transport             `json:"transport"`
-	Env        map[string]core.Secret `json:"env"`
+	Name       string     `json:"name"` // in a registry; "name@version" asks for one version
+	Path       string     `json:"path"` // a bundle directory or a .mcpb file
+	URL        string     `json:"url"`  // of a remote MCP server
+	NPM        string     `json:"npm"`  // an npm package; "package@version" asks for one version
+	PyPI       string     `json:"pypi"` // a PyPI project, "project[extra]"; with "@version" or "==version"
+	Bin        string     `json:"bin"`  // which command of an npm package or a PyPI project
+	Command    string     `json:"command"`
+	Args       []string   `json:"args"`
+	ServerName string     `json:"serverName"`
+	Transport  *Transport `json:"transport"`
+	// StartTimeout is how long the app may take to start, in seconds, at most an hour; 0 for the usual time.
+	StartTimeout int `json:"startTimeoutSeconds"`
 
+	Env map[string]core.Secret `json:"env"`
+
+	// Permissions are decisions about what the definition asks for. With them, all of it must be decided.
+	Permissions *core.PermissionChange `json:"permissions"`
+
+	// Caller is who installs. Hints says that a failure may name what the sandbox hides. The HTTP API sets them.
+	Caller core.Caller `json:"-"`
+	Hints  bool        `json:"-"`
 	// AllowPrivate lets a remote server be on a loopback or private address. The HTTP API sets it
 	// from the rights of the caller.
 	AllowPrivate bool `json:"-"`
@@ -35,22 +46,31 @@ type Request struct {
 type UpdateRequest struct {
 	Version string `json:"version"` // "" for the newest
 
-	Restricted bool `json:"-"` // as in Request
+	// Permissions are decisions about what the new version asks for. With them, all of it must be decided, now or before.
+	Permissions *core.PermissionChange `json:"permissions"`
+
+	Caller     core.Caller `json:"-"` // who updates, and decides
+	Restricted bool        `json:"-"` // as in Request
 }
 
 // Transport says how to reach a remote server.
 type Transport struct {
-	Type    string                 `json:"type"` // "streamable-http" (also when empty) or "sse"
+	Type    string                 `json:"type"` // "streamable-http" or "sse"; "" tries both, in this order
 	Auth    *Auth                  `json:"auth"`
 	Headers map[string]core.Secret `json:"headers"`
 }
 
-// Auth is the auth object of a transport: bearer with Token, header with Name and Value, or none.
+// Auth is the auth object of a transport: bearer with Token, header with Name and Value, user or shared for linked
+// accounts, or none.
 type Auth struct {
 	Type  string      `json:"type"`
 	Token core.Secret `json:"token"`
 	Name  string      `json:"name"`
 	Value core.Secret `json:"value"`
+
+	ClientID     string      `json:"clientId"` // with user and shared: as the authorization server knows this server
+	ClientSecret core.Secret `json:"clientSecret"`
+	Scopes       []string    `json:"scopes"`
 }
 
 // The transports of MCP over HTTP.
@@ -69,6 +89,24 @@ func (r Request) check() error {
 	}
 	if r.Args != nil && r.Command == "" && r.NPM == "" && r.PyPI == "" {
 		return badRequest("args goes with command, npm and pypi only")
+	}
+	if r.StartTimeout < 0 || r.StartTimeout > maxStartTimeout {
+		return badRequest("startTimeoutSeconds is %d; it can be 1 to %d", r.StartTimeout, maxStartTimeout)
+	}
+	if r.Bin != "" && r.NPM == "" && r.PyPI == "" {
+		return badRequest("bin goes with npm and pypi only")
+	}
+	return checkBin("bin", r.Bin)
+}
+
+const maxStartTimeout = 3600
+
+// binForm is the form of the names of commands of packages. A match is never an option or a path.
+var binForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+func checkBin(field, bin string) error {
+	if bin != "" && !binForm.MatchString(bin) {
+		return badRequest("%s: %.200q is not the name of a command", field, bin)
 	}
 	return nil
 }
@@ -134,8 +172,23 @@ func (a Auth) record() (core.RemoteAuth, error) {
 			return core.RemoteAuth{}, err
 		}
 		return core.RemoteAuth{Type: "header", Name: a.Name, Value: a.Value}, nil
+	case core.AuthUser, core.AuthShared:
+		return a.accounts()
 	}
-	return core.RemoteAuth{}, badRequest("transport.auth.type is %q; it can be bearer, header or none", a.Type)
+	return core.RemoteAuth{}, badRequest("transport.auth.type is %q; it can be bearer, header, user, shared or none", a.Type)
+}
+
+// accounts is the record of an app that is called with linked accounts.
+func (a Auth) accounts() (core.RemoteAuth, error) {
+	if a.ClientID == "" && a.ClientSecret != "" {
+		return core.RemoteAuth{}, badRequest("transport.auth.clientId is required with clientSecret")
+	}
+	for _, scope := range a.Scopes {
+		if !core.ValidScope(scope) {
+			return core.RemoteAuth{}, badRequest("transport.auth.scopes: %.100q is not an OAuth scope", scope)
+		}
+	}
+	return core.RemoteAuth{Type: a.Type, ClientID: a.ClientID, ClientSecret: a.ClientSecret, Scopes: strings.Join(a.Scopes, " ")}, nil
 }
 
 func checkHeader(field, name string, value core.Secret) error {
@@ -147,4 +200,24 @@ func checkHeader(field, name string, value core.Secret) error {
 
 func badRequest(format string, args ...any) error {
 	return core.Errorf(core.CodeBadRequest, format, args...)
+}
+
+// Kind returns the kind of source that r names, or core.CodeBadRequest when it names none or several.
+func (r Request) Kind() (core.SourceKind, error) {
+	var kinds []core.SourceKind
+	for _, source := range []struct {
+		kind core.SourceKind
+		ref  string
+	}{
+		{core.SourceName, r.Name}, {core.SourcePath, r.Path}, {core.SourceURL, r.URL},
+		{core.SourceNPM, r.NPM}, {core.SourcePyPI, r.PyPI}, {core.SourceCommand, r.Command},
+	} {
+		if source.ref != "" {
+			kinds = append(kinds, source.kind)
+		}
+	}
+	if len(kinds) != 1 {
+		return "", badRequest("give exactly one of name, path, url, npm, pypi and command; %d were given", len(kinds))
+	}
+	return kinds[0], nil
 }

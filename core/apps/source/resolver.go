@@ -137,7 +137,7 @@ func fromURL(o Order) (*Candidate, error) {
 	if o.ServerName == "" {
 		o.ServerName = name
 	}
-	c := &Candidate{}
+	c := &Candidate{TrySSE: o.TrySSE, Discover: o.Discover}
 	c.Record.Remote = o.Remote
 	c.Record.BundleName = o.Remote.URL
 	return c, c.describe(o)

@@ -16,12 +16,12 @@ type Asker struct {
 	call, server, tool string
 }
 
-// Ask implements apps.Asker.
-func (a *Asker) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	if method != methodCreate {
-		return nil, refuse(methodNotFound, "a chat does not answer "+method)
+// Ask implements interact.Asker.
+func (a *Asker) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error) {
+	if q.Method != methodCreate {
+		return nil, refuse(methodNotFound, "a chat does not answer "+q.Method)
 	}
-	r, err := readRequest(params)
+	r, err := readRequest(q.Params)
 	if err != nil {
 		return nil, err
 	}

@@ -5,16 +5,27 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 )
 
 const maxErrorBody = 64 << 10 // bytes of an error response that are read
 
+// Encode marshals v, and leaves the strings of raw JSON in it as they are.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
 // Post sends a request as JSON and returns the response, whose body is a stream of events. Its error is an
 // *Error unless ctx ended.
 func Post(ctx context.Context, client *http.Client, url string, header http.Header, body any) (*http.Response, error) {
-	raw, err := json.Marshal(body)
+	raw, err := Encode(body)
 	if err != nil {
 		return nil, FromBreak(ctx, err)
 	}
@@ -37,37 +48,73 @@ func Post(ctx context.Context, client *http.Client, url string, header http.Head
 	return response, nil
 }
 
-// failureBody is what is in an error response, and in an event that reports an error.
-type failureBody struct {
-	Error struct {
-		Code    any    `json:"code"` // a string or a number, or missing, depending on the vendor
-		Type    string `json:"type"`
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
-func (b failureBody) kind() string {
-	code, _ := b.Error.Code.(string)
-	return cmp.Or(code, b.Error.Type)
-}
-
 func statusFailure(ctx context.Context, response *http.Response) error {
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var body failureBody
-	_ = json.Unmarshal(raw, &body) // a body that is not JSON has no message
-	return FromStatus(response.StatusCode, response.Header, body.kind(), body.Error.Message, err)
+	w := wordsOf(raw)
+	e := FromStatus(response.StatusCode, response.Header, w.kind, w.message, err)
+	e.Param = w.param
+	return e
 }
 
 // FromEvent is the failure that an event of the stream reports.
 func FromEvent(data []byte) *Error {
-	var body failureBody
-	_ = json.Unmarshal(data, &body) // what differs has no message
-	e := FromStatus(0, nil, body.kind(), body.Error.Message, nil)
+	w := wordsOf(data)
+	e := FromStatus(0, nil, w.kind, w.message, nil)
 	if e.Failure == Refused {
 		e.Failure = Broken // it had begun to answer
 	}
+	e.Reported = true
 	return e
+}
+
+// words are what a provider says about a failure.
+type words struct{ kind, message, param string }
+
+// wordsOf reads an error response, or an event that reports an error. Vendors write it as an object or as a
+// list of one, with the error in a member or as the whole, and its text as a string or as a list.
+func wordsOf(raw []byte) words {
+	if len(raw) == 0 {
+		return words{}
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
+		return wordsOf(list[0])
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return words{message: text}
+	}
+	var body struct {
+		Error   json.RawMessage `json:"error"`
+		Code    json.RawMessage `json:"code"` // a string or a number, or missing, depending on the vendor
+		Type    json.RawMessage `json:"type"`
+		Param   json.RawMessage `json:"param"`
+		Message json.RawMessage `json:"message"`
+		Msg     json.RawMessage `json:"msg"`
+		Detail  json.RawMessage `json:"detail"`
+		Loc     []any           `json:"loc"`
+	}
+	_ = json.Unmarshal(raw, &body) // a body that is not JSON has no message, and a member of another type is ignored
+	if inner := wordsOf(body.Error); inner.message != "" || inner.kind != "" {
+		return inner
+	}
+	w := words{kind: cmp.Or(stringOf(body.Code), stringOf(body.Type)), param: stringOf(body.Param), message: stringOf(body.Msg)}
+	for _, part := range []json.RawMessage{body.Message, body.Detail} {
+		if inner := wordsOf(part); w.message == "" {
+			w.message, w.param = inner.message, cmp.Or(w.param, inner.param)
+		}
+	}
+	if w.param == "" && len(body.Loc) > 0 {
+		w.param = strings.Trim(fmt.Sprint(body.Loc...), "[]")
+	}
+	return w
+}
+
+func stringOf(raw json.RawMessage) string {
+	var text string
+	_ = json.Unmarshal(raw, &text) // what is not a string is ""
+	return text
 }

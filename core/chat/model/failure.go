@@ -32,6 +32,8 @@ type Error struct {
 	RetryAfter time.Duration // what the provider asked for; 0 when nothing
 	Host       string        // of the provider, when it is Unreachable
 	Message    string        // what the provider said, or why it is unreachable
+	Param      string        // the member of the request that the provider names; "" when none
+	Reported   bool          // the provider reported it in the middle of an answer
 	cause      error
 }
 
@@ -127,10 +129,10 @@ func FromBreak(ctx context.Context, cause error) error {
 func isTooLong(kind, message string) bool {
 	m := strings.ToLower(message)
 	return kind == "context_length_exceeded" || kind == "request_too_large" || strings.Contains(m, "prompt is too long") ||
-		strings.Contains(m, "maximum context length") || strings.Contains(m, "context window") || strings.Contains(m, "exceeds the context")
+		strings.Contains(m, "maximum context length") || strings.Contains(m, "context window") || strings.Contains(m, "exceeds the context") || strings.Contains(m, "exceed context") || strings.Contains(m, "exceed_context") || kind == "exceed_context_size_error"
 }
 
-// retryAfter reads the header of RFC 9110, 10.2.3, and the milliseconds that OpenAI sends beside it.
+// retryAfter reads the header of RFC 9110, 10.2.3, and the milliseconds that OpenAI sends in addition.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
 		return time.Duration(ms * float64(time.Millisecond))

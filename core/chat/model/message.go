@@ -1,9 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -24,7 +26,10 @@ const (
 	Text       Kind = "text"
 	ToolUse    Kind = "tool_use"
 	ToolResult Kind = "tool_result"
-	File       Kind = "file" // an image, a document or a text that the user attached
+	File       Kind = "file"      // an image, a document or a text that the user attached
+	Reasoning  Kind = "reasoning" // what the model thought before it went on; Text is what a person may read of it
+	Opaque     Kind = "opaque"    // a part that only the provider understands
+	Summary    Kind = "summary"   // of the messages before it, which models get instead of them
 )
 
 // Block is a part of a message. Its JSON is kept with conversations.
@@ -35,6 +40,14 @@ type Block struct {
 	Name  string          `json:"name,omitempty"`  // of ToolUse: the tool's full name; of File the file's
 	Input json.RawMessage `json:"input,omitempty"` // of ToolUse: a JSON object
 	Error bool            `json:"error,omitempty"` // of ToolResult
+	Ms    int64           `json:"ms,omitempty"`    // of Reasoning: how long it took
+
+	// Raw is what the provider wants back with the block, byte for byte. It goes back to Origin only, and is never text.
+	Raw json.RawMessage `json:"raw,omitempty"`
+	// Origin is the model that made an assistant's block: provider, model and endpoint; see ForModel.
+	Origin string `json:"origin,omitempty"`
+	// Files are the images of a ToolResult. They are stored with the result of the call.
+	Files []Block `json:"-"`
 
 	// Of File: its type, and its content or its address.
 	MIMEType string `json:"mimeType,omitempty"`
@@ -65,7 +78,35 @@ type Request struct {
 	System    []string // the parts of the system prompt, the ones that change least first
 	Messages  []Message
 	Tools     []Tool
-	MaxTokens int // what the answer may have at most
+	MaxTokens int    // what the answer may have at most
+	Effort    string // how much the model thinks, one of Efforts; "" leaves it to the provider
+}
+
+// Efforts are the efforts that a request may name. A model that does not know one is asked without it.
+func Efforts() []string {
+	return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+}
+
+// End is why a model ended its answer.
+type End string
+
+// The ends. A provider's word that is none of them is EndUnknown.
+const (
+	EndTurn    End = ""               // it has said what it wanted to
+	EndLength  End = "length"         // MaxTokens
+	EndWindow  End = "context_window" // the model's context is full
+	EndFilter  End = "content_filter" // the provider withheld the rest
+	EndRefusal End = "refusal"        // the model refuses
+	EndPause   End = "pause"          // it goes on when it gets its answer back
+	EndNoCalls End = "no_tool_calls"  // it announced tool calls, and made none
+	EndUnknown End = "unknown"
+)
+
+// Pieces takes an answer as it arrives. A nil function takes nothing.
+type Pieces struct {
+	Text     func(text string)
+	Thought  func(text string)        // a piece of Reasoning
+	Thinking func(took time.Duration) // a stretch of Reasoning ended
 }
 
 // Usage is the tokens of one call. Input does not count what was read from or written to a cache.
@@ -76,9 +117,11 @@ type Usage struct {
 
 // Answer is what a model said.
 type Answer struct {
-	Blocks []Block // Text and ToolUse; the names as SafeName wrote them
-	Usage  Usage
-	Cut    bool // it ended because of MaxTokens
+	Blocks  []Block // of an assistant; the names of tools as SafeName wrote them
+	Usage   Usage
+	End     End
+	Word    string // the provider's own, of EndUnknown
+	CutCall bool   // the input of a call was cut off, so the call is not among Blocks
 }
 
 // Text is all that was said in words.
@@ -94,15 +137,25 @@ func (a Answer) Text() string {
 
 // Provider calls the models of one vendor.
 type Provider interface {
-	// Call calls the named model once. It gives each piece of text to said as it arrives, and
+	// Call calls the named model once. It gives each piece of the answer to pieces as it arrives, and
 	// returns what was said until then also with an error, which is an *Error unless ctx ended.
-	Call(ctx context.Context, name string, r Request, said func(text string)) (Answer, error)
+	Call(ctx context.Context, name string, r Request, pieces Pieces) (Answer, error)
 }
 
 // Settings is what a provider is made of.
 type Settings struct {
-	BaseURL string // without a trailing slash; "" is the vendor's own
+	BaseURL string // without a trailing slash, perhaps with a query; "" is the vendor's own
 	APIKey  string // "" sends none
 	Idle    time.Duration
 	Proxy   func(*url.URL) (*url.URL, error) // of an https address; nil reaches it directly
+}
+
+// Endpoint is BaseURL, or else the vendor's own, in two: paths go between them. The second is the query with its
+// question mark, such as Azure's api-version.
+func (s Settings) Endpoint(own string) (base, query string) {
+	base, query, _ = strings.Cut(cmp.Or(s.BaseURL, own), "?")
+	if query != "" {
+		query = "?" + query
+	}
+	return strings.TrimRight(base, "/"), query
 }

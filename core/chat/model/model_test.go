@@ -35,13 +35,13 @@ func TestSchemasAreObjectsWithProperties(t *testing.T) {
 		`null`:                                 `{"properties":{},"type":"object"}`,
 		`true`:                                 `{"properties":{},"type":"object"}`,
 		`{"type":"object"}`:                    `{"properties":{},"type":"object"}`,
-		`{"oneOf":[{}],"required":["a"]}`:      `{"properties":{},"required":["a"],"type":"object"}`,
+		`{"oneOf":[{}],"required":["a"]}`:      `{"properties":{"a":{}},"required":["a"],"type":"object"}`,
 		`{"properties":{"a":{"anyOf":[{}]}}}`:  `{"properties":{"a":{"anyOf":[{}]}},"type":"object"}`,
 		`{"required":"a","properties":[1]}`:    `{"properties":{},"type":"object"}`,
-		`{"type":"array","$defs":{"x":true}}`:  `{"$defs":{"x":true},"properties":{},"type":"object"}`,
+		`{"type":"array","$defs":{"x":true}}`:  `{"$defs":{"x":{}},"properties":{},"type":"object"}`,
 		`{"required":[1],"description":"why"}`: `{"description":"why","properties":{},"type":"object"}`,
 	} {
-		if got, _ := json.Marshal(model.SafeSchema(json.RawMessage(raw))); string(got) != want {
+		if got := model.SafeSchema(json.RawMessage(raw)); string(got) != want {
 			t.Errorf("%s becomes %s, want %s", raw, got, want)
 		}
 	}
@@ -76,13 +76,13 @@ type failing struct {
 	asked    int
 }
 
-func (f *failing) Call(_ context.Context, _ string, _ model.Request, said func(string)) (model.Answer, error) {
+func (f *failing) Call(_ context.Context, _ string, _ model.Request, pieces model.Pieces) (model.Answer, error) {
 	f.asked++
 	if f.asked > len(f.failures) {
 		return model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "ok"}}}, nil
 	}
 	if f.says != "" {
-		said(f.says)
+		pieces.Text(f.says)
 	}
 	return model.Answer{}, f.failures[f.asked-1]
 }
@@ -107,7 +107,7 @@ func TestWhenAProviderIsAskedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				_, err := model.Call(t.Context(), &c.p, "m", model.Request{}, func(string) {}, func(*model.Error, time.Duration) {})
+				_, err := model.Call(t.Context(), &c.p, "m", model.Request{}, model.Pieces{}, func(*model.Error, time.Duration) {})
 				took := time.Since(start)
 				if (err == nil) != c.ok || c.p.asked != c.asked || took < c.least || took > c.most {
 					t.Errorf("%v after %d calls and %v", err, c.p.asked, took)
@@ -123,7 +123,7 @@ func TestAPersonWhoLeavesEndsThePause(t *testing.T) {
 		defer leave()
 		p := failing{failures: []error{&model.Error{Failure: model.Overloaded, RetryAfter: 10 * time.Second}}}
 		start := time.Now()
-		_, err := model.Call(ctx, &p, "m", model.Request{}, func(string) {}, func(*model.Error, time.Duration) {})
+		_, err := model.Call(ctx, &p, "m", model.Request{}, model.Pieces{}, func(*model.Error, time.Duration) {})
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 200*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}

@@ -21,8 +21,8 @@ type keyless struct {
 }
 
 // Call is Provider's.
-func (k keyless) Call(ctx context.Context, name string, r Request, said func(string)) (Answer, error) {
-	answer, err := k.Provider.Call(ctx, name, r, said)
+func (k keyless) Call(ctx context.Context, name string, r Request, pieces Pieces) (Answer, error) {
+	answer, err := k.Provider.Call(ctx, name, r, pieces)
 	if failure, ok := errors.AsType[*Error](err); ok && strings.Contains(failure.Message, k.key) {
 		hidden := *failure
 		hidden.Message, hidden.cause = strings.ReplaceAll(failure.Message, k.key, "[redacted]"), nil

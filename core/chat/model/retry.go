@@ -17,16 +17,15 @@ const (
 // Call calls a model, again after a while when the provider cannot at the moment and nothing was
 // said yet. A provider that asks for a longer wait than a person would sit through is not asked
 // again.
-func Call(ctx context.Context, p Provider, name string, r Request, said func(text string), waiting func(*Error, time.Duration)) (Answer, error) {
+func Call(ctx context.Context, p Provider, name string, r Request, pieces Pieces, waiting func(*Error, time.Duration)) (Answer, error) {
 	begun := false
-	say := func(text string) {
-		begun = true
-		said(text)
-	}
+	watched := pieces
+	watched.Text = func(text string) { begun = true; pieces.say(text) }
+	watched.Thought = func(text string) { begun = true; pieces.think(text) }
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.Multiplier = firstWait, 2
 	for attempt := 1; ; attempt++ {
-		answer, err := p.Call(ctx, name, r, say)
+		answer, err := p.Call(ctx, name, r, watched)
 		known, ok := errors.AsType[*Error](err)
 		if err == nil || !ok || begun || attempt == attempts || !known.isTransient() || known.RetryAfter > longest {
 			return answer, err

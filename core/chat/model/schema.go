@@ -1,33 +1,354 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
+	"math/big"
+	"regexp"
 	"slices"
+	"strings"
 )
 
-// SafeSchema is a tool's input schema as every provider takes it: an object with properties. What
-// is left out is still checked before the tool is called.
-func SafeSchema(raw json.RawMessage) map[string]any {
-	var schema map[string]any
-	if json.Unmarshal(raw, &schema) != nil || schema == nil {
-		schema = map[string]any{}
+// maxSchemaDepth is the deepest nesting of a schema that models get. What is deeper accepts everything.
+const maxSchemaDepth = 40
+
+// SafeSchema is a tool's input schema as every provider takes it: an object with properties, valid in JSON Schema
+// 2020-12. What is left out is still checked before the tool is called. A schema that is right stays as it was
+// written, and numbers keep their digits.
+func SafeSchema(raw json.RawMessage) json.RawMessage {
+	value, err := decode(raw)
+	root, ok := value.(map[string]any)
+	c := cleaner{root: root, changed: err != nil || !ok}
+	if root == nil {
+		root = map[string]any{}
 	}
-	schema["type"] = "object"
-	if _, ok := schema["properties"].(map[string]any); !ok {
-		schema["properties"] = map[string]any{}
+	c.fixRoot(root)
+	if !c.changed {
+		return raw
 	}
-	for _, key := range []string{"oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else"} { // refused at the root
-		delete(schema, key)
+	out, err := Encode(root)
+	if err != nil {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	if required, ok := schema["required"].([]any); ok && slices.ContainsFunc(required, notText) || schema["required"] != nil && !ok {
-		delete(schema, "required")
-	}
-	return schema
+	return out
 }
 
-func notText(v any) bool {
-	_, ok := v.(string)
-	return !ok
+// decode decodes JSON; numbers keep their digits.
+func decode(raw json.RawMessage) (value any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&value)
+	return value, err
+}
+
+// cleaner makes a schema valid in place.
+type cleaner struct {
+	root    map[string]any
+	changed bool
+}
+
+func (c *cleaner) fixRoot(root map[string]any) {
+	if root["type"] != "object" {
+		root["type"] = "object"
+		c.changed = true
+	}
+	if _, ok := root["properties"].(map[string]any); !ok {
+		root["properties"] = map[string]any{}
+		c.changed = true
+	}
+	for _, key := range []string{"oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref", "$schema"} { // refused at the root
+		c.remove(root, key)
+	}
+	c.object(root, 0)
+}
+
+func (c *cleaner) remove(schema map[string]any, key string) {
+	if _, ok := schema[key]; ok {
+		delete(schema, key)
+		c.changed = true
+	}
+}
+
+// schema returns a valid schema for what stands in the place of one; false when nothing may be there.
+func (c *cleaner) schema(value any, depth int) (any, bool) {
+	schema, ok := value.(map[string]any)
+	switch {
+	case !ok || depth > maxSchemaDepth:
+		c.changed = true
+		return map[string]any{}, value != false
+	default:
+		c.object(schema, depth)
+		return schema, true
+	}
+}
+
+func (c *cleaner) object(schema map[string]any, depth int) {
+	c.fixRef(schema)
+	c.fixType(schema)
+	c.fixLimits(schema)
+	c.fixText(schema)
+	c.fixMaps(schema, depth)
+	c.fixRequired(schema)
+	c.fixItems(schema, depth)
+	for _, key := range []string{"anyOf", "oneOf", "allOf", "prefixItems"} {
+		c.fixList(schema, key, depth)
+	}
+	for _, key := range []string{"not", "if", "then", "else", "contains", "propertyNames", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"} {
+		value, ok := schema[key]
+		if _, isBool := value.(bool); !ok || isBool {
+			continue
+		}
+		schema[key], _ = c.schema(value, depth+1)
+	}
+	for _, key := range []string{"extends", "disallow", "additionalItems", "divisibleBy"} { // of drafts 3 and 4
+		c.remove(schema, key)
+	}
+}
+
+// fixRef removes a reference that leads to nothing.
+func (c *cleaner) fixRef(schema map[string]any) {
+	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		ref, isText := schema[key].(string)
+		if _, ok := schema[key]; ok && (key != "$ref" || !isText || !c.resolves(ref)) {
+			c.remove(schema, key)
+		}
+	}
+}
+
+func (c *cleaner) resolves(ref string) bool {
+	path, local := strings.CutPrefix(ref, "#")
+	if !local || path != "" && path[0] != '/' {
+		return false
+	}
+	var at any = c.root
+	for _, step := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
+		if path == "" {
+			break
+		}
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		object, _ := at.(map[string]any)
+		at = object[step]
+	}
+	_, ok := at.(map[string]any)
+	return ok
+}
+
+// typeWords are the types of JSON Schema by what is written instead of them. "" leaves the type open.
+func typeWords(word string) (string, bool) {
+	switch strings.ToLower(word) {
+	case "string", "str", "text", "date", "datetime", "date-time", "uuid", "uri", "url", "bytes", "file", "char", "enum":
+		return "string", true
+	case "integer", "int", "int32", "int64", "long", "uint", "short":
+		return "integer", true
+	case "number", "float", "double", "decimal", "float32", "float64", "numeric":
+		return "number", true
+	case "boolean", "bool":
+		return "boolean", true
+	case "object", "dict", "map", "record", "struct", "json":
+		return "object", true
+	case "array", "list", "tuple", "set":
+		return "array", true
+	case "null", "none", "nil", "nonetype":
+		return "null", true
+	default:
+		return "", false
+	}
+}
+
+func (c *cleaner) fixType(schema map[string]any) {
+	value, ok := schema["type"]
+	if !ok {
+		return
+	}
+	var kept []any
+	words, isList := value.([]any)
+	if !isList {
+		words = []any{value}
+	}
+	for _, w := range words {
+		written, _ := w.(string)
+		word, known := typeWords(written)
+		if !known || slices.Contains(kept, any(word)) {
+			c.changed = true
+			continue
+		}
+		c.changed = c.changed || word != written
+		kept = append(kept, word)
+	}
+	switch {
+	case len(kept) == 0:
+		c.remove(schema, "type")
+	case isList:
+		schema["type"] = kept
+	default:
+		schema["type"] = kept[0]
+	}
+}
+
+// fixLimits fixes the keywords whose values are numbers.
+func (c *cleaner) fixLimits(schema map[string]any) {
+	for _, side := range []string{"inimum", "aximum"} {
+		limit, exclusive := "m"+side, "exclusiveM"+side
+		on, isBool := schema[exclusive].(bool) // as in draft 4
+		if !isBool {
+			continue
+		}
+		c.remove(schema, exclusive)
+		if value, ok := schema[limit]; ok && on {
+			schema[exclusive] = value
+			delete(schema, limit)
+		}
+	}
+	if by, ok := schema["divisibleBy"]; ok && schema["multipleOf"] == nil {
+		schema["multipleOf"] = by
+	}
+	for _, key := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
+		if _, isNumber := schema[key].(json.Number); !isNumber {
+			c.remove(schema, key)
+		}
+	}
+	for _, key := range []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"} {
+		if n, _ := schema[key].(json.Number); !isCount(n) {
+			c.remove(schema, key)
+		}
+	}
+}
+
+func isCount(n json.Number) bool {
+	number, ok := new(big.Rat).SetString(n.String())
+	return ok && len(n) < 20 && number.IsInt() && number.Sign() >= 0
+}
+
+// fixText fixes the keywords whose values are texts, and enum.
+func (c *cleaner) fixText(schema map[string]any) {
+	for _, key := range []string{"description", "title", "format", "pattern", "$comment", "$id", "id", "$anchor"} {
+		text, isText := schema[key].(string)
+		if !isText || key == "pattern" && !isPattern(text) {
+			c.remove(schema, key)
+		}
+	}
+	for _, key := range []string{"enum", "examples"} {
+		if list, ok := schema[key].([]any); !ok || len(list) == 0 {
+			c.remove(schema, key)
+		}
+	}
+	for _, key := range []string{"deprecated", "readOnly", "writeOnly", "uniqueItems", "nullable"} {
+		if _, isBool := schema[key].(bool); !isBool {
+			c.remove(schema, key)
+		}
+	}
+}
+
+// isPattern reports whether every provider takes a pattern: llama.cpp takes only anchored ones.
+func isPattern(text string) bool {
+	_, err := regexp.Compile(text)
+	return err == nil && strings.HasPrefix(text, "^") && strings.HasSuffix(text, "$") && !strings.HasSuffix(text, `\$`)
+}
+
+// fixMaps fixes the keywords whose values are schemas by name.
+func (c *cleaner) fixMaps(schema map[string]any, depth int) {
+	for _, key := range []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"} {
+		value, ok := schema[key]
+		if !ok {
+			continue
+		}
+		named, isObject := value.(map[string]any)
+		if !isObject {
+			c.remove(schema, key)
+			continue
+		}
+		for name, one := range named {
+			c.moveRequired(schema, key, name, one)
+			fixed, allowed := c.schema(one, depth+1)
+			if !allowed {
+				delete(named, name)
+				continue
+			}
+			named[name] = fixed
+		}
+	}
+}
+
+// moveRequired moves a property's own required, as in draft 3, to the object.
+func (c *cleaner) moveRequired(schema map[string]any, key, name string, property any) {
+	own, _ := property.(map[string]any)
+	on, isBool := own["required"].(bool)
+	if !isBool {
+		return
+	}
+	c.remove(own, "required")
+	if list, ok := schema["required"].([]any); on && key == "properties" && (ok || schema["required"] == nil || schema["required"] == true) {
+		schema["required"] = append(list, name)
+	}
+}
+
+func (c *cleaner) fixRequired(schema map[string]any) {
+	value, ok := schema["required"]
+	if !ok {
+		return
+	}
+	list, isList := value.([]any)
+	properties, _ := schema["properties"].(map[string]any)
+	kept := make([]any, 0, len(list))
+	for _, one := range list {
+		name, isText := one.(string)
+		if !isText || slices.Contains(kept, one) {
+			continue
+		}
+		kept = append(kept, one)
+		if _, known := properties[name]; !known && properties != nil { // Gemini requires it
+			properties[name] = map[string]any{}
+			c.changed = true
+		}
+	}
+	if isList && len(kept) == len(list) {
+		return
+	}
+	c.changed = true
+	if schema["required"] = kept; len(kept) == 0 {
+		delete(schema, "required")
+	}
+}
+
+// fixItems fixes items, which in draft 4 could be a list, and adds them to an array that has none.
+func (c *cleaner) fixItems(schema map[string]any, depth int) {
+	switch items := schema["items"].(type) {
+	case nil:
+		c.remove(schema, "items")
+		if isArray := schema["type"] == "array"; isArray && schema["prefixItems"] == nil {
+			schema["items"] = map[string]any{}
+			c.changed = true
+		}
+	case []any:
+		c.remove(schema, "items")
+		switch len(items) {
+		case 0:
+			schema["items"] = map[string]any{}
+		case 1:
+			schema["items"], _ = c.schema(items[0], depth+1)
+		default:
+			inner := map[string]any{"anyOf": items}
+			c.fixList(inner, "anyOf", depth+1)
+			schema["items"] = inner
+		}
+	default:
+		schema["items"], _ = c.schema(items, depth+1)
+	}
+}
+
+func (c *cleaner) fixList(schema map[string]any, key string, depth int) {
+	value, ok := schema[key]
+	if !ok {
+		return
+	}
+	list, isList := value.([]any)
+	if !isList || len(list) == 0 {
+		c.remove(schema, key)
+		return
+	}
+	for i, one := range list {
+		list[i], _ = c.schema(one, depth+1)
+	}
 }
 
 // Object is a tool's input as every provider takes it back: {} when it is no object.

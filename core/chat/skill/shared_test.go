@@ -1,7 +1,6 @@
 package skill_test
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"os"
@@ -12,29 +11,19 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
-
-// memoryKept is what servers share, in memory.
-type memoryKept map[string]string
 
 var errFull = errors.New("full")
 
-func (m memoryKept) Settings(_ context.Context, prefix string) (map[string]string, error) {
-	found := maps.Clone(m)
-	maps.DeleteFunc(found, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })
-	return found, nil
-}
-
-func (m memoryKept) PutSetting(_ context.Context, name, value string) error {
-	if strings.HasSuffix(name, "/full") {
-		return errFull
-	}
-	m[name] = value
-	return nil
-}
-
 func TestSkillsThatPeopleWriteAreWrittenOnAllServers(t *testing.T) {
-	kept := memoryKept{"models.default": "a:b", "skill/../x": "out of the home", "skill/ws_x/../../x": "out of the home"}
+	kept := fakes.NewSettings(map[string]string{"models.default": "a:b", "skill/../x": "out of the home", "skill/ws_x/../../x": "out of the home"})
+	kept.Refuse = func(name string) error {
+		if strings.HasSuffix(name, "/full") {
+			return errFull
+		}
+		return nil
+	}
 	server := func() (l *skill.Library, home string) {
 		home = t.TempDir()
 		l = skill.NewLibrary(home, nil, hclog.NewNullLogger())

@@ -133,7 +133,7 @@ func (s *Schema) Section(kind string) map[string]any {
 func HostKeys(kind string) []string {
 	switch kind {
 	case "auth":
-		return []string{"adapter", "path", "sha256", "name", "audience", "admins", "join", "recheckSeconds"}
+		return []string{"adapter", "path", "sha256", "name", "audience", "admins", "join", "sameAs", "recheckSeconds"}
 	case "registry", "audit":
 		return []string{"name", "adapter", "path", "sha256"}
 	}

@@ -1,12 +1,14 @@
 package appapi
 
 import (
+	"slices"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/source"
-	"github.com/ropewalk/ropewalk/core/httpapi/body"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
 type appsResponse struct {
@@ -14,31 +16,29 @@ type appsResponse struct {
 }
 
 // List is GET /v1/apps.
-func (h *Handlers) List(c *fiber.Ctx, caller core.Caller) error {
-	return c.JSON(appsResponse{Apps: respond.OrEmpty(h.Apps.List(caller.Workspace.ID))})
+func (h *Handlers) List(_ *fiber.Ctx, caller core.Caller) (any, error) {
+	list := slices.Clone(h.Apps.List(caller.Workspace.ID))
+	for i, app := range list {
+		list[i] = h.forCaller(caller, app)
+	}
+	return appsResponse{Apps: httpio.OrEmpty(list)}, nil
 }
 
 // Install is POST /v1/apps/install.
-func (h *Handlers) Install(c *fiber.Ctx, caller core.Caller) error {
-	r, err := body.Read[source.Request](c.Context())
-	if err != nil {
-		return err
-	}
+func (h *Handlers) Install(c *fiber.Ctx, caller core.Caller, r source.Request) (any, error) {
 	kind, err := r.Kind()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := caller.MayInstall(kind); err != nil {
-		return err
+		return nil, err
 	}
 	r.AllowPrivate, r.Restricted = caller.MayReachPrivate(), !caller.MayInstallUnconfined()
-	ctx, done := respond.CancelOnDisconnect(c)
+	r.Caller, r.Hints = caller, true
+	ctx, done := httpio.CancelOnDisconnect(c)
 	defer done()
 	app, err := h.Apps.Install(ctx, caller.Workspace.ID, r)
-	if err != nil {
-		return respond.WithCode(core.CodeInstallFailed, "the installation failed", err)
-	}
-	return c.JSON(app)
+	return h.forCaller(caller, app), httpio.WithCode(core.CodeInstallFailed, "the installation failed", err)
 }
 
 type uninstallResponse struct {
@@ -49,16 +49,13 @@ type uninstallResponse struct {
 }
 
 // Uninstall is DELETE /v1/apps/:name.
-func (h *Handlers) Uninstall(c *fiber.Ctx, caller core.Caller) error {
-	name, err := appToManage(c, caller)
+func (h *Handlers) Uninstall(c *fiber.Ctx, caller core.Caller) (any, error) {
+	name, err := appName(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dataPath, err := h.Apps.Uninstall(c.UserContext(), caller.Workspace.ID, name)
-	if err != nil {
-		return respond.WithCode(core.CodeUninstallFailed, "the app could not be uninstalled", err)
-	}
-	return c.JSON(uninstallResponse{Name: name, Uninstalled: true, DataPreserved: true, DataPath: dataPath})
+	return uninstallResponse{Name: name, Uninstalled: true, DataPreserved: true, DataPath: dataPath}, httpio.WithCode(core.CodeUninstallFailed, "the app could not be uninstalled", err)
 }
 
 type statusResponse struct {
@@ -67,40 +64,26 @@ type statusResponse struct {
 }
 
 // Start is POST /v1/apps/:name/start.
-func (h *Handlers) Start(c *fiber.Ctx, caller core.Caller) error {
-	name, err := appToManage(c, caller)
+func (h *Handlers) Start(c *fiber.Ctx, caller core.Caller) (any, error) {
+	name, err := appName(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ctx, done := respond.CancelOnDisconnect(c)
+	ctx, done := httpio.CancelOnDisconnect(c)
 	defer done()
 	app, err := h.Apps.Start(ctx, caller.Workspace.ID, name)
-	if err != nil {
-		return respond.WithCode(core.CodeStartFailed, "the app could not be started", err)
-	}
-	return c.JSON(statusResponse{Name: app.Name, Status: app.Status})
+	err = h.withHints(caller, name, err)
+	return statusResponse{Name: app.Name, Status: app.Status}, httpio.WithCode(core.CodeStartFailed, "the app could not be started", err)
 }
 
 // Stop is POST /v1/apps/:name/stop.
-func (h *Handlers) Stop(c *fiber.Ctx, caller core.Caller) error {
-	name, err := appToManage(c, caller)
-	if err != nil {
-		return err
-	}
-	app, err := h.Apps.Stop(c.UserContext(), caller.Workspace.ID, name)
-	if err != nil {
-		return respond.WithCode(core.CodeStopFailed, "the app could not be stopped", err)
-	}
-	return c.JSON(statusResponse{Name: app.Name, Status: app.Status})
-}
-
-// appToManage returns the name of the app in the path when the caller may change it.
-func appToManage(c *fiber.Ctx, caller core.Caller) (string, error) {
+func (h *Handlers) Stop(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return name, caller.MayManageApps()
+	app, err := h.Apps.Stop(c.UserContext(), caller.Workspace.ID, name)
+	return statusResponse{Name: app.Name, Status: app.Status}, httpio.WithCode(core.CodeStopFailed, "the app could not be stopped", err)
 }
 
 // appName returns the :name of a path: core.CodeNotFound for what is not a server name.
@@ -112,4 +95,71 @@ func appName(c *fiber.Ctx) (string, error) {
 		}
 	}
 	return name, nil
+}
+
+// Get is GET /v1/apps/:name.
+func (h *Handlers) Get(c *fiber.Ctx, caller core.Caller) (any, error) {
+	name, err := appName(c)
+	if err != nil {
+		return nil, err
+	}
+	details, err := h.Apps.Details(caller.Workspace.ID, name)
+	if err != nil {
+		return nil, err
+	}
+	if caller.MayManageApps() != nil {
+		details = details.ForMember()
+	}
+	details.App = h.forCaller(caller, details.App)
+	return details, nil
+}
+
+// Configure is PATCH /v1/apps/:name.
+func (h *Handlers) Configure(c *fiber.Ctx, caller core.Caller, r apps.Settings) (any, error) {
+	name, err := appName(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, done := httpio.CancelOnDisconnect(c)
+	defer done()
+	r.Caller = caller
+	app, err := h.Apps.Configure(ctx, caller.Workspace.ID, name, r)
+	err = h.withHints(caller, name, err)
+	return app, httpio.WithCode(core.CodeStartFailed, "the app could not be configured", err)
+}
+
+// Restart is POST /v1/apps/:name/restart.
+func (h *Handlers) Restart(c *fiber.Ctx, caller core.Caller) (any, error) {
+	name, err := appName(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, done := httpio.CancelOnDisconnect(c)
+	defer done()
+	app, err := h.Apps.Restart(ctx, caller.Workspace.ID, name)
+	err = h.withHints(caller, name, err)
+	return statusResponse{Name: app.Name, Status: app.Status}, httpio.WithCode(core.CodeStartFailed, "the app could not be restarted", err)
+}
+
+// Update is POST /v1/apps/:name/update. Without a body it updates to the newest version.
+func (h *Handlers) Update(c *fiber.Ctx, caller core.Caller, r source.UpdateRequest) (any, error) {
+	name, err := appName(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, done := httpio.CancelOnDisconnect(c)
+	defer done()
+	r.Restricted, r.Caller = !caller.MayInstallUnconfined(), caller
+	app, err := h.Apps.Update(ctx, caller.Workspace.ID, name, r)
+	return h.forCaller(caller, app), httpio.WithCode(core.CodeInstallFailed, "the app could not be updated", err)
+}
+
+// Import is POST /v1/apps/import: the mcpServers object of an MCP client.
+func (h *Handlers) Import(c *fiber.Ctx, caller core.Caller, r source.ImportRequest) (any, error) {
+	r.AllowPrivate, r.Restricted, r.Allowed = caller.MayReachPrivate(), !caller.MayInstallUnconfined(), caller.MayInstall
+	r.Caller = caller
+	ctx, done := httpio.CancelOnDisconnect(c)
+	defer done()
+	result, err := h.Apps.Import(ctx, caller.Workspace.ID, r)
+	return h.withMissingOf(caller, result), httpio.WithCode(core.CodeInstallFailed, "the import failed", err)
 }

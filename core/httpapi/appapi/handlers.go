@@ -32,23 +32,31 @@ type Apps interface {
 	Logs(ctx context.Context, workspace, name string, tail int, follow bool) (lines []apps.LogLine, more <-chan apps.LogLine, err error)
 	InstallUpload(ctx context.Context, workspace string, body io.Reader, r source.Request) (core.App, error)
 	Import(ctx context.Context, workspace string, r source.ImportRequest) (source.ImportResult, error)
-	Resource(ctx context.Context, workspace, name, uri string) (apps.Resource, error)
+	Permissions(c core.Caller, name string) (apps.Permissions, error)
+	ChangePermissions(ctx context.Context, c core.Caller, name string, change core.PermissionChange) (apps.Permissions, error)
+	MissingPermissions(c core.Caller, name string) *core.AppPermissions
+	Hints(c core.Caller, name string) []string
 }
 
 // Tools is the namespace of a workspace's tools.
 type Tools interface {
 	List(c core.Caller) []tools.Listed
-	Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, error)
+	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
+	ReadView(ctx context.Context, c core.Caller, app, uri string) (apps.Resource, error)
+	ShowsTool(c core.Caller, server, tool string) bool
+	ShowsEvent(c core.Caller, data json.RawMessage) bool
 }
 
 // Handlers are the handlers of the routes.
 type Handlers struct {
-	Apps    Apps
-	Tools   Tools
-	Streams *stream.Streams
-	Limits  *limits.Limits
-	Guard   *webguard.Policy
-	Authn   *authn.Authenticator
-	Log     hclog.Logger
-	Quiet   time.Duration // between the keep-alive comments of a stream
+	Apps      Apps
+	Tools     Tools
+	Pins      Pins
+	Approvals Approvals
+	Streams   *stream.Streams
+	Limits    *limits.Limits
+	Guard     *webguard.Policy
+	Authn     *authn.Authenticator
+	Log       hclog.Logger
+	Quiet     time.Duration // between the keep-alive comments of a stream
 }

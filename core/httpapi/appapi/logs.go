@@ -9,8 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
-	"github.com/ropewalk/ropewalk/core/httpapi/query"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
@@ -25,23 +24,23 @@ type logsResponse struct {
 
 // Logs is GET /v1/apps/:name/logs: the last lines, and with follow the ones that are written from
 // then on, as events.
-func (h *Handlers) Logs(c *fiber.Ctx, caller core.Caller) error {
-	name, err := appToManage(c, caller)
+func (h *Handlers) Logs(c *fiber.Ctx, caller core.Caller) (any, error) {
+	name, err := appName(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	tail, err := query.Int(c, "tail", logTail, maxLogTail)
+	tail, err := httpio.QueryInt(c, "tail", logTail, maxLogTail)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if c.Query("follow") == "true" {
-		return h.followLogs(c, caller, name, tail)
+		return nil, h.followLogs(c, caller, name, tail)
 	}
 	lines, _, err := h.Apps.Logs(c.UserContext(), caller.Workspace.ID, name, tail, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(logsResponse{Lines: respond.OrEmpty(lines)})
+	return logsResponse{Lines: httpio.OrEmpty(lines)}, nil
 }
 
 func (h *Handlers) followLogs(c *fiber.Ctx, caller core.Caller, name string, tail int) error {
@@ -60,7 +59,7 @@ func (h *Handlers) followLogs(c *fiber.Ctx, caller core.Caller, name string, tai
 		if err != nil || w.Flush() != nil {
 			return
 		}
-		defer respond.KeepAlive(w, h.Quiet)()
+		defer httpio.KeepAlive(w, h.Quiet)()
 		for _, line := range lines {
 			if sendLine(w, line) != nil {
 				return

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // primary is the path that stands for the app's primary view.
@@ -19,31 +20,36 @@ const primary = "primary"
 // (as it is or percent-encoded), or a view's bare path, which stands for ui://<app>/<path>, and when
 // there is none for the view of that path beside the primary one: not every bundle calls itself in its
 // URIs what the server calls it.
-func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) error {
+func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	uri, err := resourceURI(name, c.Params("*"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	workspace := caller.Workspace.ID
-	resource, err := h.Apps.Resource(c.UserContext(), workspace, name, uri)
+	resource, err := h.Tools.ReadView(c.UserContext(), caller, name, uri)
 	if path, bare := strings.CutPrefix(uri, "ui://"+name+"/"); bare && core.CodeOf(err) == core.CodeResourceNotFound {
-		if beside := h.besidePrimary(workspace, name, path); beside != "" && beside != uri {
-			resource, err = h.Apps.Resource(c.UserContext(), workspace, name, beside)
+		if beside := h.besidePrimary(caller.Workspace.ID, name, path); beside != "" && beside != uri {
+			resource, err = h.Tools.ReadView(c.UserContext(), caller, name, beside)
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if c.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMEApplicationJSON {
-		return c.JSON(viewResource{URI: resource.URI, MIMEType: resource.MIME, Text: string(resource.Body), Meta: resource.Meta})
+	accept := &c.Context().Request.Header
+	media, _, _ := strings.Cut(viewType(resource.MIME), ";")
+	asIs, asJSON := webguard.Weight(accept, media), webguard.Weight(accept, fiber.MIMEApplicationJSON)
+	if asIs <= 0 && asJSON <= 0 {
+		return nil, core.Errorf(core.CodeNotAcceptable, "the view is %s or application/json, and Accept allows neither", media)
+	}
+	if asJSON > asIs {
+		return viewResource{URI: resource.URI, MIMEType: resource.MIME, Text: string(resource.Body), Meta: resource.Meta}, nil
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, h.viewPolicy())
 	c.Set(fiber.HeaderContentType, viewType(resource.MIME))
-	return c.Send(resource.Body)
+	return nil, c.Send(resource.Body)
 }
 
 // viewResource is a view for a client that shows it in a sandbox of its own: with its _meta, which says
@@ -62,7 +68,7 @@ func (h *Handlers) besidePrimary(workspace, name, path string) string {
 		if app.Name != name || app.UI == nil {
 			continue
 		}
-		rest, isView := strings.CutPrefix(app.UI.PrimaryView.ResourceURI, "ui://")
+		rest, isView := strings.CutPrefix(app.UI.PrimaryView.ResourceURI, "ui://"+name+"/")
 		if own, _, _ := strings.Cut(rest, "/"); isView && own != "" {
 			return "ui://" + own + "/" + path
 		}
@@ -125,11 +131,11 @@ func (h *Handlers) viewPolicy() string {
 }
 
 // viewType is text/html for every HTML profile and for resources without a type; other resources of a
-// view, such as images, keep their own.
+// view, such as images, keep their own unless they are scripts.
 func viewType(declared string) string {
 	media, _, err := mime.ParseMediaType(declared)
 	if err != nil || media == fiber.MIMETextHTML {
 		return fiber.MIMETextHTMLCharsetUTF8
 	}
-	return media
+	return webguard.ServedType(media)
 }

@@ -11,31 +11,27 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/source"
-	"github.com/ropewalk/ropewalk/core/httpapi/body"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
 // The route whose body is streamed.
 const (
-	UploadPath = "/v1/apps/upload"
-	MaxUpload  = 64 << 20 // bytes of a body
+	MaxUpload = 64 << 20 // bytes of a body
 )
 
 const maxUploadSettings = 1 << 20 // bytes of the part settings
 
 // uploadSettings is the part settings of an upload.
 type uploadSettings struct {
-	ServerName string                 `json:"serverName"`
-	Env        map[string]core.Secret `json:"env"`
+	ServerName  string                 `json:"serverName"`
+	Env         map[string]core.Secret `json:"env"`
+	Permissions *core.PermissionChange `json:"permissions"`
 }
 
 // Upload is POST /v1/apps/upload: the body is an .mcpb file, or a form with the part settings (JSON) and
 // then the part file. The file goes from the connection to the disk; it is never in memory as a whole.
-func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) error {
-	if err := caller.MayInstall(core.SourcePath); err != nil {
-		return err
-	}
+func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) (any, error) {
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()
 	// The connection cannot be watched for its end before the body was read.
@@ -48,15 +44,13 @@ func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) error {
 	}()
 	settings, file, err := uploadParts(c, received)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	app, err := h.Apps.InstallUpload(ctx, caller.Workspace.ID, file, source.Request{
 		ServerName: settings.ServerName, Env: settings.Env, AllowPrivate: caller.MayReachPrivate(), Restricted: !caller.MayInstallUnconfined(),
+		Caller: caller, Permissions: settings.Permissions, Hints: true,
 	})
-	if err != nil {
-		return respond.WithCode(core.CodeInstallFailed, "the installation failed", err)
-	}
-	return c.JSON(app)
+	return h.forCaller(caller, app), httpio.WithCode(core.CodeInstallFailed, "the installation failed", err)
 }
 
 // requestBody is the body of a request as it arrives.
@@ -74,9 +68,12 @@ func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
 // uploadParts returns the settings of an upload and the reader of its file.
 func uploadParts(c *fiber.Ctx, received io.Reader) (uploadSettings, io.Reader, error) {
 	settings := uploadSettings{ServerName: c.Query("serverName")}
-	media, params, _ := mime.ParseMediaType(c.Get(fiber.HeaderContentType)) // an invalid one is not that of a form
-	if media != fiber.MIMEMultipartForm {
+	media, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType, fiber.MIMEOctetStream))
+	switch {
+	case err == nil && (media == fiber.MIMEOctetStream || media == "application/zip"):
 		return settings, received, nil
+	case err != nil || media != fiber.MIMEMultipartForm:
+		return settings, nil, core.Errorf(core.CodeUnsupportedMedia, "the Content-Type must be application/octet-stream, application/zip or multipart/form-data")
 	}
 	form := multipart.NewReader(received, params["boundary"])
 	for {
@@ -106,7 +103,7 @@ func readSettings(part io.Reader, settings uploadSettings) (uploadSettings, erro
 	if len(text) > maxUploadSettings {
 		return settings, core.Errorf(core.CodePayloadTooLarge, "the part settings is too large: the limit is %d bytes", maxUploadSettings)
 	}
-	read, err := body.Decode[uploadSettings](text)
+	read, err := httpio.Decode[uploadSettings](text)
 	if err != nil {
 		return settings, err
 	}

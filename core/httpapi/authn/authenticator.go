@@ -8,11 +8,15 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // Access authenticates callers. Its errors are core.Errors.
 type Access interface {
 	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
+
+	// CountBearer counts a bearer that was refused, and returns an error when there were too many.
+	CountBearer(bearer, client, peer string) error
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
 
 	// Current returns a caller of earlier with the roles that it has now, an error when it no longer has access.
@@ -23,56 +27,62 @@ type Access interface {
 	WatchRevocations(changed func(userID string)) (stop func())
 }
 
-// Authenticator wraps handlers with what they require of their caller.
+// Authenticator finds out who sends a request.
 type Authenticator struct {
 	Access  Access
+	Guard   *webguard.Policy
 	Recheck time.Duration // between two checks of the credentials of a standing stream
 }
 
-// AllowAnyone marks a handler that accepts unauthenticated requests.
-func (*Authenticator) AllowAnyone(h fiber.Handler) fiber.Handler { return h }
+// Audience is whose requests a route serves.
+type Audience string
 
-// RequireIdentity wraps a handler that needs an identity.
-func (a *Authenticator) RequireIdentity(h func(*fiber.Ctx, core.Identity) error) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		cred, err := FromRequest(c)
-		if err != nil {
-			return err
-		}
-		id, err := a.Access.API(c.UserContext(), cred.Bearer, cred.Cookie)
-		if err != nil {
-			return err
-		}
-		c.Context().SetUserValue(callerKey{}, core.Caller{Identity: id})
-		return h(c, id)
+// The audiences.
+const (
+	Anyone   Audience = "anyone"
+	Identity Audience = "whoever is authenticated"
+	// Member is a member of the workspace that X-Workspace-Id names, else of the caller's only or default one.
+	Member Audience = "member"
+	// Viewer is Member for what EventSource and iframes request: the workspace may also be given as ?workspace=.
+	Viewer Audience = "member, workspace also as `?workspace=`"
+)
+
+// Admit returns the sender of a request, without a workspace for Identity, and without anything for Anyone.
+func (a *Authenticator) Admit(c *fiber.Ctx, audience Audience) (caller core.Caller, err error) {
+	if audience == Anyone {
+		return core.Caller{}, nil
 	}
-}
-
-// RequireMember wraps a handler that works in one workspace: that of X-Workspace-Id, else the caller's
-// only or default one.
-func (a *Authenticator) RequireMember(h func(*fiber.Ctx, core.Caller) error) fiber.Handler {
-	return a.require(FromRequest, h)
-}
-
-// RequireViewer is RequireMember for what EventSource and iframes request: the workspace may also be
-// given as ?workspace=.
-func (a *Authenticator) RequireViewer(h func(*fiber.Ctx, core.Caller) error) fiber.Handler {
-	return a.require(FromViewer, h)
-}
-
-func (a *Authenticator) require(read func(*fiber.Ctx) (Credentials, error), h func(*fiber.Ctx, core.Caller) error) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		cred, err := read(c)
-		if err != nil {
-			return err
-		}
-		caller, err := a.Caller(c.UserContext(), cred)
-		if err != nil {
-			return err
-		}
+	read := FromRequest
+	if audience == Viewer {
+		read = FromViewer
+	}
+	cred, err := read(c)
+	if err != nil {
+		return core.Caller{}, err
+	}
+	if caller.Identity, err = a.Identify(c.UserContext(), c, cred); err != nil {
+		return core.Caller{}, err
+	}
+	c.Context().SetUserValue(callerKey{}, caller) // also of one who is refused a workspace
+	if audience != Identity {
+		caller, err = a.place(c.UserContext(), caller.Identity, cred)
+	}
+	if err == nil {
 		c.Context().SetUserValue(callerKey{}, caller)
-		return h(c, caller)
 	}
+	return caller, err
+}
+
+// Identify returns who the credentials of a request belong to. A bearer that is refused counts among the guesses of its
+// client.
+func (a *Authenticator) Identify(ctx context.Context, c *fiber.Ctx, cred Credentials) (core.Identity, error) {
+	id, err := a.Access.API(ctx, cred.Bearer, cred.Cookie)
+	if cred.Bearer != "" && core.CodeOf(err) == core.CodeUnauthenticated {
+		if limited := a.Access.CountBearer(cred.Bearer, a.Guard.ClientAddress(c.Context()), c.Context().RemoteIP().String()); limited != nil {
+			err = limited
+		}
+	}
+	return id, err
 }
 
 // Caller is who the credentials belong to, in the workspace that they name.
@@ -81,6 +91,10 @@ func (a *Authenticator) Caller(ctx context.Context, cred Credentials) (core.Call
 	if err != nil {
 		return core.Caller{}, err
 	}
+	return a.place(ctx, id, cred)
+}
+
+func (a *Authenticator) place(ctx context.Context, id core.Identity, cred Credentials) (core.Caller, error) {
 	if cred.Workspace != "" && !core.ValidWorkspaceID(cred.Workspace) {
 		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header %s is not of the form ws_<alphanumeric>", headerWorkspace)
 	}

@@ -1,13 +1,14 @@
 package authn
 
 import (
+	"bytes"
 	"cmp"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/requestinfo"
+
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
@@ -32,13 +33,20 @@ func (c Credentials) Anonymous() bool { return c.Bearer == "" && c.Cookie == "" 
 // two programs might use different ones.
 func FromRequest(c *fiber.Ctx) (Credentials, error) {
 	for _, name := range []string{fiber.HeaderAuthorization, headerWorkspace} {
-		if len(c.Context().Request.Header.PeekAll(name)) > 1 {
+		values := c.Context().Request.Header.PeekAll(name)
+		empty := len(values) == 1 && len(bytes.TrimSpace(values[0])) == 0
+		switch {
+		case len(values) > 1:
 			return Credentials{}, core.Errorf(core.CodeBadRequest, "the header %s is given more than once", name)
+		case empty && name == headerWorkspace:
+			return Credentials{}, core.Errorf(core.CodeBadRequest, "the header %s is empty", name)
+		case empty: // which does not leave it to the cookie
+			return Credentials{}, core.Errorf(core.CodeUnauthenticated, "the header %s is empty", name)
 		}
 	}
 	return Credentials{
 		Bearer: Bearer(c.Context()), Cookie: c.Cookies(SessionCookie), Workspace: c.Get(headerWorkspace),
-		proven: requestinfo.Of(c.Context()).HasProof(),
+		proven: webguard.RequestOf(c.Context()).HasProof(),
 	}, nil
 }
 
@@ -60,8 +68,13 @@ func FromViewer(c *fiber.Ctx) (Credentials, error) {
 // Bearer is the bearer token of a request, "" when there is none. The scheme DPoP counts as well when an identity
 // provider checks the proof.
 func Bearer(ctx *fasthttp.RequestCtx) string {
-	authorization := string(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization))
-	if token := webguard.Bearer(authorization); token != "" || !requestinfo.Of(ctx).BindsTokens() {
+	return BearerOf(&ctx.Request.Header, webguard.RequestOf(ctx).BindsTokens())
+}
+
+// BearerOf is Bearer for the headers of a request; binds says whether an identity provider checks proofs.
+func BearerOf(h *fasthttp.RequestHeader, binds bool) string {
+	authorization := string(h.Peek(fasthttp.HeaderAuthorization))
+	if token := webguard.Bearer(authorization); token != "" || !binds {
 		return token
 	}
 	return webguard.DPoP(authorization)

@@ -14,12 +14,15 @@ const provenLife = 5 * time.Minute
 // Watch returns a context for what goes on for a caller after the request was admitted. It ends when the
 // credentials, the membership or a role of the caller is gone: at once when that is made known, and for a standing
 // stream also after Recheck at the latest, as for a token that has expired. stop releases what it holds. While it
-// cannot be determined whether the caller is still admitted, the context goes on.
+// cannot be determined whether the caller is still admitted, the context goes on. Its cause is the error that Check
+// returns.
 func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core.Caller, standing bool) (watched context.Context, stop func()) {
-	watched, end := context.WithCancel(ctx)
-	changes, unwatch := a.changesOf(caller.User.ID)
+	watched, end := context.WithCancelCause(ctx)
+	changes := make(chan struct{}, 1)
+	changes <- struct{}{} // what changed since the request was admitted
+	unwatch := a.notify(changes, caller.User.ID)
 	go func() {
-		defer end()
+		defer end(nil)
 		defer unwatch()
 		var tick <-chan time.Time
 		if standing {
@@ -28,7 +31,7 @@ func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core
 			tick = ticker.C
 		}
 		if standing && cred.proven {
-			defer time.AfterFunc(provenLife, end).Stop()
+			defer time.AfterFunc(provenLife, func() { end(nil) }).Stop()
 		}
 		held := roles{caller.User.OrgRole, caller.Workspace.Role}
 		if cred.proven {
@@ -42,31 +45,85 @@ func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core
 			case <-tick:
 			}
 			now, err := a.current(watched, cred, caller)
-			switch {
-			case err != nil && isRefusal(err), err == nil && held.above(now):
+			if lost := lostBy(caller, held, now, err); lost != nil {
+				end(lost)
 				return
-			case err == nil && held == roles{}:
+			}
+			if err == nil && held == (roles{}) {
 				held = now
 			}
 		}
 	}()
-	return watched, end
+	return watched, func() { end(nil) }
 }
 
-// changesOf returns a channel that receives now, and after the rights of a user may have changed.
-func (a *Authenticator) changesOf(user string) (changes <-chan struct{}, stop func()) {
-	changed := make(chan struct{}, 1)
-	changed <- struct{}{} // what changed since the request was admitted
-	stop = a.Access.WatchRevocations(func(of string) {
+// WatchCall is Watch for one call, which was admitted a moment ago: it asks nothing as long as nothing changes, and goes on
+// when its token has only expired.
+func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller core.Caller) (watched context.Context, stop func()) {
+	watched, end := context.WithCancelCause(ctx)
+	changes := make(chan struct{}, 1)
+	unwatch := a.notify(changes, caller.User.ID)
+	go func() {
+		defer unwatch()
+		for {
+			select {
+			case <-watched.Done():
+				return
+			case <-changes:
+			}
+			if lost := a.Check(watched, cred, caller); lost != nil {
+				end(lost)
+				return
+			}
+		}
+	}()
+	return watched, func() { end(nil) }
+}
+
+// Check reads the rights of a caller anew, after its request was admitted. It returns an error that says what is gone: the
+// login, the API key, the membership or a role. A token that has only expired since then is not gone, and neither is what
+// cannot be determined at the moment.
+func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core.Caller) error {
+	now, err := a.current(ctx, cred, caller)
+	held := roles{caller.User.OrgRole, caller.Workspace.Role}
+	if cred.proven {
+		held = roles{}
+	}
+	if core.CodeOf(err) == core.CodeUnauthenticated && caller.Token != "" && !cred.proven {
+		if _, revoked := a.Access.Current(ctx, caller); revoked == nil {
+			return nil
+		}
+	}
+	return lostBy(caller, held, now, err)
+}
+
+// lostBy is the error for what a caller has lost, by its roles of now or the error of asking for them; nil for nothing.
+func lostBy(caller core.Caller, held, now roles, err error) error {
+	switch {
+	case err != nil && !isRefusal(err), err == nil && !held.above(now):
+		return nil
+	case err == nil:
+		return core.Errorf(core.CodeForbidden, "The run ended because you have another role now. Send the message again to go on with the rights that you have.")
+	case core.CodeOf(err) == core.CodeWorkspaceDenied:
+		return core.Errorf(core.CodeWorkspaceDenied, "The run ended because you are not a member of the workspace any more.")
+	case caller.Issuer == core.IssuerKey:
+		return core.Errorf(core.CodeUnauthenticated, "The run ended because its API key was revoked or has expired.")
+	default:
+		return core.Errorf(core.CodeUnauthenticated, "The run ended because the login ended. Log in and send the message again.")
+	}
+}
+
+// notify sends to changes after the rights of a user may have changed.
+func (a *Authenticator) notify(changes chan<- struct{}, user string) (stop func()) {
+	return a.Access.WatchRevocations(func(of string) {
 		if of != user && of != "" {
 			return
 		}
 		select {
-		case changed <- struct{}{}:
+		case changes <- struct{}{}:
 		default: // one check covers both
 		}
 	})
-	return changed, stop
 }
 
 // roles are what a caller may do in the organization and in its workspace.

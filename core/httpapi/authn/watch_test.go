@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,8 +18,9 @@ type rights struct {
 	mu       sync.Mutex
 	now      core.Caller
 	err      error
-	asked    int // how often a token was verified
-	current  int // how often its caller was asked about without it
+	valid    bool // for Current, whatever err says: only the token has expired
+	asked    int  // how often a token was verified
+	current  int  // how often its caller was asked about without it
 	watchers map[int]func(string)
 }
 
@@ -28,6 +30,8 @@ func (r *rights) API(context.Context, string, string) (core.Identity, error) {
 	r.asked++
 	return r.now.Identity, r.err
 }
+
+func (*rights) CountBearer(string, string, string) error { return nil }
 
 func (r *rights) Caller(context.Context, core.Identity, string) (core.Caller, error) {
 	r.mu.Lock()
@@ -39,6 +43,9 @@ func (r *rights) Current(context.Context, core.Caller) (core.Caller, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.current++
+	if r.valid {
+		return r.now, nil
+	}
 	return r.now, r.err
 }
 
@@ -139,4 +146,77 @@ func TestAWatchSeesWhatChangedWhileItBegan(t *testing.T) {
 			t.Error("it goes on after its token was revoked")
 		}
 	})
+}
+
+func TestACheckNamesWhatACallerHasLost(t *testing.T) {
+	alice := core.Caller{
+		Identity:  core.Identity{User: core.User{ID: "usr_alice", OrgRole: core.RoleAdmin}},
+		Workspace: core.Workspace{ID: "ws_a", Role: core.RoleAdmin},
+	}
+	refused := core.Errorf(core.CodeUnauthenticated, "x")
+	for name, c := range map[string]struct {
+		change func(*rights, *core.Caller)
+		want   string // "" when the caller may go on
+	}{
+		"nothing":                      {func(*rights, *core.Caller) {}, ""},
+		"a login":                      {func(r *rights, _ *core.Caller) { r.err = refused }, "login"},
+		"an API key":                   {func(r *rights, c *core.Caller) { r.err, c.Issuer = refused, core.IssuerKey }, "API key"},
+		"the membership":               {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, "member"},
+		"a role":                       {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleMember }, "role"},
+		"a token that was revoked":     {func(r *rights, c *core.Caller) { r.err, c.Token = refused, "hash" }, "login"},
+		"a token that only expired":    {func(r *rights, c *core.Caller) { r.err, r.valid, c.Token = refused, true, "hash" }, ""},
+		"what cannot be determined":    {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeUnavailable, "x") }, ""},
+		"more rights instead of fewer": {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleOwner }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, caller := &rights{now: alice}, alice
+			c.change(r, &caller)
+			err := (&Authenticator{Access: r}).Check(t.Context(), Credentials{Bearer: "b"}, caller)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// early is rights that change while they begin to be watched.
+type early struct{ *rights }
+
+func (e early) WatchRevocations(changed func(string)) func() {
+	changed("")
+	return e.rights.WatchRevocations(changed)
+}
+
+func TestAChangeWhileTheWatchBeginsIsOneChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &Authenticator{Access: early{&rights{watchers: map[int]func(string){}}}, Recheck: time.Minute}
+		_, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, false)
+		stop()
+		_, stop = a.WatchCall(t.Context(), Credentials{Bearer: "token"}, core.Caller{})
+		stop()
+		synctest.Wait()
+	})
+}
+
+func TestACallWhoseTokenExpiresGoesOnAndOneWhoseCallerIsGoneEnds(t *testing.T) {
+	for name, expired := range map[string]bool{"expired": true, "gone": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &rights{watchers: map[int]func(string){}, valid: expired}
+				alice := core.Caller{Identity: core.Identity{User: core.User{ID: "usr_alice"}, Token: "hash"}}
+				ctx, stop := (&Authenticator{Access: r}).WatchCall(t.Context(), Credentials{Bearer: "token"}, alice)
+				defer stop()
+				synctest.Wait()
+				r.mu.Lock()
+				r.err = core.Errorf(core.CodeUnauthenticated, "authorization required")
+				notices := slices.Collect(maps.Values(r.watchers))
+				r.mu.Unlock()
+				notices[0]("usr_alice")
+				synctest.Wait()
+				if goesOn := ctx.Err() == nil; goesOn != expired {
+					t.Errorf("it goes on: %v", goesOn)
+				}
+			})
+		})
+	}
 }

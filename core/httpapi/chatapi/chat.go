@@ -3,81 +3,138 @@ package chatapi
 import (
 	"context"
 	"encoding/json"
+	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
-	"github.com/ropewalk/ropewalk/core/httpapi/body"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
 // SendMessage is POST /v1/chat: it runs the message to its end. A client that disconnects cancels
-// the run, and so does the end of the caller's rights.
-func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller) error {
-	r, err := body.Read[chat.Request](c.Context())
+// the run, unless it is detached, and so does the end of the caller's rights.
+func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
+	run, within, release, err := h.begin(c, caller, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cred, err := authn.FromRequest(c)
-	if err != nil {
-		return err
-	}
-	release, err := h.acquireRun(c, caller)
-	if err != nil {
-		return err
-	}
-	run, err := h.Chat.Begin(c.UserContext(), caller, r)
-	if err != nil {
-		release()
-		return err
+	ctx, cancel := context.WithCancel(c.UserContext())
+	defer cancel()
+	if r.Detach {
+		live := h.Chat.Detach(run, within, release)
+		peer := stream.WatchPeer(c.Context().Conn(), cancel)
+		defer peer.Stop()
+		return answered(live.Wait(ctx))
 	}
 	defer release()
-	ctx, cancel := h.Authn.Watch(c.UserContext(), cred, caller, false)
-	defer cancel()
+	ctx, stop := within(ctx)
+	defer stop()
 	peer := stream.WatchPeer(c.Context().Conn(), cancel)
-	response, err := run.Do(ctx, nil)
-	peer.Stop()
+	defer peer.Stop()
+	return answered(run.Do(ctx, nil))
+}
+
+// answered is the response of a run.
+func answered(a chat.Answer, err error) (any, error) {
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(response)
+	return a, nil
 }
 
 // StreamMessage is POST /v1/chat/stream: it streams the events of the run, which ends like that of SendMessage.
 // Errors known before the run begins are ordinary error responses.
-func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller) error {
-	r, err := body.Read[chat.Request](c.Context())
+func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
+	run, within, release, err := h.begin(c, caller, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cred, err := authn.FromRequest(c)
-	if err != nil {
-		return err
+	if r.Detach {
+		return nil, h.follow(c, caller, h.Chat.Detach(run, within, release), func() {})
 	}
-	release, err := h.acquireRun(c, caller)
-	if err != nil {
-		return err
-	}
-	run, err := h.Chat.Begin(c.UserContext(), caller, r)
-	if err != nil {
-		release()
-		return err
-	}
-	span := tracing.Of(c.UserContext())
 	err = h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
 		defer release()
-		defer respond.KeepAlive(w, h.Quiet)()
-		ctx, stop := h.Authn.Watch(ctx, cred, caller, false)
+		defer httpio.KeepAlive(w, h.Quiet)()
+		ctx, stop := within(ctx)
 		defer stop()
-		_, _ = run.Do(span.In(ctx), func(e chat.Event) { h.sendChat(w, e) }) // the error was sent as the last event
+		_, _ = run.Do(ctx, func(e chat.Event) { h.sendChat(w, e) }) // the error was sent as the last event
 	})
 	if err != nil {
 		release()
 		run.Abandon()
+	}
+	return nil, err
+}
+
+// begin admits a run. It ends with the contexts that within returns, which end with the rights of the caller; release is
+// to be called at its end.
+func (h *Handlers) begin(c *fiber.Ctx, caller core.Caller, r chat.Request) (run *chat.Run, within func(context.Context) (context.Context, context.CancelFunc), release func(), err error) {
+	cred, err := authn.FromRequest(c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if release, err = h.acquireRun(c, caller); err != nil {
+		return nil, nil, nil, err
+	}
+	if run, err = h.Chat.Begin(c.UserContext(), caller, r); err != nil {
+		release()
+		return nil, nil, nil, err
+	}
+	run.Guard(func(ctx context.Context) error { return h.Authn.Check(ctx, cred, caller) })
+	span, origin := tracing.Of(c.UserContext()), core.OriginOf(c.UserContext())
+	return run, func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return h.Authn.Watch(core.WithOrigin(span.In(ctx), &origin), cred, caller, false)
+	}, release, nil
+}
+
+// FollowRun is GET /v1/conversations/:id/run: the events of the detached run that goes on in the conversation, those after
+// Last-Event-ID or all of them, and then as they come.
+func (h *Handlers) FollowRun(c *fiber.Ctx, caller core.Caller) (any, error) {
+	live, err := h.Chat.Live(c.UserContext(), caller, c.Params("id"))
+	if err != nil {
+		return nil, err
+	}
+	release, err := h.Limits.Acquire(limits.Streams, caller.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, h.follow(c, caller, live, release)
+}
+
+// StopRun is DELETE /v1/conversations/:id/run. It answers when the conversation is free.
+func (h *Handlers) StopRun(c *fiber.Ctx, caller core.Caller) (any, error) {
+	if err := h.Chat.StopRun(c.UserContext(), caller, c.Params("id")); err != nil {
+		return nil, err
+	}
+	return struct {
+		Stopped bool `json:"stopped"`
+	}{true}, nil
+}
+
+// follow streams the events of a run, for as long as the caller is admitted. release is called at the end.
+func (h *Handlers) follow(c *fiber.Ctx, caller core.Caller, live *chat.Live, release func()) error {
+	cred, err := authn.FromRequest(c)
+	if err != nil {
+		release()
+		return err
+	}
+	last := strings.Clone(c.Get("Last-Event-ID"))
+	err = h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
+		defer release()
+		defer httpio.KeepAlive(w, h.Quiet)()
+		ctx, stop := h.Authn.Watch(ctx, cred, caller, false)
+		defer stop()
+		_ = live.Follow(ctx, last, w.EventWithID) // it ends when the client leaves
+	})
+	if err != nil {
+		release()
 	}
 	return err
 }
@@ -90,4 +147,35 @@ func (h *Handlers) sendChat(w *stream.Writer, e chat.Event) {
 		return
 	}
 	_ = w.Event(e.Name, data)
+}
+
+// acquireRun counts a chat run against the caller's share, and refuses it when the caller has used the
+// tokens of the day.
+func (h *Handlers) acquireRun(c *fiber.Ctx, caller core.Caller) (release func(), err error) {
+	if limit := h.TokensPerDay; limit > 0 {
+		used, err := h.Chat.TokensToday(c.UserContext(), caller)
+		if err != nil {
+			return nil, err
+		}
+		if used >= limit {
+			return nil, core.Errorf(core.CodeRateLimited, "%d tokens were used today: the limit is %d (limits.tokensPerDay)", used, limit).
+				WithRetryAfter(time.Until(time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)))
+		}
+	}
+	return h.Limits.Acquire(limits.ChatRuns, caller.User.ID)
+}
+
+type elicitationResponse struct {
+	ID     string `json:"id"`
+	Action string `json:"action"`
+}
+
+// AnswerElicitation is POST /v1/chat/elicitations/:id: what a person says to a question that an app
+// asks in their chat stream.
+func (h *Handlers) AnswerElicitation(c *fiber.Ctx, caller core.Caller, r elicit.Reply) (any, error) {
+	id := c.Params("id")
+	if err := h.Chat.Reply(c.UserContext(), caller, id, r); err != nil {
+		return nil, err
+	}
+	return elicitationResponse{ID: id, Action: r.Action}, nil
 }

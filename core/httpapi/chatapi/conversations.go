@@ -7,9 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/httpapi/body"
-	"github.com/ropewalk/ropewalk/core/httpapi/query"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
 const listLimit = 20 // conversations of a page, unless the client says how many
@@ -29,7 +27,7 @@ type ConversationSummary struct {
 
 func summaryOf(c core.Conversation) ConversationSummary {
 	return ConversationSummary{
-		ID: c.ID, CreatedAt: core.Timestamp(c.CreatedAt), UpdatedAt: core.Timestamp(c.UpdatedAt), Title: respond.OrNull(c.Title),
+		ID: c.ID, CreatedAt: core.Timestamp(c.CreatedAt), UpdatedAt: core.Timestamp(c.UpdatedAt), Title: httpio.OrNull(c.Title),
 		MessageCount: c.MessageCount, Preview: c.Preview,
 		TotalInputTokens: c.InputTokens, TotalOutputTokens: c.OutputTokens, TotalCostUSD: c.CostUSD,
 	}
@@ -62,9 +60,9 @@ func recordOf(c core.Conversation) conversationRecord {
 		c.Metadata = json.RawMessage("{}")
 	}
 	return conversationRecord{
-		ID: c.ID, CreatedAt: core.Timestamp(c.CreatedAt), UpdatedAt: core.Timestamp(c.UpdatedAt), Title: respond.OrNull(c.Title),
+		ID: c.ID, CreatedAt: core.Timestamp(c.CreatedAt), UpdatedAt: core.Timestamp(c.UpdatedAt), Title: httpio.OrNull(c.Title),
 		TotalInputTokens: c.InputTokens, TotalOutputTokens: c.OutputTokens, TotalCostUSD: c.CostUSD,
-		LastModel: respond.OrNull(c.LastModel), Metadata: c.Metadata,
+		LastModel: httpio.OrNull(c.LastModel), Metadata: c.Metadata,
 	}
 }
 
@@ -75,20 +73,20 @@ type conversationsResponse struct {
 }
 
 // ListConversations is GET /v1/conversations.
-func (h *Handlers) ListConversations(c *fiber.Ctx, caller core.Caller) error {
-	limit, err := query.Int(c, "limit", listLimit, 100)
+func (h *Handlers) ListConversations(c *fiber.Ctx, caller core.Caller) (any, error) {
+	limit, err := httpio.QueryInt(c, "limit", listLimit, 100)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	page, err := h.Chat.Conversations(c.UserContext(), caller, core.ConversationQuery{
 		Limit: limit, Cursor: c.Query("cursor"), Search: strings.TrimSpace(c.Query("search")), SortBy: core.ConversationSort(c.Query("sortBy")),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(conversationsResponse{
-		Conversations: SummariesOf(page.Conversations), NextCursor: respond.OrNull(page.NextCursor), TotalCount: page.TotalCount,
-	})
+	return conversationsResponse{
+		Conversations: SummariesOf(page.Conversations), NextCursor: httpio.OrNull(page.NextCursor), TotalCount: page.TotalCount,
+	}, nil
 }
 
 type messageResponse struct {
@@ -104,13 +102,13 @@ type historyResponse struct {
 }
 
 // GetHistory is GET /v1/conversations/:id/history.
-func (h *Handlers) GetHistory(c *fiber.Ctx, caller core.Caller) error {
+func (h *Handlers) GetHistory(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	messages, err := h.Chat.History(c.UserContext(), caller, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(historyResponse{ConversationID: id, Messages: messagesOf(messages)})
+	return historyResponse{ConversationID: id, Messages: messagesOf(messages)}, nil
 }
 
 func messagesOf(messages []core.Message) []messageResponse {
@@ -122,57 +120,80 @@ func messagesOf(messages []core.Message) []messageResponse {
 }
 
 // GetConversation is GET /v1/conversations/:id.
-func (h *Handlers) GetConversation(c *fiber.Ctx, caller core.Caller) error {
+func (h *Handlers) GetConversation(c *fiber.Ctx, caller core.Caller) (any, error) {
 	conversation, err := h.Chat.Conversation(c.UserContext(), caller, c.Params("id"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond.WithETag(c, recordOf(conversation))
+	return nil, httpio.WithETag(c, recordOf(conversation))
 }
 
-type conversationEdit struct {
+// ConversationEdit is the body of PATCH /v1/conversations/:id.
+type ConversationEdit struct {
 	Title    *string         `json:"title"`
 	Metadata json.RawMessage `json:"metadata"`
 }
 
 // UpdateConversation is PATCH /v1/conversations/:id.
-func (h *Handlers) UpdateConversation(c *fiber.Ctx, caller core.Caller) error {
-	r, err := body.Read[conversationEdit](c.Context())
-	if err != nil {
-		return err
-	}
+func (h *Handlers) UpdateConversation(c *fiber.Ctx, caller core.Caller, r ConversationEdit) (any, error) {
 	changed, err := h.Chat.Edit(c.UserContext(), caller, c.Params("id"), r.Title, r.Metadata)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(recordOf(changed))
+	return recordOf(changed), nil
 }
 
-type forkRequest struct {
+// ForkRequest is the body of POST /v1/conversations/:id/fork.
+type ForkRequest struct {
 	AtMessage *int `json:"atMessage"`
 }
 
 // ForkConversation is POST /v1/conversations/:id/fork. Without a body it copies every message.
-func (h *Handlers) ForkConversation(c *fiber.Ctx, caller core.Caller) error {
-	var r forkRequest
-	if len(c.Context().PostBody()) > 0 {
-		var err error
-		if r, err = body.Read[forkRequest](c.Context()); err != nil {
-			return err
-		}
-	}
+func (h *Handlers) ForkConversation(c *fiber.Ctx, caller core.Caller, r ForkRequest) (any, error) {
 	made, err := h.Chat.Fork(c.UserContext(), caller, c.Params("id"), r.AtMessage)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(recordOf(made))
+	return recordOf(made), nil
 }
 
 // DeleteConversation is DELETE /v1/conversations/:id.
-func (h *Handlers) DeleteConversation(c *fiber.Ctx, caller core.Caller) error {
+func (h *Handlers) DeleteConversation(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	if err := h.Chat.Delete(c.UserContext(), caller, id); err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(respond.Deleted{ID: id, Deleted: true})
+	return httpio.Deleted{ID: id, Deleted: true}, nil
+}
+
+const maxBulkDelete = 100
+
+// BulkDelete is the body of POST /v1/conversations/delete.
+type BulkDelete struct {
+	IDs []string `json:"ids"`
+}
+
+type bulkDeleteResponse struct {
+	Deleted  []string `json:"deleted"`
+	NotFound []string `json:"notFound"`
+}
+
+// DeleteConversations is POST /v1/conversations/delete. Those that do not exist are listed and are
+// not an error, so that the request may be repeated.
+func (h *Handlers) DeleteConversations(c *fiber.Ctx, caller core.Caller, r BulkDelete) (any, error) {
+	if len(r.IDs) == 0 || len(r.IDs) > maxBulkDelete {
+		return nil, core.Errorf(core.CodeBadRequest, "ids must list 1 to %d conversations", maxBulkDelete)
+	}
+	response := bulkDeleteResponse{Deleted: []string{}, NotFound: []string{}}
+	for _, id := range r.IDs {
+		switch err := h.Chat.Delete(c.UserContext(), caller, id); {
+		case err == nil:
+			response.Deleted = append(response.Deleted, id)
+		case core.CodeOf(err) == core.CodeNotFound:
+			response.NotFound = append(response.NotFound, id)
+		default:
+			return nil, err
+		}
+	}
+	return response, nil
 }

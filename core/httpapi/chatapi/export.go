@@ -3,12 +3,14 @@ package chatapi
 import (
 	"encoding/json"
 	"fmt"
+	"mime"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/chat/part"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // exportFormat is the version of conversationExport.
@@ -22,26 +24,29 @@ type conversationExport struct {
 }
 
 // ExportConversation is GET /v1/conversations/:id/export.
-func (h *Handlers) ExportConversation(c *fiber.Ctx, caller core.Caller) error {
+func (h *Handlers) ExportConversation(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id, format := c.Params("id"), c.Query("format", "json")
 	if format != "json" && format != "markdown" {
-		return core.Errorf(core.CodeBadRequest, "format can be json or markdown")
+		return nil, core.Errorf(core.CodeBadRequest, "format can be json or markdown")
 	}
 	conversation, err := h.Chat.Conversation(c.UserContext(), caller, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	messages, err := h.Chat.History(c.UserContext(), caller, id)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	for i := range messages {
+		messages[i].Metadata = chat.WithoutReasoning(messages[i].Metadata)
 	}
 	if format == "markdown" {
 		c.Set(fiber.HeaderContentDisposition, `attachment; filename="`+conversation.ID+`.md"`)
 		c.Set(fiber.HeaderContentType, "text/markdown; charset=utf-8")
-		return c.SendString(markdownOf(conversation, messages))
+		return nil, c.SendString(markdownOf(conversation, messages))
 	}
 	c.Set(fiber.HeaderContentDisposition, `attachment; filename="`+conversation.ID+`.json"`)
-	return c.JSON(conversationExport{Format: exportFormat, Conversation: recordOf(conversation), Messages: messagesOf(messages)})
+	return conversationExport{Format: exportFormat, Conversation: recordOf(conversation), Messages: messagesOf(messages)}, nil
 }
 
 // markdownOf renders a conversation for people.
@@ -68,7 +73,7 @@ func writeParts(b *strings.Builder, m core.Message) {
 	var metadata exportedMetadata
 	_ = json.Unmarshal(m.Metadata, &metadata) // messages without tool calls have none
 	calls, parts := metadata.ToolCalls, metadata.Parts
-	if !part.Match(parts, m.Content, len(calls)) {
+	if !chat.PartsMatch(parts, m.Content, len(calls)) {
 		fmt.Fprintf(b, "\n%s\n", m.Content)
 		for _, call := range calls {
 			call.write(b)
@@ -76,9 +81,10 @@ func writeParts(b *strings.Builder, m core.Message) {
 		return
 	}
 	for _, p := range parts {
-		if p.Type == part.Text {
+		switch p.Type {
+		case chat.PartText:
 			fmt.Fprintf(b, "\n%s\n", p.Text)
-		} else {
+		case chat.PartToolCall:
 			calls[*p.Index].write(b)
 		}
 	}
@@ -86,7 +92,7 @@ func writeParts(b *strings.Builder, m core.Message) {
 
 type exportedMetadata struct {
 	ToolCalls []exportedCall `json:"toolCalls"`
-	Parts     []part.Part    `json:"parts"`
+	Parts     []chat.Part    `json:"parts"`
 }
 
 type exportedCall struct {
@@ -96,4 +102,18 @@ type exportedCall struct {
 
 func (call exportedCall) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\nTool `%s`\n\n```json\n%s\n```\n", call.Name, call.Input)
+}
+
+// GetAttachment is GET /v1/conversations/:id/attachments/:attachment. A browser must not run what somebody
+// attached: it is a download, in a sandbox.
+func (h *Handlers) GetAttachment(c *fiber.Ctx, caller core.Caller) (any, error) {
+	a, err := h.Chat.Attachment(c.UserContext(), caller, c.Params("id"), c.Params("attachment"))
+	if err != nil {
+		return nil, err
+	}
+	c.Set(fiber.HeaderContentType, webguard.ServedType(a.MIMEType))
+	c.Set(fiber.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
+	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; sandbox")
+	c.Set(fiber.HeaderCacheControl, "private, max-age=3600, immutable")
+	return nil, c.Send(a.Content)
 }

@@ -3,14 +3,13 @@ package chatapi
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
-	"github.com/ropewalk/ropewalk/core/chat/part"
-	"github.com/ropewalk/ropewalk/core/httpapi/body"
 )
 
 // attachmentPath is the path of an attachment that is stored here.
@@ -36,14 +35,15 @@ const maxCount = 1<<53 - 1
 type importedMetadata struct {
 	Skill        *string              `json:"skill,omitempty"`
 	ToolCalls    []importedCall       `json:"toolCalls,omitempty"`
-	Parts        []part.Part          `json:"parts,omitempty"`
+	Parts        []chat.Part          `json:"parts,omitempty"`
 	InputTokens  *int64               `json:"inputTokens,omitempty"`
 	OutputTokens *int64               `json:"outputTokens,omitempty"`
 	CostUSD      *float64             `json:"costUsd,omitempty"`
 	Model        *string              `json:"model,omitempty"`
 	LLMMs        *int64               `json:"llmMs,omitempty"`
 	Iterations   *int64               `json:"iterations,omitempty"`
-	StopReason   string               `json:"stopReason,omitempty"`
+	StopReason   chat.StopReason      `json:"stopReason,omitempty"`
+	StopMessage  string               `json:"stopMessage,omitempty"`
 	Attachments  []importedAttachment `json:"attachments,omitempty"`
 }
 
@@ -55,6 +55,7 @@ type importedCall struct {
 	OK          bool                       `json:"ok"`
 	MS          int64                      `json:"ms"`
 	ResourceURI string                     `json:"resourceUri,omitempty"`
+	Result      map[string]json.RawMessage `json:"result,omitempty"`
 }
 
 type importedAttachment struct {
@@ -71,8 +72,8 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 	if m == nil {
 		return nil, nil
 	}
-	if m.StopReason != "" && m.StopReason != string(chat.TokenBudget) && m.StopReason != string(chat.Cancelled) {
-		return nil, core.Errorf(core.CodeBadRequest, "metadata.stopReason can be token_budget or cancelled")
+	if m.StopReason != "" && !slices.Contains(chat.StopReasons(), m.StopReason) {
+		return nil, core.Errorf(core.CodeBadRequest, "metadata.stopReason can be %v", chat.StopReasons())
 	}
 	counts := []*int64{m.InputTokens, m.OutputTokens, m.LLMMs, m.Iterations}
 	for i := range m.ToolCalls {
@@ -88,12 +89,12 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 		counts = append(counts, a.Size)
 	}
 	for _, p := range m.Parts {
-		if p.Type != part.Text && p.Type != part.ToolCall {
-			return nil, core.Errorf(core.CodeBadRequest, "metadata.parts.type can be %s or %s", part.Text, part.ToolCall)
+		if !slices.Contains([]string{chat.PartText, chat.PartToolCall, chat.PartReasoning, chat.PartSummary}, p.Type) {
+			return nil, core.Errorf(core.CodeBadRequest, "metadata.parts.type can be %s, %s, %s or %s", chat.PartText, chat.PartToolCall, chat.PartReasoning, chat.PartSummary)
 		}
 		counts = append(counts, p.Index)
 	}
-	if !part.Match(m.Parts, content, len(m.ToolCalls)) {
+	if !chat.PartsMatch(m.Parts, content, len(m.ToolCalls)) {
 		m.Parts = nil
 	}
 	for _, n := range counts {
@@ -104,36 +105,33 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 	return json.Marshal(m)
 }
 
-type conversationImport struct {
+// ConversationImport is the body of POST /v1/conversations/import.
+type ConversationImport struct {
 	Format       int                  `json:"format"`
 	Conversation importedConversation `json:"conversation"`
 	Messages     []importedMessage    `json:"messages"`
 }
 
 // ImportConversation is POST /v1/conversations/import: it restores an export as a new conversation.
-func (h *Handlers) ImportConversation(c *fiber.Ctx, caller core.Caller) error {
-	r, err := body.Read[conversationImport](c.Context())
-	if err != nil {
-		return err
-	}
+func (h *Handlers) ImportConversation(c *fiber.Ctx, caller core.Caller, r ConversationImport) (any, error) {
 	if r.Format != exportFormat {
-		return core.Errorf(core.CodeBadRequest, "format must be %d, that of an export", exportFormat)
+		return nil, core.Errorf(core.CodeBadRequest, "format must be %d, that of an export", exportFormat)
 	}
 	messages := make([]core.Message, len(r.Messages))
 	for i, m := range r.Messages {
 		at, err := time.Parse(time.RFC3339, m.Timestamp)
 		if err != nil {
-			return core.Errorf(core.CodeBadRequest, "messages[%d].timestamp must be an RFC 3339 time", i)
+			return nil, core.Errorf(core.CodeBadRequest, "messages[%d].timestamp must be an RFC 3339 time", i)
 		}
 		metadata, err := m.Metadata.encode(m.Content)
 		if err != nil {
-			return core.Errorf(core.CodeBadRequest, "messages[%d].%s", i, core.TextOf(err))
+			return nil, core.Errorf(core.CodeBadRequest, "messages[%d].%s", i, core.TextOf(err))
 		}
 		messages[i] = core.Message{Role: m.Role, Content: m.Content, Timestamp: at, Metadata: metadata}
 	}
 	restored, err := h.Chat.Restore(c.UserContext(), caller, r.Conversation.Title, r.Conversation.Metadata, messages)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(recordOf(restored))
+	return recordOf(restored), nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/httpapi/query"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
 type usagePeriod struct {
@@ -24,23 +24,23 @@ type usageResponse struct {
 }
 
 // GetUsage is GET /v1/usage: of the whole workspace for its admins, of the caller for others.
-func (h *Handlers) GetUsage(c *fiber.Ctx, caller core.Caller) error {
+func (h *Handlers) GetUsage(c *fiber.Ctx, caller core.Caller) (any, error) {
 	q := core.UsageQuery{GroupBy: core.UsageGroup(c.Query("groupBy", string(core.UsageByDay)))}
 	if !slices.Contains([]core.UsageGroup{core.UsageByDay, core.UsageByModel, core.UsageByConversation, core.UsageByUser}, q.GroupBy) {
-		return core.Errorf(core.CodeBadRequest, "groupBy can be day, model, conversation or user")
+		return nil, core.Errorf(core.CodeBadRequest, "groupBy can be day, model, conversation or user")
 	}
 	var err error
 	if q.From, q.To, err = usageBounds(c.Query("period", "month"), c.Query("from"), c.Query("to"), time.Now()); err != nil {
-		return err
+		return nil, err
 	}
 	report, err := h.Chat.Usage(c.UserContext(), caller, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.JSON(usageResponse{
+	return usageResponse{
 		Period: usagePeriod{From: core.Timestamp(q.From), To: core.Timestamp(q.To)},
-		Totals: report.Totals, Models: respond.OrEmpty(report.Models), Breakdown: respond.OrEmpty(report.Breakdown),
-	})
+		Totals: report.Totals, Models: httpio.OrEmpty(report.Models), Breakdown: httpio.OrEmpty(report.Breakdown),
+	}, nil
 }
 
 // usageBounds is the time span of a report. It ends now, or with to, and begins with a day
@@ -50,7 +50,7 @@ func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, 
 	end = now.UTC()
 	if to != "" {
 		var day bool
-		if end, day, err = query.Time("to", to); err != nil {
+		if end, day, err = httpio.ParseTime("to", to); err != nil {
 			return begin, end, err
 		}
 		if day {
@@ -71,7 +71,7 @@ func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, 
 		return begin, end, core.Errorf(core.CodeBadRequest, "period can be day, week, month or all")
 	}
 	if from != "" {
-		if begin, _, err = query.Time("from", from); err != nil {
+		if begin, _, err = httpio.ParseTime("from", from); err != nil {
 			return begin, end, err
 		}
 		if epoch := time.Unix(0, 0).UTC(); begin.Before(epoch) {
@@ -82,4 +82,13 @@ func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, 
 		return begin, end, core.Errorf(core.CodeBadRequest, "from must be before to")
 	}
 	return begin, end, nil
+}
+
+type skillsResponse struct {
+	Skills []skill.Skill `json:"skills"`
+}
+
+// ListSkills is GET /v1/skills.
+func (h *Handlers) ListSkills(_ *fiber.Ctx, caller core.Caller) (any, error) {
+	return skillsResponse{Skills: httpio.OrEmpty(h.Chat.Skills(caller))}, nil
 }

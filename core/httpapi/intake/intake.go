@@ -61,6 +61,9 @@ func (r *Reader) Receiving() (known, anonymous int) {
 // is nil for small bodies, must be called when the request has its response.
 func (r *Reader) ReadBody(req *fasthttp.Request, limit int, client func() Client) (done func(), err error) {
 	stream := req.BodyStream()
+	if stream == nil && req.Header.ContentLength() > 0 {
+		return nil, io.ErrUnexpectedEOF // it was left on the connection
+	}
 	if stream == nil {
 		return nil, nil
 	}

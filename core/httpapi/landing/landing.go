@@ -26,15 +26,15 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; 
 
 // Access knows callers and their workspaces.
 type Access interface {
-	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
 	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
 }
 
 // Page is the landing page.
 type Page struct {
 	Access  Access
+	Authn   *authn.Authenticator
 	Guard   *webguard.Policy
-	Login   bool // whether an identity provider is configured
+	Login   func() bool // whether an identity provider is configured
 	Version string
 
 	template *template.Template
@@ -59,12 +59,12 @@ type facts struct {
 
 // Get is GET /.
 func (p *Page) Get(c *fiber.Ctx) error {
-	about := facts{Base: p.base(c), Version: p.Version, Login: p.Login, Failed: c.Query("error") == "auth_failed"}
+	about := facts{Base: p.base(c), Version: p.Version, Login: p.Login(), Failed: c.Query("error") == "auth_failed"}
 	cred, err := authn.FromRequest(c)
 	if err != nil {
 		return err
 	}
-	id, err := p.Access.API(c.UserContext(), cred.Bearer, cred.Cookie)
+	id, err := p.Authn.Identify(c.UserContext(), c, cred)
 	switch {
 	case err == nil:
 		if err := p.describe(c.UserContext(), id, &about); err != nil {

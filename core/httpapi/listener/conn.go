@@ -36,12 +36,18 @@ func newConn(tcp *net.TCPConn, l *Listener) *Conn {
 	if addr, ok := tcp.RemoteAddr().(*net.TCPAddr); ok {
 		c.peer = addr.AddrPort().Addr().Unmap().WithZone("")
 	}
-	c.SetIdle(true)
+	c.setIdle(true)
 	return c
 }
 
-// SetIdle says whether the connection waits for a request, so that it may be evicted.
-func (c *Conn) SetIdle(idle bool) {
+// SetIdle says whether conn, if it is a Conn, waits for a request, so that it may be evicted.
+func SetIdle(conn net.Conn, idle bool) {
+	if c := below(conn); c != nil {
+		c.setIdle(idle)
+	}
+}
+
+func (c *Conn) setIdle(idle bool) {
 	if idle {
 		c.idleSince.Store(time.Now().UnixNano())
 		return
@@ -63,8 +69,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 // EndedBare reports whether the request line of the request that is read from conn ended in a bare line
 // feed. The goroutine that serves the connection calls it before it reads the body.
 func EndedBare(conn net.Conn, method, target, version []byte) bool {
-	c, ok := conn.(*Conn)
-	return ok && c.lines.endedBare(method, target, version)
+	c := below(conn)
+	return c != nil && c.lines.endedBare(method, target, version)
 }
 
 // Complete reports whether a body that was read up to its end from conn is all that the client sent of
@@ -72,8 +78,8 @@ func EndedBare(conn net.Conn, method, target, version []byte) bool {
 // a complete one ends without looking for more bytes. It is called by the goroutine that serves the
 // connection, once for each request.
 func Complete(conn net.Conn, chunked bool) bool {
-	c, ok := conn.(*Conn)
-	if !ok {
+	c := below(conn)
+	if c == nil {
 		return true
 	}
 	c.lines.endBody()
@@ -111,7 +117,18 @@ func (c *Conn) Close() error {
 
 // LingerOnClose makes conn deliver its response before it closes, if it is a Conn.
 func LingerOnClose(conn net.Conn) {
-	if c, ok := conn.(*Conn); ok {
+	if c := below(conn); c != nil {
 		c.linger.Store(true)
 	}
+}
+
+// below returns the Conn that conn is or has below TLS, nil for another connection.
+func below(conn net.Conn) *Conn {
+	switch c := conn.(type) {
+	case *Conn:
+		return c
+	case *SecureConn:
+		return c.Conn
+	}
+	return nil
 }

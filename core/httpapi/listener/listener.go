@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
@@ -17,6 +18,7 @@ type Options struct {
 	MaxConns    int                   // in total
 	MaxPerPeer  int                   // of one address; an IPv6 /64 counts as one
 	TrustedPeer func(netip.Addr) bool // reports peers, such as proxies, that MaxPerPeer does not apply to; nil means none
+	TLS         *tls.Config           // nil for connections without TLS
 	Logger      hclog.Logger
 }
 
@@ -100,6 +102,9 @@ func (l *Listener) admit(conn net.Conn) (net.Conn, bool) {
 	defer l.mu.Unlock()
 	l.conns[c] = struct{}{}
 	l.peers[network(c.peer)]++
+	if l.options.TLS != nil {
+		return secure(c, l.options.TLS), true
+	}
 	return c, true
 }
 
@@ -183,4 +188,21 @@ func network(a netip.Addr) netip.Prefix {
 	}
 	p, _ := a.Prefix(bits) // the zero prefix for the zero address
 	return p
+}
+
+const (
+	mostConns  = 16384 // connections, whatever the limit on descriptors
+	leastConns = 64
+)
+
+// DefaultMaxConns leaves a quarter of the process's file descriptors, at least 128, for everything
+// that is not a connection: apps, plugins, databases and files. The Go runtime has raised the soft
+// limit to the hard one when the process started.
+func DefaultMaxConns() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return mostConns
+	}
+	descriptors := int(min(limit.Cur, 1<<20))
+	return max(leastConns, min(mostConns, descriptors-max(descriptors/4, 128)))
 }

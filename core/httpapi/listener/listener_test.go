@@ -101,7 +101,7 @@ func TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst(t *testi
 	l, _ := listen(t, Options{})
 	first, second := connect(t, l, "127.0.0.1"), connect(t, l, "127.0.0.1")
 	busy, idle := accept(t, l), accept(t, l)
-	busy.SetIdle(false)
+	busy.setIdle(false)
 	_ = idle
 	l.Listener = &failing{l.Listener, []error{syscall.EMFILE}}
 	connect(t, l, "127.0.0.1")
@@ -125,14 +125,14 @@ func TestAnErrorOfAClosedListenerIsReturned(t *testing.T) {
 func TestAConnectionBeyondTheCapTakesThePlaceOfAnIdleOne(t *testing.T) {
 	l, _ := listen(t, Options{MaxConns: 2})
 	first, second := connect(t, l, "127.0.0.1"), connect(t, l, "127.0.0.2")
-	accept(t, l).SetIdle(false)
+	accept(t, l).setIdle(false)
 	accept(t, l)
 	connect(t, l, "127.0.0.3")
 	third := accept(t, l)
 	if !ended(second) {
 		t.Error("the idle connection is still open")
 	}
-	third.SetIdle(false)
+	third.setIdle(false)
 	refused := connect(t, l, "127.0.0.4")
 	go func() { _, _ = l.Accept() }()
 	if !ended(refused) {
@@ -145,7 +145,7 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	l, log := listen(t, Options{MaxPerPeer: 2})
 	for range 2 {
 		connect(t, l, "127.0.0.1")
-		accept(t, l).SetIdle(false)
+		accept(t, l).setIdle(false)
 	}
 	refused := connect(t, l, "127.0.0.1")
 	other := connect(t, l, "127.0.0.2")
@@ -162,7 +162,7 @@ func TestATrustedProxyMayHaveAnyNumberOfConnections(t *testing.T) {
 	l, _ := listen(t, Options{MaxPerPeer: 1, TrustedPeer: netip.Addr.IsLoopback})
 	for range 3 {
 		connect(t, l, "127.0.0.1")
-		accept(t, l).SetIdle(false)
+		accept(t, l).setIdle(false)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestAClosedConnectionCountsNoMore(t *testing.T) {
 	for range 3 {
 		connect(t, l, "127.0.0.1")
 		c := accept(t, l)
-		c.SetIdle(false)
+		c.setIdle(false)
 		_ = c.Close()
 		_ = c.Close()
 	}

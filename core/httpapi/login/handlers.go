@@ -11,13 +11,15 @@ import (
 
 // Access logs users in and out. Its errors are core.Errors.
 type Access interface {
-	AllowLogin(client string) error
+	CountWrongKey(client, peer string) error
 	Login(ctx context.Context, key string) (token string, err error)
 	Logout(ctx context.Context, token string) error
 	LoginProviders(ctx context.Context) ([]string, error)
 	AllowBrowserLogin(client string) error
-	BeginLogin(ctx context.Context, provider, redirectURI, returnTo string) (access.LoginStart, error)
-	FinishLogin(ctx context.Context, answer access.LoginAnswer) (token, returnTo string, err error)
+	BeginLogin(ctx context.Context, r access.LoginRequest) (access.LoginStart, error)
+	FinishLogin(ctx context.Context, answer access.LoginAnswer) (access.Finished, error)
+	AskForLogin(ctx context.Context, d access.Device) (access.Device, error)
+	AnswerDevice(ctx context.Context, consent string, allow bool) (done access.Finished, continueAt string, err error)
 	BackchannelLogout(ctx context.Context, token string) error
 }
 

@@ -2,6 +2,8 @@ package login
 
 import (
 	"errors"
+	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,11 +13,11 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/access"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
-	"github.com/ropewalk/ropewalk/core/httpapi/body"
-	"github.com/ropewalk/ropewalk/core/httpapi/respond"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-type loginRequest struct {
+// KeyLogin is the body of Login.
+type KeyLogin struct {
 	Key string `json:"key"`
 }
 
@@ -24,34 +26,34 @@ type okResponse struct {
 }
 
 // Login is POST /v1/auth/login: it exchanges the API key for a session cookie.
-func (h *Handlers) Login(c *fiber.Ctx) error {
-	r, err := body.Read[loginRequest](c.Context())
-	if err != nil {
-		return err
-	}
+func (h *Handlers) Login(c *fiber.Ctx, _ core.Caller, r KeyLogin) (any, error) {
 	if r.Key == "" {
-		return core.Errorf(core.CodeBadRequest, "key is missing; send the API key")
-	}
-	if err := h.Access.AllowLogin(h.Guard.ClientAddress(c.Context())); err != nil {
-		return err
+		return nil, core.Errorf(core.CodeBadRequest, "key is missing; send the API key")
 	}
 	token, err := h.Access.Login(c.UserContext(), r.Key)
-	if err != nil {
-		return err
+	if core.CodeOf(err) == core.CodeUnauthenticated {
+		if limited := h.Access.CountWrongKey(h.Guard.ClientAddress(c.Context()), c.Context().RemoteIP().String()); limited != nil {
+			err = limited
+		}
 	}
+	if err != nil {
+		noteAttempt(c, Attempt{Provider: apiKey, Err: err})
+		return nil, err
+	}
+	noteAttempt(c, Attempt{User: core.Owner().User, Provider: apiKey})
 	h.setSessionCookie(c, token, http.SameSiteStrictMode)
-	return c.JSON(okResponse{OK: true})
+	return okResponse{OK: true}, nil
 }
 
 // Logout is POST /v1/auth/logout.
-func (h *Handlers) Logout(c *fiber.Ctx, _ core.Identity) error {
+func (h *Handlers) Logout(c *fiber.Ctx, _ core.Caller) (any, error) {
 	if token := c.Cookies(authn.SessionCookie); token != "" {
 		if err := h.Access.Logout(c.UserContext(), token); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	h.clearSessionCookie(c)
-	return c.JSON(okResponse{OK: true})
+	return okResponse{OK: true}, nil
 }
 
 type sessionAnswer struct {
@@ -60,68 +62,88 @@ type sessionAnswer struct {
 }
 
 // Session is GET /v1/auth/session.
-func (h *Handlers) Session(c *fiber.Ctx, id core.Identity) error {
-	return c.JSON(sessionAnswer{Authenticated: true, User: id.User})
+func (h *Handlers) Session(_ *fiber.Ctx, caller core.Caller) (any, error) {
+	return sessionAnswer{Authenticated: true, User: caller.User}, nil
 }
 
 // Authorize is GET /v1/auth/authorize: it redirects the browser to the identity provider that the query
 // parameter provider names. Without it and with several, it is a page with a link to each. The query
-// parameter returnTo is the local path to return to afterwards.
-func (h *Handlers) Authorize(c *fiber.Ctx) error {
+// parameter returnTo is the local path to return to afterwards; device is the code of a device to log in
+// in place of the browser.
+func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	returnTo := c.Query("returnTo", "/")
-	if !localPath(returnTo) {
-		return core.Errorf(core.CodeBadRequest, "returnTo must be a local path, such as /")
+	if !core.LocalPath(returnTo) {
+		return nil, core.Errorf(core.CodeBadRequest, "returnTo must be a local path, such as /")
 	}
-	provider := c.Query("provider")
+	provider, device := c.Query("provider"), c.Query("device")
 	if provider == "" {
 		names, err := h.Access.LoginProviders(c.UserContext())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(names) > 1 {
-			return choose(c, names, returnTo)
+			query := url.Values{"returnTo": {returnTo}}
+			if device != "" {
+				query = url.Values{"device": {device}}
+			}
+			return nil, choose(c, names, query)
 		}
 	}
 	if err := h.Access.AllowBrowserLogin(h.Guard.ClientAddress(c.Context())); err != nil {
-		return err
+		return nil, err
 	}
 	redirect := h.RedirectURI
 	if redirect == "" {
-		redirect = h.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host()) + loginCookiePath
+		redirect = h.origin(c) + loginCookiePath
 	}
-	start, err := h.Access.BeginLogin(c.UserContext(), provider, redirect, returnTo)
+	start, err := h.Access.BeginLogin(c.UserContext(), access.LoginRequest{Provider: provider, RedirectURI: redirect, ReturnTo: returnTo, Device: device})
+	if device != "" && core.CodeOf(err) == core.CodeNotFound {
+		return nil, page{Title: "Log in a command line", Text: []string{err.Error()}, Ask: true}.send(c, fiber.StatusNotFound)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h.setLoginCookie(c, start.Binding)
-	return c.Redirect(start.URL, fiber.StatusFound)
+	return nil, c.Redirect(start.URL, fiber.StatusFound)
 }
 
 // Callback is GET /v1/auth/callback: the identity provider redirects the browser here.
-func (h *Handlers) Callback(c *fiber.Ctx) error {
-	token, returnTo, err := h.Access.FinishLogin(c.UserContext(), access.LoginAnswer{
+func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
+	done, err := h.Access.FinishLogin(c.UserContext(), access.LoginAnswer{
 		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Binding: c.Cookies(loginCookie),
 	})
+	if done.Consent == "" { // with one, nobody is logged in before they agree
+		noteAttempt(c, Attempt{User: done.User, Provider: done.Provider, Err: providerError(c, err)})
+	}
 	h.clearLoginCookie(c)
 	if core.CodeOf(err) == core.CodeNotConfigured {
-		return err
+		return nil, err
 	}
 	if err != nil {
 		h.logFailedLogin(c, err)
-		return c.Redirect("/?"+url.Values{"error": {"auth_failed"}}.Encode(), fiber.StatusFound)
+		return nil, c.Redirect("/?"+url.Values{"error": {"auth_failed"}}.Encode(), fiber.StatusFound)
 	}
-	h.setSessionCookie(c, token, http.SameSiteLaxMode) // the provider's redirect comes from another site
-	if !localPath(returnTo) {
-		returnTo = "/"
+	if done.Consent != "" {
+		return nil, askConsent(c, done)
 	}
-	return c.Redirect(returnTo, fiber.StatusFound)
+	h.setSessionCookie(c, done.Token, http.SameSiteLaxMode) // the provider's redirect comes from another site
+	return nil, c.Redirect(done.ReturnTo, fiber.StatusFound)
+}
+
+// providerError adds what the provider said to the error of a browser login.
+func providerError(c *fiber.Ctx, err error) error {
+	said := c.Query("error")
+	if err == nil || said == "" {
+		return err
+	}
+	return fmt.Errorf("%w (the provider: %s %s)", err, clip(said), clip(c.Query("error_description")))
 }
 
 // logFailedLogin logs why a browser login failed: the browser gets no reason.
 func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 	reason := err.Error()
 	if e, ok := errors.AsType[*core.Error](err); ok {
-		reason = respond.Cause(err, e)
+		reason = httpio.Cause(err, e)
 	}
 	args := []any{"reason", reason, "request_id", c.GetRespHeader(fiber.HeaderXRequestID)}
 	if said := c.Query("error"); said != "" {
@@ -139,10 +161,19 @@ func clip(text string) string {
 	return text
 }
 
-// localPath reports whether a browser reads p as a path of this server: //host and /\host are not.
-func localPath(p string) bool {
-	if !strings.HasPrefix(p, "/") || strings.HasPrefix(p, "//") || strings.HasPrefix(p, `/\`) {
-		return false
+// BackchannelLogout is POST /v1/auth/backchannel-logout: the identity provider sends a logout token in a
+// form (OpenID Connect Back-Channel Logout 1.0 section 2.5).
+func (h *Handlers) BackchannelLogout(c *fiber.Ctx, _ core.Caller) (any, error) {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationForm {
+		return nil, core.Errorf(core.CodeUnsupportedMedia, "the Content-Type must be application/x-www-form-urlencoded")
 	}
-	return !strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f })
+	tokens := c.Context().PostArgs().PeekMulti("logout_token")
+	if len(tokens) != 1 {
+		return nil, core.Errorf(core.CodeBadRequest, "the form must have one logout_token")
+	}
+	if err := h.Access.BackchannelLogout(c.UserContext(), string(tokens[0])); err != nil {
+		return nil, err
+	}
+	return okResponse{OK: true}, nil
 }

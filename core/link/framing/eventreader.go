@@ -28,7 +28,39 @@ type EventReader struct {
 
 // NewEventReader returns a reader of events with at most limit bytes of data.
 func NewEventReader(in io.Reader, limit int) *EventReader {
-	return &EventReader{in: NewLineReader(in, limit+len("data: ")), limit: limit, first: true}
+	return &EventReader{in: NewLineReader(&lineEnds{in: in}, limit+len("data: ")), limit: limit, first: true}
+}
+
+// lineEnds gives every line end of a stream of events the same form: CR LF, LF and CR alone all end a line. JSON has
+// no such characters within a string.
+type lineEnds struct {
+	in     io.Reader
+	behind bool // the last byte was a CR, so that an LF now ends no line
+}
+
+// Read implements io.Reader.
+func (l *lineEnds) Read(p []byte) (int, error) {
+	for {
+		n, err := l.in.Read(p)
+		if !l.behind && bytes.IndexByte(p[:n], '\r') < 0 {
+			return n, err
+		}
+		kept := 0
+		for _, c := range p[:n] {
+			if c == '\n' && l.behind {
+				l.behind = false
+				continue
+			}
+			if l.behind = c == '\r'; l.behind {
+				c = '\n'
+			}
+			p[kept] = c
+			kept++
+		}
+		if kept > 0 || err != nil || n == 0 {
+			return kept, err
+		}
+	}
 }
 
 // Next returns the next event. The last one counts even when the stream ends within it, because a

@@ -15,7 +15,6 @@ type Request struct {
 	Params []byte      // nil when there are none
 	Header http.Header // sent with it over HTTP; nil for none
 	Sender string      // who shares the write queue: requests of one sender are written in order; "" for the server itself
-	NoWait bool        // fail rather than wait for space in the write queue
 
 	token rawjson.Span // of the caller's progress token in Params; empty when there is none
 	other bool         // params._meta is not an object

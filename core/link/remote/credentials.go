@@ -66,7 +66,7 @@ func configuredHeaders(r core.Remote) (http.Header, error) {
 		}
 	}
 	switch r.Auth.Type {
-	case "", "none":
+	case "", "none", core.AuthUser, core.AuthShared: // the tokens of accounts come from Options.Authorizer
 		return header, nil
 	case "bearer":
 		if r.Auth.Token == "" {
@@ -76,5 +76,5 @@ func configuredHeaders(r core.Remote) (http.Header, error) {
 	case "header":
 		return header, add("transport.auth", r.Auth.Name, r.Auth.Value)
 	}
-	return nil, fmt.Errorf("transport.auth.type %q is unknown: use bearer, header or none", r.Auth.Type)
+	return nil, fmt.Errorf("transport.auth.type %q is unknown: use bearer, header, user, shared or none", r.Auth.Type)
 }

@@ -15,11 +15,12 @@ var ErrSessionLost = errors.New("the remote server no longer knows the session")
 // Error is why a remote server could not be used. Its message holds no secret, neither headers nor the
 // query of the URL, and is safe to show.
 type Error struct {
-	Host   string
-	Reason string
-	Status int   // the HTTP status, 0 when there was no answer
-	Down   bool  // nothing could be reached at the address
-	cause  error // nil when there is none; its message is in Reason as far as it helps
+	Host      string
+	Reason    string
+	Status    int       // the HTTP status, 0 when there was no answer
+	Down      bool      // nothing could be reached at the address
+	Challenge Challenge // of a server that refuses the credentials
+	cause     error     // nil when there is none; its message is in Reason as far as it helps
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("remote server %s %s", e.Host, e.Reason) }

@@ -44,6 +44,9 @@ func (c *Conn) NotMCP(err error) *Error { return c.http.notMCP(err) }
 func (c *roundTripper) notMCP(cause error) *Error {
 	last := c.answered.Load()
 	failed := c.failure("", cause)
+	if last != nil && (last.status < 200 || last.status > 299) {
+		failed.Status = last.status
+	}
 	switch {
 	case last == nil:
 		failed.Reason = fmt.Sprintf("closed the connection before it answered: %s", checkEndpoint)

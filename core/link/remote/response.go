@@ -28,7 +28,7 @@ func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Resp
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		_ = resp.Body.Close()
-		return nil, &Error{Host: c.origin.Host, Status: resp.StatusCode,
+		return nil, &Error{Host: c.origin.Host, Status: resp.StatusCode, Challenge: challengeOf(resp.Header),
 			Reason: fmt.Sprintf("refuses the credentials (%d): check transport.auth (--bearer-env or --header)", resp.StatusCode)}
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		if err := said.readError(resp); err != nil {

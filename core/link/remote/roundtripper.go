@@ -8,12 +8,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
 
+	"github.com/ropewalk/ropewalk/core/headerparam"
 	"github.com/ropewalk/ropewalk/core/link/framing"
 )
 
@@ -28,6 +32,8 @@ type roundTripper struct {
 	discarded framing.DiscardLog
 	answered  atomic.Pointer[answer] // what the last request got, nil before the first answer
 	version   atomic.Pointer[string] // the negotiated revision, sent with every request after the handshake
+
+	authorizer Authorizer // of the account that requests are made with; nil for none
 }
 
 func newRoundTripper(origin *url.URL, header http.Header, o Options) *roundTripper {
@@ -37,8 +43,8 @@ func newRoundTripper(origin *url.URL, header http.Header, o Options) *roundTripp
 	}
 	dialer := &net.Dialer{Timeout: o.ConnectTimeout, Control: control}
 	return &roundTripper{
-		origin: origin, header: header, limit: o.MaxAnswer, wait: o.HeaderTimeout,
-		discarded: framing.DiscardLog{Logger: o.Logger, App: o.Name, Message: "remote server sent data that is not MCP messages"},
+		origin: origin, header: header, limit: o.MaxAnswer, wait: o.HeaderTimeout, authorizer: o.Authorizer,
+		discarded: framing.DiscardLog{Logger: o.Logger, Message: "remote server sent data that is not MCP messages"},
 		base: &http.Transport{ // without a proxy, so that the guard checks the address itself
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.ConnectTimeout, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
@@ -56,6 +62,14 @@ func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !sameOrigin(c.origin, r.URL) {
 		return nil, c.failure("names an endpoint on another host, "+r.URL.Host+": that is refused", nil)
 	}
+	if c.authorizer != nil {
+		return c.authorized(r)
+	}
+	return c.exchange(r)
+}
+
+// exchange sends a request once.
+func (c *roundTripper) exchange(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	out := r.Clone(ctx)
 	applyHeader(ctx, out.Header)
@@ -129,4 +143,81 @@ func (b *cancelBody) Close() error {
 	err := b.ReadCloser.Close()
 	b.cancel(nil)
 	return err
+}
+
+// The headers in which requests of MCP 2026-07-28 repeat members of their body (basic/transports, request
+// metadata). The SDK sets the first two.
+const (
+	headerMethod = "Mcp-Method"
+	headerName   = "Mcp-Name"
+)
+
+type headerKey struct{}
+
+// WithHeader returns a context for a message that is sent with more headers than the SDK sets.
+func WithHeader(ctx context.Context, header http.Header) context.Context {
+	if len(header) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, headerKey{}, header)
+}
+
+// applyHeader adds the headers of WithHeader, and encodes the name where a header cannot hold it.
+func applyHeader(ctx context.Context, out http.Header) {
+	if more, ok := ctx.Value(headerKey{}).(http.Header); ok {
+		for name, values := range more {
+			out[name] = values
+		}
+	}
+	if name := out.Get(headerName); name != "" {
+		out.Set(headerName, headerparam.Encode(name))
+	}
+}
+
+const maxRedirects = 5
+
+// sameOrigin reports whether two URLs have one origin. It also allows the change from http to https on
+// the standard ports, which protects the credentials better.
+func sameOrigin(from, to *url.URL) bool {
+	if from.Scheme == to.Scheme {
+		return strings.EqualFold(from.Host, to.Host)
+	}
+	return from.Scheme == "http" && to.Scheme == "https" && from.Port() == "" && to.Port() == "" &&
+		strings.EqualFold(from.Hostname(), to.Hostname())
+}
+
+// checkRedirect implements http.Client.CheckRedirect. A redirect of a remote app to another origin is
+// refused, because the request carries the app's credentials; so is one that changes the method.
+func (c *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error {
+	switch {
+	case len(via) > maxRedirects:
+		return c.failure("redirects too often", nil)
+	case !sameOrigin(c.origin, r.URL) && c.origin.Scheme != r.URL.Scheme:
+		return c.failure(fmt.Sprintf("redirects from %s to %s://%s, which must not receive its credentials: install the app with that URL if you trust it", c.origin.Scheme, r.URL.Scheme, r.URL.Host), nil)
+	case !sameOrigin(c.origin, r.URL):
+		return c.failure("redirects to "+r.URL.Host+", which must not receive its credentials: install the app with that URL", nil)
+	case r.Method != via[0].Method:
+		return c.failure("redirects a "+via[0].Method+" to a "+r.Method, nil)
+	}
+	return nil
+}
+
+// dialGuard returns the check of each address that is dialled, after its name was resolved. It refuses
+// loopback, private, link-local and other special addresses.
+func dialGuard(allowPrivate bool) func(network, address string, c syscall.RawConn) error {
+	options := []ssrf.Option{ssrf.WithAnyPort()}
+	if allowPrivate {
+		options = append(options,
+			ssrf.WithAllowedV4Prefixes(prefixes("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")...),
+			ssrf.WithAllowedV6Prefixes(prefixes("::1/128", "fc00::/7")...))
+	}
+	return ssrf.New(options...).Safe
+}
+
+func prefixes(list ...string) []netip.Prefix {
+	parsed := make([]netip.Prefix, len(list))
+	for i, p := range list {
+		parsed[i] = netip.MustParsePrefix(p)
+	}
+	return parsed
 }

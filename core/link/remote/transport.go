@@ -32,6 +32,8 @@ type Options struct {
 	// AllowPrivate lets the URL resolve to loopback and private addresses. Link-local ones, where
 	// clouds keep their metadata, stay forbidden.
 	AllowPrivate bool
+	// Authorizer gives the tokens of the account that requests are made with; nil for none.
+	Authorizer Authorizer
 	// Control, when set, replaces the check of each address that is dialled (net.Dialer.Control).
 	Control func(network, address string, c syscall.RawConn) error
 }

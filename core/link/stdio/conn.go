@@ -155,19 +155,9 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return c.queue.add(ctx, "", len(data), func(buf []byte) []byte { return append(append(buf, data...), '\n') })
 }
 
-// Send queues a request. With r.NoWait it returns ErrQueueFull where it would have to wait for space.
+// Send queues a request. It waits for space until ctx ends.
 func (c *Conn) Send(ctx context.Context, id int64, r framing.Request) error {
-	size := r.Size()
-	put := func(buf []byte) []byte { return r.AppendMessage(buf, id) }
-	if !r.NoWait {
-		return c.queue.add(ctx, r.Sender, size, put)
-	}
-	if added, space := c.queue.try(r.Sender, size, put); !added && space != nil {
-		return ErrQueueFull
-	} else if !added {
-		return ErrClosed
-	}
-	return nil
+	return c.queue.add(ctx, r.Sender, r.Size(), func(buf []byte) []byte { return r.AppendMessage(buf, id) })
 }
 
 // SendCancelled queues the notification that a request of a sender was cancelled, which follows the request.

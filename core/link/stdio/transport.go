@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -9,6 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core/link/framing"
+)
+
+// The errors of a connection.
+var (
+	// ErrClosed means that the connection is closed.
+	ErrClosed = errors.New("the connection is closed")
+	// ErrStalled means that the connection was closed because the app stopped reading.
+	ErrStalled = errors.New("the app stopped reading its input")
 )
 
 // Options are how an app's standard streams are read and written. The zero value is usable.
@@ -45,7 +54,7 @@ type transport struct {
 func (t *transport) Connect(context.Context) (mcp.Connection, error) {
 	c := &Conn{
 		in: t.in, out: t.out, lines: framing.NewLineReader(t.out, t.o.MaxLine), limit: t.o.MaxLine, junk: t.o.Junk,
-		discarded: framing.DiscardLog{Logger: t.o.Logger, App: t.o.Name, Message: "app wrote lines that are not MCP messages to its standard output"},
+		discarded: framing.DiscardLog{Logger: t.o.Logger, Message: "app wrote lines that are not MCP messages to its standard output"},
 	}
 	c.queue = newWriteQueue(t.in, t.o.WriteTimeout, c.fail)
 	go c.queue.run()

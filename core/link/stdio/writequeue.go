@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -116,14 +118,11 @@ func (q *writeQueue) append(sender string, size int, put func([]byte) []byte) {
 	q.queued += len(q.buf) - before
 }
 
-// maxRounds is how often a goroutine that adds a message writes what others added meanwhile.
-const maxRounds = 4
-
 // writeDirectly writes what the app takes without waiting, and leaves the rest to run. It is called with
 // busy set and mu held, which it releases while it writes.
 func (q *writeQueue) writeDirectly() {
-	for round := 0; q.queued > 0; round++ {
-		if q.direct == nil || round == maxRounds {
+	for q.queued > 0 {
+		if q.direct == nil {
 			q.wake <- struct{}{} // busy was not set: the channel is empty
 			return
 		}
@@ -224,4 +223,96 @@ func (q *writeQueue) write(data []byte, watch *time.Timer) error {
 		data = data[n:]
 	}
 	return nil
+}
+
+// lines are the messages that wait, in one line for each sender. The lines take turns.
+type lines struct {
+	bySender map[string]*line
+	order    []*line // whose turn it is, first; each holds something
+}
+
+// line is what waits of one sender, in order.
+type line struct {
+	sender string
+	turns  [][]byte
+	bytes  int
+}
+
+func (l *lines) any() bool { return len(l.order) > 0 }
+
+// waiting returns how many bytes wait of a sender.
+func (l *lines) waiting(sender string) int {
+	if one := l.bySender[sender]; one != nil {
+		return one.bytes
+	}
+	return 0
+}
+
+// append calls put to append one message of about size bytes to the line of its sender. It returns how many
+// bytes it has.
+func (l *lines) append(sender string, size int, put func([]byte) []byte) int {
+	one := l.bySender[sender]
+	if one == nil {
+		one = &line{sender: sender}
+		if l.bySender == nil {
+			l.bySender = make(map[string]*line)
+		}
+		l.bySender[sender] = one
+		l.order = append(l.order, one)
+	}
+	last := len(one.turns) - 1
+	if last < 0 || len(one.turns[last])+size > turn {
+		one.turns = append(one.turns, make([]byte, 0, size))
+		last++
+	}
+	before := len(one.turns[last])
+	one.turns[last] = put(one.turns[last])
+	added := len(one.turns[last]) - before
+	one.bytes += added
+	return added
+}
+
+// takeTurn removes what is to be written next: one large message, or several small ones of one sender.
+func (l *lines) takeTurn() []byte {
+	one := l.order[0]
+	l.order[0], l.order = nil, l.order[1:]
+	next := one.turns[0]
+	one.turns[0], one.turns = nil, one.turns[1:]
+	one.bytes -= len(next)
+	if len(one.turns) > 0 {
+		l.order = append(l.order, one)
+	} else {
+		delete(l.bySender, one.sender)
+	}
+	return next
+}
+
+// directWriter writes what a pipe takes without waiting. It is for one goroutine at a time.
+type directWriter struct {
+	raw  syscall.RawConn
+	data []byte
+	n    int
+	do   func(fd uintptr) bool // one closure for all writes
+}
+
+func newDirectWriter(raw syscall.RawConn) *directWriter {
+	w := &directWriter{raw: raw}
+	w.do = func(fd uintptr) bool {
+		if n, err := unix.Write(int(fd), w.data); err == nil {
+			w.n = n
+		}
+		return true
+	}
+	return w
+}
+
+// write returns how many bytes were written. An error is found by the next ordinary write.
+func (w *directWriter) write(data []byte) int {
+	w.data, w.n = data, 0
+	err := w.raw.Write(w.do)
+	w.data = nil
+	if err != nil {
+		return 0
+	}
+	return w.n
 }

@@ -23,13 +23,6 @@ const maxQuestions = 64
 
 var errNotAsked = errors.New("the client has no stream open on which it could be asked")
 
-// Question is what an app asks of a client: elicitation/create, sampling/createMessage or roots/list.
-type Question struct {
-	Method string
-	Params json.RawMessage
-	Notify func(rpc.Notification) // receives what the client says about it before it answers; nil to drop it
-}
-
 // answer is what a client answered: a result, or an error as *rpc.Error.
 type answer struct {
 	result json.RawMessage
@@ -40,14 +33,14 @@ type answer struct {
 type openQuestion struct {
 	answer chan answer            // holds one; closed when the session ends
 	token  json.RawMessage        // the app's progress token; nil when it gave none
-	notify func(rpc.Notification) // as Question's
+	notify func(rpc.Notification) // as rpc.Question's
 }
 
 // Ask puts an app's question to the session's client and waits for its answer. It is sent on the
 // response to call c, else where the client listens. A question that the client did not declare a
 // capability for is refused without asking. When ctx ends first, or the client takes too long, the
 // client is notified that the question is cancelled.
-func (s *Session) Ask(ctx context.Context, c *Call, q Question) (json.RawMessage, error) {
+func (s *Session) Ask(ctx context.Context, c *Call, q rpc.Question) (json.RawMessage, error) {
 	timeout, err := s.timeoutOf(q.Method, q.Params)
 	if err != nil {
 		return nil, err
@@ -113,7 +106,7 @@ func (s *Session) timeoutOf(method string, params json.RawMessage) (time.Duratio
 
 // openQuestion registers a question and returns the params to ask it with: two apps may have chosen the
 // same progress token, so the client gets the question's id for it.
-func (s *Session) openQuestion(q Question) (id string, open *openQuestion, params json.RawMessage, err error) {
+func (s *Session) openQuestion(q rpc.Question) (id string, open *openQuestion, params json.RawMessage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -2,6 +2,8 @@ package session
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -34,7 +36,7 @@ type Session struct {
 	calls        map[int64]*Call  // in flight, by number
 	byID         map[string]int64 // the same by the id the client wrote
 	last         int64            // the last number given out
-	stream       *GETStream       // nil when none is open
+	stream       *sse.Queue       // nil when none is open
 	missed       []core.Kind      // lists whose changes found no GET stream
 	streamed     bool             // a GET stream was open before: what finds none is recorded for it
 	idle         *time.Timer
@@ -54,9 +56,10 @@ func New(owner core.Caller, record sessionstore.Record, capabilities json.RawMes
 	}
 }
 
-// OwnedBy reports whether c may use the session: the same identity in the same workspace.
+// OwnedBy reports whether c may use the session: the same person or API key in the same workspace and view, whichever
+// identity provider vouches for the person now.
 func (s *Session) OwnedBy(c core.Caller) bool {
-	return s.Owner.Subject == c.Subject && s.Owner.Issuer == c.Issuer && s.Owner.Workspace.ID == c.Workspace.ID
+	return s.Owner.Principal() == c.Principal() && s.Owner.Workspace.ID == c.Workspace.ID && s.Owner.View == c.View
 }
 
 // Record returns what the session store keeps of the session.
@@ -190,4 +193,70 @@ func (s *Session) Close() []*Call {
 		stream.Close()
 	}
 	return calls
+}
+
+// Touch restarts the idle time. It returns false when the session has ended.
+func (s *Session) Touch(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.expired {
+		return false
+	}
+	s.record.LastAccessedAt = now // the timer looks at it when it fires
+	return true
+}
+
+// ExpireAfter calls expired when the session was idle for ttl.
+func (s *Session) ExpireAfter(ttl time.Duration, expired func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = time.AfterFunc(ttl, func() {
+		if s.expire(ttl) {
+			expired()
+		}
+	})
+}
+
+// expire runs when the idle time may be over, and reports whether it is: a request may have come in
+// between, and a session with a call in flight is not idle.
+func (s *Session) expire(ttl time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := ttl - time.Since(s.record.LastAccessedAt)
+	if s.closed {
+		return false
+	}
+	if len(s.calls) > 0 {
+		rest = ttl
+	}
+	if rest > 0 {
+		s.idle.Reset(rest)
+		return false
+	}
+	s.expired = true
+	return true
+}
+
+// Call is one request in flight.
+type Call struct {
+	ID     json.RawMessage // as the client wrote it
+	Number int64           // unique in its session, from 1
+	Out    *sse.Response   // where its answer goes, and what is sent about it before
+	Cancel func()          // ends its context
+}
+
+// Why calls are not begun, and sessions not opened.
+var (
+	ErrEnded        = errors.New("the session has ended")
+	ErrTooManyCalls = fmt.Errorf("too many requests of this session are in flight: the limit is %d", maxCalls)
+	ErrShutdown     = errors.New("the server is shutting down")
+	ErrFull         = errors.New("the limit is reached")
+	ErrShare        = fmt.Errorf("the user has too many: %w", ErrFull) // of one user
+)
+
+// DuplicateError means that a request with the id is in flight.
+type DuplicateError struct{ ID json.RawMessage }
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("a request with id %s is already in flight", e.ID)
 }

@@ -48,7 +48,7 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(core.Caller{}, sessionstore.Record{}, json.RawMessage(`{"roots":{},"elicitation":{}}`))
 		ask := func(method string) error {
-			_, err := s.Ask(t.Context(), nil, Question{Method: method})
+			_, err := s.Ask(t.Context(), nil, rpc.Question{Method: method})
 			return err
 		}
 		if err := ask("roots/list"); err == nil || !strings.Contains(err.Error(), "no stream") {
@@ -71,7 +71,7 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		for range maxQuestions {
-			go func() { _, _ = s.Ask(ctx, nil, Question{Method: "elicitation/create"}) }()
+			go func() { _, _ = s.Ask(ctx, nil, rpc.Question{Method: "elicitation/create"}) }()
 		}
 		synctest.Wait()
 		if err := ask("elicitation/create"); err == nil || !strings.Contains(err.Error(), "which is the limit") {

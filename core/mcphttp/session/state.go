@@ -18,6 +18,7 @@ const numbersPerServer = 1 << 40
 // state is what the record of a session keeps for the server that takes it over.
 type state struct {
 	User         string          `json:"user"`
+	View         string          `json:"view,omitempty"` // of the address that it was opened at
 	Capabilities json.RawMessage `json:"capabilities"`
 	Level        string          `json:"level,omitempty"`
 	Takeovers    int64           `json:"takeovers,omitempty"` // how often it was taken over
@@ -28,7 +29,7 @@ type state struct {
 // that was deleted since, and came back under the same name.
 func Restore(owner core.Caller, record sessionstore.Record) (s *Session, level string, ok bool) {
 	var kept state
-	if json.Unmarshal([]byte(record.State), &kept) != nil || len(kept.Capabilities) == 0 || kept.User != owner.User.ID {
+	if json.Unmarshal([]byte(record.State), &kept) != nil || len(kept.Capabilities) == 0 || kept.User != owner.User.ID || kept.View != owner.View {
 		return nil, "", false
 	}
 	s = New(owner, record, kept.Capabilities)
@@ -38,6 +39,14 @@ func Restore(owner core.Caller, record sessionstore.Record) (s *Session, level s
 	s.last, s.lastQuestion = first, first
 	s.Journal.StartAfter(first)
 	return s, kept.Level, true
+}
+
+// OpenedBy returns the id of the user who opened the session of a record, "" if the record does not say, and the view of
+// the address that it was opened at.
+func OpenedBy(record sessionstore.Record) (user, view string) {
+	var kept state
+	_ = json.Unmarshal([]byte(record.State), &kept) // without a valid state nobody is named
+	return kept.User, kept.View
 }
 
 // Lease is the lease of the server that has the session, as its record says.
@@ -57,7 +66,7 @@ func (s *Session) RecordFor(lease string) sessionstore.Record {
 	if lease == "" {
 		return rec
 	}
-	text, err := json.Marshal(state{User: s.Owner.User.ID, Capabilities: s.Capabilities, Level: s.level, Takeovers: s.takeovers})
+	text, err := json.Marshal(state{User: s.Owner.User.ID, View: s.Owner.View, Capabilities: s.Capabilities, Level: s.level, Takeovers: s.takeovers})
 	if err == nil && len(text) <= maxState {
 		rec.State = string(text)
 	}

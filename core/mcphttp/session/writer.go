@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -224,4 +226,70 @@ func (w *Writer) use(store sessionstore.Store) {
 	_, replaces := store.(sessionstore.Replacer)
 	w.store = store
 	w.replaces.Store(replaces)
+}
+
+// Replaces reports whether the store lets servers take over each other's sessions.
+func (w *Writer) Replaces() bool { return w.replaces.Load() }
+
+// Replace writes a record over the one that has an owner, and then calls admit. It returns false when the
+// owner is another one. No swap of stores comes between the two.
+func (w *Writer) Replace(ctx context.Context, rec sessionstore.Record, owner string, admit func()) (bool, error) {
+	return w.replace(ctx, rec, w.ttl, owner, admit)
+}
+
+// GiveUp writes that no server has a session that has an owner. Its lifetime stays as it is.
+func (w *Writer) GiveUp(ctx context.Context, rec sessionstore.Record, owner string) (bool, error) {
+	rec.Owner = ""
+	return w.replace(ctx, rec, 0, owner, nothing)
+}
+
+func (w *Writer) replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string, admit func()) (bool, error) {
+	w.using.RLock()
+	defer w.using.RUnlock()
+	store, ok := w.store.(sessionstore.Replacer)
+	if !ok {
+		return false, plugins.ErrUnimplemented
+	}
+	replaced, err := store.Replace(ctx, rec, ttl, owner)
+	if replaced && err == nil {
+		admit()
+	}
+	return replaced, err
+}
+
+// nothing is done after a write that admits no session.
+func nothing() {}
+
+// Verify looks up one of the live sessions. If the store does not have it, the store has lost data, as a
+// Redis without persistence does at a restart: all live sessions are written again, so that peer servers
+// report them as unavailable instead of not found.
+func (w *Writer) Verify(ctx context.Context, live func() []sessionstore.Record) {
+	all := live()
+	if len(all) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
+	defer cancel()
+	one := all[rand.IntN(len(all))] //nolint:gosec // any will do
+	if _, err := w.Find(ctx, one.ID); errors.Is(err, plugins.ErrNotFound) {
+		w.restore(ctx, one.ID, live)
+	}
+}
+
+// restore writes all live sessions, unless the one that the store does not have has ended meanwhile.
+// Nothing is put, looked up or deleted in between, so that no session is written after its end.
+func (w *Writer) restore(ctx context.Context, missing string, live func() []sessionstore.Record) {
+	w.using.Lock()
+	defer w.using.Unlock()
+	all := live()
+	if !slices.ContainsFunc(all, func(rec sessionstore.Record) bool { return rec.ID == missing }) {
+		return
+	}
+	for _, rec := range all {
+		if err := w.store.Put(ctx, rec, w.ttl); err != nil {
+			w.outcome(err) // the next Verify tries again
+			return
+		}
+	}
+	w.log.Warn("session store lost its data; live sessions were written again", "sessions", len(all))
 }

@@ -83,6 +83,14 @@ func (q *Queue) replay(e Event) {
 	q.appendLimited(e)
 }
 
+// Inherit queues what the reader of another stream has not got. It is recorded already.
+func (q *Queue) Inherit(from *Queue) {
+	unsent, _ := from.Take()
+	for _, e := range unsent {
+		q.replay(e)
+	}
+}
+
 // deliver adds a message that is never dropped: there are as many as there are calls.
 func (q *Queue) deliver(text []byte) {
 	q.mu.Lock()

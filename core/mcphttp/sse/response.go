@@ -41,34 +41,16 @@ func (r *Response) Notify(text []byte) {
 	r.Push(text)
 }
 
-// beginStream makes the response a stream, whatever will be sent on it.
-func (r *Response) beginStream() {
+// BeginStream makes the response a stream, whatever will be sent on it.
+func (r *Response) BeginStream() {
 	r.streamed.Store(true)
 	r.begin()
 	r.Signal()
 }
 
-// Ready waits until the form of the response is known, and reports whether it is a stream.
-func (r *Response) Ready() (streamed bool) {
-	if known, streamed := r.form(); known {
-		return streamed
-	}
-	silent := time.NewTimer(StreamAfter)
-	defer silent.Stop()
-	for {
-		select {
-		case <-r.Wake:
-		case <-silent.C:
-			r.beginStream()
-		}
-		if known, streamed := r.form(); known {
-			return streamed
-		}
-	}
-}
-
-// form is what the response will be, once that is known. The reader of a stream is woken.
-func (r *Response) form() (known, streamed bool) {
+// Form is what the response will be, once that is known: all calls are answered, or something must be sent before. Wake
+// receives when it may have become known. The reader of a stream is woken.
+func (r *Response) Form() (known, streamed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.streamed.Load() {

@@ -51,25 +51,20 @@ func TestAClientThatComesBackTwiceReadsOnOnce(t *testing.T) {
 	}
 }
 
-func TestASilentCallBecomesAStreamThatCanBeResumed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j Journal
-		x := NewResponse(1, false)
-		x.Record(&j, 3, false)
-		begin := time.Now()
-		if !x.Ready() || time.Since(begin) != StreamAfter {
-			t.Errorf("not a stream after %v", time.Since(begin))
-		}
-		x.abandon() // the client's connection breaks before anything was said
-		again := NewQueue()
-		if !j.Resume(3, 0, again) {
-			t.Error("the stream cannot be resumed")
-		}
-		x.Answer([]byte(`{}`))
-		if got, open := again.Take(); len(got) != 1 || string(got[0].Text) != `{}` || open {
-			t.Errorf("read %v, open %v", got, open)
-		}
-	})
+func TestAStreamThatBrokeBeforeItsFirstEventCanBeResumed(t *testing.T) {
+	var j Journal
+	x := NewResponse(1, false)
+	x.Record(&j, 3, false)
+	x.BeginStream()
+	x.abandon() // the client's connection breaks before anything was said
+	again := NewQueue()
+	if !j.Resume(3, 0, again) {
+		t.Error("the stream cannot be resumed")
+	}
+	x.Answer([]byte(`{}`))
+	if got, open := again.Take(); len(got) != 1 || string(got[0].Text) != `{}` || open {
+		t.Errorf("read %v, open %v", got, open)
+	}
 }
 
 func TestASilentAnswerKeepsItsConnectionOpen(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
 // Write writes the state as of one moment into a new file, whether servers use it or not. The file has
@@ -113,25 +114,22 @@ func copyOutOfServer(ctx context.Context, at database.Location, part string) err
 	}
 	db := database.OpenPool(c)
 	defer func() { _ = db.Close() }()
-	provider, err := database.Migrations(goose.DialectPostgres, db)
+	found, err := migrations.Version(ctx, goose.DialectPostgres, db)
 	if err != nil {
+		return fmt.Errorf("%s: %w", database.Address(c), database.Visible(database.Explain(err)))
+	}
+	if err := migrations.Check(found); err != nil {
 		return err
 	}
-	found, known, err := provider.GetVersions(ctx)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", database.Address(c), database.Visible(database.Explain(err)))
-	case found > known:
-		return database.NewerSchema(found, known)
-	case found < known:
-		return fmt.Errorf("%s has schema %d, this program knows %d: start this version's server once, or back up with the old version", database.Address(c), found, known)
+	if latest := migrations.Latest(); found < latest {
+		return fmt.Errorf("%s has schema %d, this program knows %d: start this version's server once, or back up with the old version", database.Address(c), found, latest)
 	}
 	into, err := database.OpenSQLite(part, database.Copier())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = into.Close() }()
-	if err := database.Migrate(ctx, goose.DialectSQLite3, into, hclog.NewNullLogger()); err != nil {
+	if err := migrations.Apply(ctx, goose.DialectSQLite3, into, hclog.NewNullLogger()); err != nil {
 		return err
 	}
 	from, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})

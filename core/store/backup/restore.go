@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
@@ -61,6 +63,9 @@ func restoreFile(ctx context.Context, path, file string, replace bool) (kept str
 		return "", err
 	}
 	defer func() { err = errors.Join(err, removeAll(part)) }()
+	if err := forgetState(ctx, part); err != nil {
+		return "", err
+	}
 	if err := errors.Join(giveTo(part, filepath.Dir(path)), giveTo(path+".lock", filepath.Dir(path))); err != nil {
 		return "", err
 	}
@@ -70,6 +75,18 @@ func restoreFile(ctx context.Context, path, file string, replace bool) (kept str
 		}
 	}
 	return kept, errors.Join(os.Rename(part, path), syncPath(filepath.Dir(path)))
+}
+
+// forgetState makes the permissions of apps in a restored file those of another state: they are pending until a person
+// confirms them.
+func forgetState(ctx context.Context, part string) (err error) {
+	db, err := database.OpenSQLite(part, database.Visitor())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	_, err = db.ExecContext(ctx, `DELETE FROM settings WHERE name = $1`, stateSetting)
+	return err
 }
 
 // keepOld gives the state a second name, and moves the log beside it, which must not be read with another
@@ -151,13 +168,13 @@ func restoreServer(ctx context.Context, at database.Location, file string, repla
 		return err
 	}
 	defer func() { _ = source.Close() }()
-	if err := database.Migrate(ctx, goose.DialectSQLite3, source, hclog.NewNullLogger()); err != nil { // a backup of an older version
+	if err := migrations.Apply(ctx, goose.DialectSQLite3, source, hclog.NewNullLogger()); err != nil { // a backup of an older version
 		return err
 	}
 	db := database.OpenPool(c)
 	defer func() { _ = db.Close() }()
 	return database.Exclusively(ctx, db, database.LockSchema, func() error {
-		if err := database.Migrate(ctx, goose.DialectPostgres, db, hclog.NewNullLogger()); err != nil {
+		if err := migrations.Apply(ctx, goose.DialectPostgres, db, hclog.NewNullLogger()); err != nil {
 			return err
 		}
 		return fillServer(ctx, source, db, c, replace)
@@ -193,4 +210,17 @@ func hasState(ctx context.Context, tx *sql.Tx) (used bool, err error) {
 		OR EXISTS (SELECT 1 FROM collections) OR EXISTS (SELECT 1 FROM settings WHERE name <> $3) OR EXISTS (SELECT 1 FROM usage_records)
 		OR EXISTS (SELECT 1 FROM workspaces WHERE id <> $2)`, core.Owner().User.ID, core.DefaultWorkspaceID, seal.RewrittenSetting).Scan(&used)
 	return used, err
+}
+
+// giveTo gives a file to the owner of a directory: root may restore for a server that runs as another user, which
+// could not open the state otherwise. For other users there is nothing to give away.
+func giveTo(file, dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+		return os.Lchown(file, int(owner.Uid), int(owner.Gid))
+	}
+	return nil
 }

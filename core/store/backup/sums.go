@@ -33,6 +33,12 @@ func writeSums(ctx context.Context, path string) error {
 			}
 		}
 		for _, table := range Tables() {
+			if there, err := hasTable(ctx, tx, table); err != nil || !there { // in the state of an older version
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			rows, sum, err := sumTable(ctx, tx, table)
 			if err != nil {
 				return fmt.Errorf("computing the sum of %s: %w", table, err)
@@ -52,8 +58,7 @@ type part struct {
 
 // verifySums compares the tables of a backup with its sums. A backup of a version that wrote none passes.
 func verifySums(ctx context.Context, db *sql.DB) error {
-	var there bool
-	err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1)`, database.BackupSums).Scan(&there)
+	there, err := hasTable(ctx, db, database.BackupSums)
 	if err != nil || !there {
 		return err
 	}
@@ -88,8 +93,8 @@ func checkParts(ctx context.Context, db *sql.DB, parts []part) error {
 		if slices.ContainsFunc(parts, func(p part) bool { return p.name == table }) {
 			continue
 		}
-		var there bool
-		if err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1)`, table).Scan(&there); err != nil {
+		there, err := hasTable(ctx, db, table)
+		if err != nil {
 			return err
 		}
 		if there {
@@ -97,6 +102,11 @@ func checkParts(ctx context.Context, db *sql.DB, parts []part) error {
 		}
 	}
 	return nil
+}
+
+func hasTable(ctx context.Context, q database.Querier, table string) (there bool, err error) {
+	err = q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = $1)`, table).Scan(&there)
+	return there, err
 }
 
 func readParts(ctx context.Context, q database.Querier) ([]part, error) {

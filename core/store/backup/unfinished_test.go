@@ -9,6 +9,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
 // A killed backup leaves a copy of the state with its secrets: the next backup into the same directory removes it. That
@@ -19,7 +20,7 @@ func TestABackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := database.Migrate(t.Context(), goose.DialectSQLite3, db, hclog.NewNullLogger()); err != nil {
+	if err := migrations.Apply(t.Context(), goose.DialectSQLite3, db, hclog.NewNullLogger()); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"github.com/pressly/goose/v3"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
@@ -81,12 +84,8 @@ func verifyDatabase(ctx context.Context, db *sql.DB) error {
 	if err := db.QueryRowContext(ctx, `SELECT MAX(version_id) FROM goose_db_version WHERE is_applied`).Scan(&version); err != nil {
 		return fmt.Errorf("it is not a state of ropewalk: %w", database.Explain(err))
 	}
-	known, err := knownSchema(db)
-	if err != nil {
+	if err := migrations.Check(version); err != nil {
 		return err
-	}
-	if version > known {
-		return database.NewerSchema(version, known)
 	}
 	broken, err := db.QueryContext(ctx, `PRAGMA foreign_key_check`)
 	if err != nil {
@@ -99,15 +98,94 @@ func verifyDatabase(ctx context.Context, db *sql.DB) error {
 	if err := broken.Err(); err != nil {
 		return err
 	}
+	if err := verifyDefinitions(ctx, db); err != nil {
+		return err
+	}
 	return verifySums(ctx, db)
 }
 
-// knownSchema is the schema's version that this program works with.
-func knownSchema(db *sql.DB) (int64, error) {
-	provider, err := database.Migrations(goose.DialectSQLite3, db)
+// verifyDefinitions refuses tables and indexes that no state has, or that are defined otherwise: the sums do not cover
+// them, and an expression in one runs in the server. What a state has follows from its migrations.
+func verifyDefinitions(ctx context.Context, db *sql.DB) (err error) {
+	dir, err := os.MkdirTemp("", "ropewalk-schema-")
 	if err != nil {
-		return 0, err
+		return err
 	}
-	sources := provider.ListSources()
-	return sources[len(sources)-1].Version, nil
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	model, err := database.OpenSQLite(filepath.Join(dir, "model.db"), database.Copier())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, model.Close()) }()
+	if err := migrations.Replay(ctx, db, model); err != nil {
+		return err
+	}
+	found, err := readDefinitions(ctx, db)
+	if err != nil {
+		return err
+	}
+	wanted, err := readDefinitions(ctx, model)
+	if err != nil {
+		return err
+	}
+	wanted[`table "`+database.BackupSums+`"`] = canonical(createSums)
+	for what, text := range found {
+		switch want, known := wanted[what]; {
+		case !known:
+			return fmt.Errorf("it was changed: it has the %s, and no state has one", what)
+		case want != text:
+			return fmt.Errorf("it was changed: its %s is not defined as that of a state", what)
+		}
+	}
+	for what := range wanted {
+		if _, there := found[what]; !there && what != `table "`+database.BackupSums+`"` { // an older version wrote no sums
+			return fmt.Errorf("it was changed: it lacks the %s", what)
+		}
+	}
+	return nil
+}
+
+// readDefinitions returns the tables and indexes of a database with their canonical statements, without SQLite's own and
+// the table of migrations.
+func readDefinitions(ctx context.Context, db *sql.DB) (map[string]string, error) {
+	rows, err := db.QueryContext(ctx, `SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'goose_db_version'`)
+	if err != nil {
+		return nil, database.Explain(err)
+	}
+	defer func() { _ = rows.Close() }()
+	all := map[string]string{}
+	for rows.Next() {
+		var kind, name, text string
+		if err := rows.Scan(&kind, &name, &text); err != nil {
+			return nil, err
+		}
+		all[fmt.Sprintf("%s %q", kind, name)] = canonical(text)
+	}
+	return all, rows.Err()
+}
+
+// canonical returns a statement that creates a table or an index in the form in which two are compared: SQLite quotes the
+// names of tables that were renamed, and writes columns that were added behind the constraints.
+func canonical(statement string) string {
+	statement = regexp.MustCompile(`"(\w+)"`).ReplaceAllString(statement, "$1")
+	statement = strings.Join(strings.Fields(statement), " ")
+	begin, end := strings.IndexByte(statement, '('), strings.LastIndexByte(statement, ')')
+	if begin < 0 || end < begin || !strings.HasPrefix(statement, "CREATE TABLE ") {
+		return statement
+	}
+	var parts []string
+	depth, from, inside := 0, 0, statement[begin+1:end]
+	for i, r := range inside + "," {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ',' && depth == 0:
+			parts = append(parts, strings.TrimSpace(inside[from:i]))
+			from = i + 1
+		}
+	}
+	slices.Sort(parts)
+	return statement[:begin] + "(" + strings.Join(parts, ", ") + ")" + statement[end+1:]
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
@@ -25,7 +26,7 @@ func TestAServerWithoutNotificationConnectionLearnsWithinTwoSeconds(t *testing.T
 		t.Fatal(err)
 	}
 	pool := database.OpenPool(c)
-	if err := database.Migrate(t.Context(), goose.DialectPostgres, pool, hclog.NewNullLogger()); err != nil {
+	if err := migrations.Apply(t.Context(), goose.DialectPostgres, pool, hclog.NewNullLogger()); err != nil {
 		t.Fatal(err)
 	}
 	if err := pool.Close(); err != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
 // A database without a schema is a new start. Beside the files of installed apps it is more likely that
@@ -31,11 +33,7 @@ func CheckNewFile(path string) error {
 
 // CheckNewServer refuses a database without a schema beside installed apps.
 func CheckNewServer(ctx context.Context, db *sql.DB, path string) error {
-	provider, err := Migrations(goose.DialectPostgres, db)
-	if err != nil {
-		return err
-	}
-	version, err := provider.GetDBVersion(ctx)
+	version, err := migrations.Version(ctx, goose.DialectPostgres, db)
 	if err != nil || version > 0 || path == "" {
 		return err
 	}

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pressly/goose/v3"
+
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
 // examineTime is how long the pages of a file are read: a large file is not read to its end.
-const examineTime = 10 * time.Second
+const examineTime = 5 * time.Second
 
 // Examine says why a server could not open the state, or nil. It changes nothing. A file is read as far as
 // that takes a few seconds, and must not be open in a server; a file that does not exist is made by the
@@ -53,12 +54,18 @@ func examineFile(ctx context.Context, path string) (err error) {
 	if err := examineSchema(ctx, db); err != nil {
 		return err
 	}
+	return checkPages(ctx, db)
+}
+
+// checkPages returns an error for a file with damaged pages, as far as it is read within examineTime. The doctor and each
+// start of a server read the same.
+func checkPages(ctx context.Context, db *sql.DB) error {
 	limited, cancel := context.WithTimeout(ctx, examineTime)
 	defer cancel()
 	var verdict string
-	err = db.QueryRowContext(limited, `PRAGMA quick_check(1)`).Scan(&verdict)
+	err := db.QueryRowContext(limited, `PRAGMA quick_check(1)`).Scan(&verdict)
 	switch {
-	case limited.Err() != nil:
+	case ctx.Err() == nil && limited.Err() != nil:
 		return nil
 	case err != nil:
 		return err
@@ -68,7 +75,7 @@ func examineFile(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// examineSchema returns an error when a newer program wrote the file.
+// examineSchema returns an error when this program cannot bring the file up to date.
 func examineSchema(ctx context.Context, db *sql.DB) error {
 	var tables int
 	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE name = 'goose_db_version'`).Scan(&tables); err != nil || tables == 0 {
@@ -78,13 +85,5 @@ func examineSchema(ctx context.Context, db *sql.DB) error {
 	if err := db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&found); err != nil {
 		return err
 	}
-	provider, err := Migrations(goose.DialectSQLite3, db)
-	if err != nil {
-		return err
-	}
-	steps := provider.ListSources()
-	if known := steps[len(steps)-1].Version; found > known {
-		return NewerSchema(found, known)
-	}
-	return nil
+	return migrations.Check(found)
 }

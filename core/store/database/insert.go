@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -54,4 +55,38 @@ func (in *Insert) Exec(ctx context.Context, tx *sql.Tx) error {
 		rest = rest[n:]
 	}
 	return nil
+}
+
+// JSONList is a list as one argument of a statement, to be read with the JSON functions of the database.
+func JSONList[T uint32 | string](all []T) string {
+	raw, _ := json.Marshal(all) // these always marshal
+	return string(raw)
+}
+
+// Changed runs a statement in a transaction, and reports whether it changed a row.
+func Changed(ctx context.Context, tx *sql.Tx, statement string, args ...any) (bool, error) {
+	result, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// Collect reads the rows of a query, each with read. Without rows it returns an empty list.
+func Collect[T any](ctx context.Context, q Querier, query string, args []any, read func(rows *sql.Rows) (T, error)) ([]T, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	all := []T{}
+	for rows.Next() {
+		one, err := read(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
 }

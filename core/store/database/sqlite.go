@@ -4,13 +4,21 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/pressly/goose/v3"
+	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
 // This file is what is particular to SQLite, postgres.go what is to PostgreSQL. Statements elsewhere
@@ -69,7 +77,10 @@ func OpenFile(ctx context.Context, path string, log hclog.Logger) (_ *Database, 
 		return nil, err
 	}
 	db.closers = append(db.closers, db.write.Close)
-	if err = Migrate(ctx, goose.DialectSQLite3, db.write, log); err != nil {
+	if err = checkPages(ctx, db.write); err != nil {
+		return nil, err
+	}
+	if err = migrations.Apply(ctx, goose.DialectSQLite3, db.write, log); err != nil {
 		return nil, err
 	}
 	if _, err = db.write.ExecContext(ctx, `DROP TABLE IF EXISTS `+BackupSums); err != nil {
@@ -120,4 +131,52 @@ func makePrivate(path string) error {
 		err = f.Chmod(0o600)
 	}
 	return errors.Join(err, f.Close())
+}
+
+// Lock makes this process the only one that has the state open, until unlock is called or the process
+// ends, however it ends. The file itself stays; it holds the id of the process, for the message.
+func Lock(path string) (unlock func() error, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder, _ := io.ReadAll(io.LimitReader(f, 32))
+		defer func() { _ = f.Close() }()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another server (process %s) has it open: stop that server, or use another home with --home",
+				strings.TrimSpace(string(holder)))
+		}
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	if err := f.Truncate(0); err == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return f.Close, nil
+}
+
+// inPlace returns a check that the file, and the directory it is in, are still those that were opened.
+// A server whose home was deleted or replaced would otherwise acknowledge writes that nobody ever
+// finds.
+func inPlace(path string) (func() error, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		now, err := os.Stat(path)
+		if err == nil && os.SameFile(opened, now) {
+			return nil
+		}
+		reason := "was replaced by another file"
+		if err != nil {
+			reason = "is gone"
+		}
+		return core.Wrap(core.CodeUnavailable, fmt.Errorf("%s %s while the server had it open", path, reason),
+			"the file of the state "+reason+": nothing was changed; stop the server, put its home back, and start it again")
+	}, nil
 }

@@ -1,11 +1,105 @@
-// Package migrations holds the schema of the state as SQL, one file for each step. Every statement is
-// valid in SQLite and in PostgreSQL.
+// Package migrations owns the schema of the state: the baseline, the steps that follow it, one SQL file for each, and
+// which versions this program can bring up to date. Every statement is valid in SQLite and in PostgreSQL.
 package migrations
 
-import "embed"
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/pressly/goose/v3"
+)
 
 //go:embed *.sql
 var files embed.FS
 
-// Files returns the steps, which goose runs in the order of their numbers.
-func Files() embed.FS { return files }
+// baseline is the version of the first file, which makes the whole schema. The steps before it were never released.
+const baseline = 62
+
+// Latest is the version that Apply brings a schema to.
+func Latest() int64 {
+	names, _ := fs.Glob(files, "*.sql") // the pattern is valid
+	version, _ := goose.NumericComponent(names[len(names)-1])
+	return version
+}
+
+// Version returns the version of a database's schema, 0 for none.
+func Version(ctx context.Context, dialect goose.Dialect, db *sql.DB) (int64, error) {
+	provider, err := newProvider(dialect, db)
+	if err != nil {
+		return 0, err
+	}
+	return provider.GetDBVersion(ctx)
+}
+
+// Apply brings the schema up to date. One that Check refuses is left as it is.
+func Apply(ctx context.Context, dialect goose.Dialect, db *sql.DB, log hclog.Logger) error {
+	provider, err := newProvider(dialect, db)
+	if err != nil {
+		return err
+	}
+	current, err := provider.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("asking for the schema's version: %w", err)
+	}
+	if err := Check(current); err != nil {
+		return err
+	}
+	results, err := provider.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("bringing the schema from %d to %d: %w", current, Latest(), err)
+	}
+	if len(results) > 0 {
+		log.Info("schema of the state updated", "from", current, "to", Latest())
+	}
+	return nil
+}
+
+// Check returns an error about a version that this program cannot bring up to date. 0 stands for a database without a
+// schema.
+func Check(found int64) error {
+	switch latest := Latest(); {
+	case found > latest:
+		return fmt.Errorf("a newer ropewalk wrote it (schema %d, this program knows %d): start that version, or restore a backup", found, latest)
+	case found > 0 && found < baseline:
+		return fmt.Errorf("an older ropewalk wrote it (schema %d, this program knows %d and newer): start a version of schema %d once, which updates it, or restore a newer backup",
+			found, baseline, baseline)
+	}
+	return nil
+}
+
+// Replay makes the schema of one SQLite database in another, empty one: the baseline and the steps after it that were
+// applied there, in their order.
+func Replay(ctx context.Context, from, to *sql.DB) error {
+	rows, err := from.QueryContext(ctx, `SELECT version_id FROM goose_db_version WHERE is_applied AND version_id >= $1 ORDER BY id`, baseline)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	provider, err := newProvider(goose.DialectSQLite3, to)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		var version int64
+		if err := rows.Scan(&version); err != nil {
+			return fmt.Errorf("it is not a state of ropewalk: %w", err)
+		}
+		if _, err := provider.ApplyVersion(ctx, version, true); err != nil {
+			return fmt.Errorf("it is not a state of ropewalk: its schema cannot be made: %w", err)
+		}
+	}
+	return rows.Err()
+}
+
+func newProvider(dialect goose.Dialect, db *sql.DB) (*goose.Provider, error) {
+	// A step of a lower number may be newer than one that was applied: steps are written side by side.
+	provider, err := goose.NewProvider(dialect, db, files, goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true))
+	if err != nil {
+		return nil, fmt.Errorf("reading the migrations: %w", err)
+	}
+	return provider, nil
+}

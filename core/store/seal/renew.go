@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
@@ -15,18 +16,56 @@ func AboutApp(workspace, name string) string { return "app\x00" + workspace + "\
 // AboutLogin is the place of the record of a browser login under way, for Seal and Open.
 func AboutLogin(state string) string { return "login\x00" + state }
 
-// stored is the record of an app as it is in the database.
-type stored struct{ workspace, name, record string }
+// AboutAccount is the place of the record of a linked account, also of one that was unlinked.
+func AboutAccount(id string) string { return "account\x00" + id }
 
-// Check decrypts the record of every app, and returns what is wrong with the first that cannot be
-// decrypted.
+// AboutClient is the place of the record of a client that an authorization server registered.
+func AboutClient(workspace, app, issuer, redirectURI string) string {
+	return strings.Join([]string{"client", workspace, app, issuer, redirectURI}, "\x00")
+}
+
+// table is a table with sealed records, and what its rows are found by.
+type table struct {
+	name  string
+	key   []string
+	about func(key []string) string
+	what  func(key []string) string // for messages
+}
+
+func tables() []table {
+	ofAccount := func(key []string) string { return AboutAccount(key[0]) }
+	account := func(key []string) string { return "account " + key[0] }
+	return []table{
+		{
+			"installations", []string{"workspace", "name"}, func(key []string) string { return AboutApp(key[0], key[1]) },
+			func(key []string) string { return "app " + key[1] + " of " + key[0] },
+		},
+		{"accounts", []string{"id"}, ofAccount, account},
+		{"account_revocations", []string{"id"}, ofAccount, account},
+		{
+			"account_clients", []string{"workspace", "app", "issuer", "redirect_uri"}, func(key []string) string { return AboutClient(key[0], key[1], key[2], key[3]) },
+			func(key []string) string { return "client for app " + key[1] + " of " + key[0] },
+		},
+	}
+}
+
+// stored is a record as it is in the database.
+type stored struct {
+	table
+	values []string // of the key
+	record string
+}
+
+func (s stored) place() string { return s.about(s.values) }
+
+// Check decrypts every record, and returns what is wrong with the first that cannot be decrypted.
 func Check(ctx context.Context, q database.Querier, k *Keys) error {
 	_, err := outdated(ctx, q, k)
 	return err
 }
 
-// Renew encrypts the records of apps that are stored in plain, or with another key than the first, and
-// returns how many. It changes nothing when there is a record that it cannot decrypt. Rewrite completes it.
+// Renew encrypts the records that are stored in plain, or with another key than the first, and returns how many. It
+// changes nothing when there is a record that it cannot decrypt. Rewrite completes it.
 func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err error) {
 	var todo []stored
 	err = db.Read(ctx, func(ctx context.Context, q database.Querier) error {
@@ -42,14 +81,19 @@ func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err erro
 		}
 	}
 	for _, s := range todo {
-		plain, err := k.Open(s.record, AboutApp(s.workspace, s.name))
+		plain, err := k.Open(s.record, s.place())
 		if err != nil {
 			return n, err // outdated has just decrypted it
 		}
-		err = db.Update(ctx, "encrypting app "+s.name, func(ctx context.Context, tx *sql.Tx) error {
+		err = db.Update(ctx, "encrypting "+s.what(s.values), func(ctx context.Context, tx *sql.Tx) error {
 			// A record that another server has changed meanwhile was encrypted by that.
-			_, err := tx.ExecContext(ctx, `UPDATE installations SET record = $1 WHERE workspace = $2 AND name = $3 AND record = $4`,
-				k.Seal(plain, AboutApp(s.workspace, s.name)), s.workspace, s.name, s.record)
+			args := []any{k.Seal(plain, s.place()), s.record}
+			where := "record = $2"
+			for i, column := range s.key {
+				args = append(args, s.values[i])
+				where += fmt.Sprintf(" AND %s = $%d", column, len(args))
+			}
+			_, err := tx.ExecContext(ctx, `UPDATE `+s.name+` SET record = $1 WHERE `+where, args...)
 			return err
 		})
 		if err != nil {
@@ -77,8 +121,13 @@ func Rewrite(ctx context.Context, db *database.Database, k *Keys) error {
 	if last == k.ID() {
 		return nil
 	}
-	if err := db.Rewrite(ctx, "installations"); err != nil {
-		return err
+	for _, t := range tables() {
+		if err := db.Rewrite(ctx, t.name); err != nil {
+			return err
+		}
+		if db.Kind() == database.SQLite { // which is rewritten as a whole
+			break
+		}
 	}
 	_, err = db.Exec(ctx, `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, RewrittenSetting, k.ID())
 	return err
@@ -86,18 +135,34 @@ func Rewrite(ctx context.Context, db *database.Database, k *Keys) error {
 
 // outdated returns the records that Seal would write in another way.
 func outdated(ctx context.Context, q database.Querier, k *Keys) (todo []stored, err error) {
-	rows, err := q.QueryContext(ctx, `SELECT workspace, name, record FROM installations ORDER BY workspace, name`)
+	for _, t := range tables() {
+		of, err := t.outdated(ctx, q, k)
+		if err != nil {
+			return nil, err
+		}
+		todo = append(todo, of...)
+	}
+	return todo, nil
+}
+
+func (t table) outdated(ctx context.Context, q database.Querier, k *Keys) (todo []stored, err error) {
+	columns := strings.Join(t.key, ", ")
+	rows, err := q.QueryContext(ctx, `SELECT record, `+columns+` FROM `+t.name+` ORDER BY `+columns)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var s stored
-		if err := rows.Scan(&s.workspace, &s.name, &s.record); err != nil {
+		s := stored{table: t, values: make([]string, len(t.key))}
+		into := []any{&s.record}
+		for i := range s.values {
+			into = append(into, &s.values[i])
+		}
+		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}
-		if _, err := k.Open(s.record, AboutApp(s.workspace, s.name)); err != nil {
-			return nil, fmt.Errorf("the record of app %s of %s cannot be read: %w", s.name, s.workspace, err)
+		if _, err := k.Open(s.record, s.place()); err != nil {
+			return nil, fmt.Errorf("the record of %s cannot be read: %w", s.what(s.values), err)
 		}
 		if !k.current(s.record) {
 			todo = append(todo, s)

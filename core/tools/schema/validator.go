@@ -19,6 +19,7 @@ const maxCompiled = 4096 // schemas that are kept; beyond it the cache is cleare
 type Validator struct {
 	mu       sync.Mutex
 	compiled map[string]compiledSchema // by schema text
+	outputs  map[string]error          // what is wrong with output schemas, by schema text; nil for a valid one
 }
 
 // compiledSchema is a schema and the steps that checks against it take. Both are nil for a schema that is
@@ -31,7 +32,7 @@ type compiledSchema struct {
 
 // New returns a Validator.
 func New() *Validator {
-	return &Validator{compiled: map[string]compiledSchema{}}
+	return &Validator{compiled: map[string]compiledSchema{}, outputs: map[string]error{}}
 }
 
 // CheckArguments checks the arguments of a tool: core.CodeInvalidInput with the violations in its details.
@@ -55,6 +56,37 @@ func (v *Validator) CheckForm(schema, content json.RawMessage) error {
 // TooComplex reports whether values cannot be checked against the schema of a tool within bounds. It
 // compiles the schema, so that calls find it compiled.
 func (v *Validator) TooComplex(schema json.RawMessage) bool { return v.compile(schema).tooComplex }
+
+// CheckOutputSchema returns an error for the schema of a tool's results that is invalid. Regular expressions are not
+// checked: clients may know others than this server.
+func (v *Validator) CheckOutputSchema(schema json.RawMessage) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err, ok := v.outputs[string(schema)]; ok {
+		return err
+	}
+	if len(v.outputs) >= maxCompiled {
+		clear(v.outputs)
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) { return anyPattern(pattern), nil })
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err == nil {
+		err = c.AddResource("tool:output", doc)
+	}
+	if err == nil {
+		_, err = c.Compile("tool:output")
+	}
+	v.outputs[string(schema)] = err
+	return err
+}
+
+// anyPattern is a regular expression that is not compiled.
+type anyPattern string
+
+func (p anyPattern) String() string        { return string(p) }
+func (anyPattern) MatchString(string) bool { return true }
 
 // checkObject checks any object; what and by describe the object and its schema.
 func (v *Validator) checkObject(what, by string, object json.RawMessage, s compiledSchema) error {

@@ -65,7 +65,9 @@ class Adapter(auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServi
         if not (request.code and request.nonce and request.code_verifier):
             raise Refused("a login needs a code, its verifier and its nonce")
         answer = await self.redeem(document["token_endpoint"], request)
-        token = answer.get("id_token") if isinstance(answer, dict) else None
+        if not isinstance(answer, dict):
+            raise Away("the token endpoint does not answer as one")
+        token = answer.get("id_token")
         if not isinstance(token, str):
             raise Refused("the provider gave no id token")
         claims = await check(self.provider, token, [self.settings.clientId])
@@ -111,7 +113,8 @@ class Adapter(auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServi
 
     def identity(self, claims: dict) -> auth_pb2.Identity:
         """Whose good claims are; refuses those of another organization."""
-        email = text(claims, "email") if claims.get("email_verified") is not False else ""
+        verified = claims.get("email_verified")
+        email = text(claims, "email") if verified is True or verified == "true" else ""
         scopes = claims.get("scope")
         return auth_pb2.Identity(
             issuer=claims["iss"],

@@ -50,6 +50,8 @@ class Cached(Generic[T]):
         self.next = time.monotonic() + RENEW_EVERY
         try:
             value = await asyncio.wait_for(self.fetch(), TIMEOUT)
+        except Away as error:  # what the address comes from is not known: the provider was not asked
+            self.failed, self.next = str(error), 0.0
         except Exception as error:  # noqa: BLE001, any error means that nothing was fetched
             self.failed = str(error) or type(error).__name__
             fields = {"what": self.what, "error": self.failed}

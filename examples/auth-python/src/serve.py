@@ -27,7 +27,7 @@ class PluginService(plugin_pb2_grpc.PluginServiceServicer):
 
     async def Info(self, request, context):
         return plugin_pb2.InfoResponse(
-            name="python", version=VERSION, kind="auth", wire_versions=[1], powers=["configure", "login", "validate"]
+            name="python", version=VERSION, kind="auth", protocol_versions=[1], capabilities=["configure", "login", "validate"]
         )
 
     async def Configure(self, request, context):

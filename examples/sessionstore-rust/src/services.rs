@@ -40,9 +40,9 @@ impl plugin_service_server::PluginService for Plugin {
             name: "rust".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             kind: crate::KIND.to_owned(),
-            wire_versions: vec![crate::PROTOCOL],
+            protocol_versions: vec![crate::PROTOCOL],
             // "exclusive": one process at a time may have the file open.
-            powers: ["configure", "validate", "durable", "replace", "exclusive"].map(str::to_owned).to_vec(),
+            capabilities: ["configure", "validate", "durable", "replace", "exclusive"].map(str::to_owned).to_vec(),
         }))
     }
 

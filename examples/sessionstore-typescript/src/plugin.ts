@@ -16,7 +16,7 @@ export class Plugin {
   /** Describes the plugin. */
   info() {
     const capabilities = ["configure", "validate"];
-    return { name: "typescript", version: VERSION, kind: "sessionstore", wireVersions: [1], powers: capabilities };
+    return { name: "typescript", version: VERSION, kind: "sessionstore", protocolVersions: [1], capabilities };
   }
 
   /** Takes settings and opens the store, or returns what is wrong with them. */

@@ -14,7 +14,6 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/apps/notify"
 )
 
 // Call is a call that reached an app.
@@ -44,7 +43,7 @@ type Apps struct {
 
 type listener struct {
 	workspace string
-	notify    func(notify.Notification)
+	notify    func(apps.Notification)
 }
 
 // SetOffer makes o what the apps of a workspace offer; "" is every workspace without an offer of its own.
@@ -101,9 +100,9 @@ func (a *Apps) Subscriptions(uri string) int {
 }
 
 // Notify sends a notification of an app to all who listen to a workspace.
-func (a *Apps) Notify(workspace string, n notify.Notification) {
+func (a *Apps) Notify(workspace string, n apps.Notification) {
 	a.mu.Lock()
-	var all []func(notify.Notification)
+	var all []func(apps.Notification)
 	for _, l := range a.listeners {
 		if l.workspace == workspace || workspace == "" {
 			all = append(all, l.notify)
@@ -131,29 +130,10 @@ func (a *Apps) Offer(workspace string, _ *interact.Client) *core.Offer {
 	return a.offers[workspace]
 }
 
-// StartCall starts nothing: Wait makes the call.
-func (a *Apps) StartCall(_ context.Context, workspace, server string, c interact.Call) (apps.PendingCall, error) {
-	return Pending(func(ctx context.Context) (json.RawMessage, error) { return a.Call(ctx, workspace, server, c) }), nil
+// Resource has none.
+func (*Apps) Resource(_ context.Context, _, _, uri, _ string) (apps.Resource, error) {
+	return apps.Resource{}, core.Errorf(core.CodeResourceNotFound, "there is no resource %q", uri)
 }
-
-// Pending returns a call that was not sent: its Wait is call.
-func Pending(call func(context.Context) (json.RawMessage, error)) apps.PendingCall {
-	return pendingCall{call}
-}
-
-// pendingCall is a call that is made by its Wait.
-type pendingCall struct {
-	call func(context.Context) (json.RawMessage, error)
-}
-
-// Sent implements apps.PendingCall.
-func (pendingCall) Sent() bool { return false }
-
-// Answered implements apps.PendingCall.
-func (pendingCall) Answered() bool { return false }
-
-// Wait implements apps.PendingCall.
-func (p pendingCall) Wait(ctx context.Context) (json.RawMessage, error) { return p.call(ctx) }
 
 // Call records the call and answers it.
 func (a *Apps) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
@@ -175,7 +155,7 @@ func (*Apps) AwaitOffer(context.Context, string, string) error { return nil }
 func (*Apps) Watch(string, func(core.Kind)) func() { return func() {} }
 
 // Listen delivers what Notify sends.
-func (a *Apps) Listen(workspace string, notify func(notify.Notification)) func() {
+func (a *Apps) Listen(workspace string, notify func(apps.Notification)) func() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.listeners == nil {

@@ -1,9 +1,6 @@
-// Package audittest is the conformance kit of audit sinks: the promises of the contract as named checks, to be
-// run against any implementation, direct or at the other end of a connection.
+// Package audittest is the conformance kit of audit sinks: a model of what a sink has kept, and properties that compare a sink
+// with it after every operation, failure and restart.
 //
-// It owns the checks and knows no backend. What a sink has kept is read through the sink itself, when it is an
-// audit.Reader, or through what the caller gives to look at its receiver; without either, most checks
-// are skipped and say so. Each check uses streams of its own. In a test: plugintest.Run(t, audittest.Checks(),
-// subject); for an executable: `ropewalk plugin test PATH`. Each check is proven by sinks that break that one
-// promise (liars_test.go).
+// The model (model.go) is a list of records for each stream, with the batch of which the first records may have been kept.
+// What a sink without the capability "read" has passed on is read from its receiver.
 package audittest

@@ -2,15 +2,14 @@ package audittest_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"html"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
@@ -20,247 +19,332 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
-// lie is a sink that breaks one promise, and the check that must catch it.
-type lie struct {
-	what  string
-	check string
-	open  func(*process) audit.Sink
+// The properties, by what they are about.
+const (
+	exact   = "every record comes back as it was written"
+	model   = "a sink shows what the model has after every history of calls and restarts"
+	many    = "servers that write at the same time lose, double and mix nothing"
+	ends    = "what was acknowledged is there however a process ends, and what was not is not there in part"
+	amounts = "no repeat is too old, no record too large and no stream too long"
+	fails   = "what cannot be kept now is not acknowledged, and is kept when it comes again"
+)
+
+// alters changes each record before it is kept.
+func alters(change func(r *audit.Record)) func(*sink) {
+	return func(s *sink) { s.alter = func(_ string, r *audit.Record) { change(r) } }
 }
 
-func lies() []lie { return slices.Concat(recordLies(), repeatLies(), processLies(), boundaryLies()) }
+// first runs change before the write itself.
+func first(change func(stream *string, records *[]audit.Record) error) func(*sink) {
+	return func(s *sink) {
+		s.write = func(ctx context.Context, stream string, records []audit.Record) error {
+			records = slices.Clone(records)
+			if err := change(&stream, &records); err != nil {
+				return err
+			}
+			return s.append(ctx, stream, records)
+		}
+	}
+}
 
-func recordLies() []lie {
-	const order, fields, long, text, empty = "records come back in the order of their batch", "every field comes back", "long values come back whole", "any text comes back byte for byte", "empty fields stay empty"
-	const times, arguments, thousand = "times come back to the millisecond", "arguments come back as the same JSON value", "a batch of 1,000 records is kept whole"
+func keys(key func(string) string) func(*sink) { return func(s *sink) { s.key = key } }
+
+func passes(passes func(kept []audit.Record, r audit.Record) bool) func(*sink) {
+	return func(s *sink) { s.passes = passes }
+}
+
+func lost(lost func(error) error) func(*sink) { return func(s *sink) { s.lost = lost } }
+
+// later keeps records in the background.
+func later(ctx context.Context, s *sink, stream string, records []audit.Record, delay time.Duration) {
+	time.AfterFunc(delay, func() { _ = s.append(context.WithoutCancel(ctx), stream, records) })
+}
+
+type lie struct {
+	lie, property string
+	change        func(*sink)
+}
+
+func lies() []lie {
 	return []lie{
-		{"keeps the last record of a batch first", order, batches(func(all []audit.Record) []audit.Record { slices.Reverse(all); return all })},
-		{"keeps every other record of a batch", order, batches(func(all []audit.Record) []audit.Record {
-			return slices.DeleteFunc(all, func(r audit.Record) bool { return r.Sequence%2 == 0 })
-		})},
-		{"forgets the trace", fields, changes(func(r *audit.Record) { r.TraceID = "" })},
-		{"swaps target and workspace", fields, changes(func(r *audit.Record) { r.Target, r.Workspace = r.Workspace, r.Target })},
-		{"keeps the outcome of the first record", fields, batches(func(all []audit.Record) []audit.Record {
-			for i := range all {
-				all[i].Outcome = all[0].Outcome
-			}
-			return all
-		})},
-		{"cuts targets at 255 bytes", long, changes(func(r *audit.Record) { r.Target = r.Target[:min(len(r.Target), 255)] })},
-		{"cuts actions at 64 KiB", long, changes(func(r *audit.Record) { r.Action = r.Action[:min(len(r.Action), 64<<10)] })},
-		{"shortens long addresses", long, changes(func(r *audit.Record) {
-			if len(r.Address) > 100 {
-				r.Address = r.Address[:50] + "..." + r.Address[len(r.Address)-50:]
+		{"ends a text at a NUL", exact, alters(func(r *audit.Record) { r.Target, _, _ = strings.Cut(r.Target, "\x00") })},
+		{"trims actors", exact, alters(func(r *audit.Record) { r.Actor = strings.TrimSpace(r.Actor) })},
+		{"lower-cases outcomes", exact, alters(func(r *audit.Record) { r.Outcome = strings.ToLower(r.Outcome) })},
+		{"cuts targets at 255 bytes", exact, alters(func(r *audit.Record) { r.Target = r.Target[:min(len(r.Target), 255)] })},
+		{"forgets the trace", exact, alters(func(r *audit.Record) { r.TraceID = "" })},
+		{"writes - for an empty workspace", exact, alters(func(r *audit.Record) { r.Workspace = cmp.Or(r.Workspace, "-") })},
+		{"keeps times in seconds", exact, alters(func(r *audit.Record) { r.Time = r.Time.Truncate(time.Second) })},
+		{"has 1970 for no time", exact, alters(func(r *audit.Record) {
+			if r.Time.IsZero() {
+				r.Time = time.Unix(0, 0)
 			}
 		})},
-		{"ends a text at a NUL", text, changes(func(r *audit.Record) { r.Target, _, _ = strings.Cut(r.Target, "\x00") })},
-		{"trims actors", text, changes(func(r *audit.Record) { r.Actor = strings.TrimSpace(r.Actor) })},
-		{"normalizes targets", text, changes(func(r *audit.Record) { r.Target = strings.ReplaceAll(r.Target, "A\u0308", "Ä") })},
-		{"escapes HTML", text, changes(func(r *audit.Record) { r.Action = html.EscapeString(r.Action) })},
-		{"writes a line break as a space", text, changes(func(r *audit.Record) { r.RequestID = strings.ReplaceAll(r.RequestID, "\n", " ") })},
-		{"keeps 16 bits of each character", text, changes(func(r *audit.Record) {
-			r.Target = strings.Map(func(c rune) rune { return c & 0xffff }, r.Target)
-		})},
-		{"lower-cases outcomes", text, changes(func(r *audit.Record) { r.Outcome = strings.ToLower(r.Outcome) })},
-		{"writes - for an empty workspace", empty, changes(func(r *audit.Record) {
-			if r.Workspace == "" {
-				r.Workspace = "-"
+		{"reads numbers as floats", exact, alters(func(r *audit.Record) {
+			var value any
+			if json.Unmarshal(r.Arguments, &value) == nil {
+				r.Arguments, _ = json.Marshal(value)
 			}
 		})},
-		{"fills an empty actor with that of the record before", empty, batches(func(all []audit.Record) []audit.Record {
-			for i := 1; i < len(all); i++ {
-				if all[i].Actor == "" {
-					all[i].Actor = all[i-1].Actor
-				}
-			}
-			return all
-		})},
-		{"keeps times in seconds", times, changes(func(r *audit.Record) { r.Time = r.Time.Truncate(time.Second) })},
-		{"keeps the time of the write", times, changes(func(r *audit.Record) { r.Time = time.Now() })},
-		{"counts milliseconds in 41 bits of 1970", times, changes(func(r *audit.Record) { r.Time = time.UnixMilli(r.Time.UnixMilli() & (1<<41 - 1)) })},
-		{"reads numbers as floats", arguments, changes(func(r *audit.Record) {
-			var v any
-			if len(r.Arguments) > 0 && json.Unmarshal(r.Arguments, &v) == nil {
-				r.Arguments, _ = json.Marshal(v)
-			}
-		})},
-		{"drops arguments that are null", arguments, changes(func(r *audit.Record) {
+		{"drops arguments that are null", exact, alters(func(r *audit.Record) {
 			if string(r.Arguments) == "null" {
 				r.Arguments = nil
 			}
 		})},
-		{"keeps arguments that are objects only", arguments, changes(func(r *audit.Record) {
-			if !bytes.HasPrefix(r.Arguments, []byte("{")) {
-				r.Arguments = nil
-			}
-		})},
-		{"keeps 500 records of a batch", thousand, batches(func(all []audit.Record) []audit.Record { return all[:min(len(all), 500)] })},
-		{"refuses batches of more than 999 records", thousand, func(p *process) audit.Sink {
-			return hooks{process: p, write: func(ctx context.Context, stream string, all []audit.Record) error {
-				if len(all) > 999 {
-					return plugins.ErrInvalid
+		{"keeps the last record of a batch first", exact, first(func(_ *string, records *[]audit.Record) error {
+			if n := len(*records); n > 1 {
+				(*records)[0], (*records)[n-1] = (*records)[n-1], (*records)[0]
+				for i := range *records {
+					(*records)[i].Sequence = uint64(i + 1) //nolint:gosec // small
 				}
-				return p.Write(ctx, stream, all)
-			}}
+			}
+			return nil
+		})},
+
+		{"keeps whatever sequence it has not kept", model, func(s *sink) {
+			s.passes = func(kept []audit.Record, r audit.Record) bool {
+				return slices.ContainsFunc(kept, func(has audit.Record) bool { return has.Sequence == r.Sequence })
+			}
+			show := s.show
+			s.show = func(kept []audit.Record, after uint64, limit int) []audit.Record {
+				kept = slices.Clone(kept)
+				slices.SortFunc(kept, func(a, b audit.Record) int { return cmp.Compare(a.Sequence, b.Sequence) })
+				return show(kept, after, limit)
+			}
 		}},
-		{"leaves out arguments of more than a megabyte", "a record with arguments of 4 MiB is kept", changes(func(r *audit.Record) {
-			if len(r.Arguments) > 1e6 {
-				r.Arguments = nil
+		{"passes over a whole batch for its first record", model, first(onlyNew)},
+		{"counts sequences in 32 bits", model, passes(func(kept []audit.Record, r audit.Record) bool {
+			return len(kept) > 0 && uint32(r.Sequence) <= uint32(kept[len(kept)-1].Sequence) //nolint:gosec // the lie
+		})},
+		{"lower-cases streams", model, keys(strings.ToLower)},
+		{"cuts streams at 30 bytes", model, keys(func(stream string) string { return stream[:min(len(stream), 30)] })},
+		{"takes batches without a stream", model, func(s *sink) {
+			s.check = func(stream string, records []audit.Record) error {
+				return audit.CheckWrite(cmp.Or(stream, "x"), records)
 			}
-		})},
-		{"keeps one of equal records", "records that differ in nothing but their sequence are all kept", batches(func(all []audit.Record) []audit.Record {
-			return slices.CompactFunc(all, func(a, b audit.Record) bool { return a.RequestID == b.RequestID && a.Time.Equal(b.Time) })
-		})},
-		{"keeps the last 5,000 records", "old records stay when many follow", reads(func(all []audit.Record) []audit.Record { return all[max(0, len(all)-5000):] })},
-		{"counts sequences as floats", "sequences of up to 62 bits are exact", changes(func(r *audit.Record) { r.Sequence = uint64(float64(r.Sequence)) })},
-		{"counts sequences in 32 bits", "sequences of up to 62 bits are exact", changes(func(r *audit.Record) { r.Sequence = max(1, r.Sequence&(1<<32-1)) })},
-		{"numbers the records itself", "sequences of up to 62 bits are exact", batches(func(all []audit.Record) []audit.Record {
-			for i := range all {
-				all[i].Sequence = all[0].Sequence + uint64(i)
-			}
-			return all
-		})},
-	}
-}
-
-func TestEachLieIsCaughtByItsCheck(t *testing.T) {
-	for _, l := range lies() {
-		t.Run(l.what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				check := slices.DeleteFunc(audittest.Checks(), func(c audittest.Check) bool { return c.Name != l.check })
-				if failed := kit.Failed(kit.Run(t.Context(), check, subject(l.open))); len(failed) != 1 {
-					t.Errorf("not caught by the check %q", l.check)
+		}},
+		{"keeps what is good of a batch that it refuses", model, func(s *sink) {
+			s.write = func(ctx context.Context, stream string, records []audit.Record) error {
+				err := s.append(ctx, stream, records)
+				if errors.Is(err, plugins.ErrInvalid) && stream != "" {
+					_ = s.append(ctx, stream, records[:1])
 				}
-				time.Sleep(2 * time.Hour) //nolint:forbidigo // until a liar that sleeps is awake, by the clock of the bubble
-			})
-		})
-	}
-}
-
-func TestAnHonestSinkIsNotCaught(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, result := range kit.Run(t.Context(), audittest.Checks(), subject(func(p *process) audit.Sink { return p })) {
-			if result.Err != nil || result.Skipped != "" {
-				t.Errorf("%s: %v, skipped: %q", result.Name, result.Err, result.Skipped)
-			}
-		}
-	})
-}
-
-func TestASinkWhoseBackendHasOneWriterIsKilledInPlace(t *testing.T) {
-	const kill = "records that were acknowledged survive kill -9"
-	for name, want := range map[string]int{"honest": 0, "acknowledges before it keeps": 1} {
-		synctest.Test(t, func(t *testing.T) {
-			open := func(p *process) audit.Sink { return p }
-			if i := slices.IndexFunc(lies(), func(l lie) bool { return l.what == name }); i >= 0 {
-				open = lies()[i].open
-			}
-			s := subject(open)
-			s.Exclusive, s.Restart = true, func(ctx context.Context) error {
-				p, err := s.Open(ctx)
-				s.Sink.(*exchanged).kill()
-				s.Sink.(*exchanged).Reader, s.Sink.(*exchanged).kill = p.Sink.(audit.Reader), p.Kill
 				return err
 			}
-			first, _ := s.Open(t.Context())
-			s.Sink = &exchanged{first.Sink.(audit.Reader), first.Kill}
-			failed := kit.Failed(kit.Run(t.Context(), audittest.Checks(), s))
-			if len(failed) < want || want == 0 && len(failed) > 0 || want == 1 && !slices.Contains(failed, kill) {
-				t.Errorf("%s: caught by %q", name, failed)
+		}},
+		{"refuses empty batches", model, first(func(_ *string, records *[]audit.Record) error {
+			if len(*records) == 0 {
+				return plugins.ErrInvalid
 			}
-			time.Sleep(2 * time.Hour) //nolint:forbidigo // until a liar that sleeps is awake, by the clock of the bubble
-		})
+			return nil
+		})},
+		{"begins with the given sequence", model, func(s *sink) {
+			show := s.show
+			s.show = func(kept []audit.Record, after uint64, limit int) []audit.Record {
+				return show(kept, max(after, 1)-1, limit)
+			}
+		}},
+		{"reads the number to begin after as a signed one", model, func(s *sink) {
+			show := s.show
+			s.show = func(kept []audit.Record, after uint64, limit int) []audit.Record {
+				if after > 1<<63 {
+					after = 0
+				}
+				return show(kept, after, limit)
+			}
+		}},
+
+		{"shows what it read at its start", many, func(s *sink) {
+			read := sync.OnceValue(s.follow)
+			s.fresh = func() error { return read() }
+		}},
+		{"appends without a lock", many, func(s *sink) {
+			s.fresh = func() error {
+				end := s.end
+				err := s.follow()
+				if s.end-end > 200 {
+					s.end = end + 200
+				}
+				return err
+			}
+		}},
+		{"mixes the streams that are written at the same time", many, func(s *sink) {
+			var last string
+			s.write = func(ctx context.Context, stream string, records []audit.Record) error {
+				last = stream
+				time.Sleep(time.Millisecond) //nolint:forbidigo // the lie
+				return s.append(ctx, last, records)
+			}
+		}},
+
+		{"acknowledges before it keeps", ends, func(s *sink) {
+			s.write = func(ctx context.Context, stream string, records []audit.Record) error {
+				later(ctx, s, stream, records, time.Millisecond)
+				return s.check(stream, records)
+			}
+		}},
+		{"loses what it has gathered when it is killed", ends, func(s *sink) {
+			var gathered []byte
+			s.store = func(raw []byte) error {
+				if gathered = append(gathered, raw...); len(gathered) < 4096 {
+					return nil
+				}
+				defer func() { gathered = nil }()
+				return s.appendTo(s.file, s.end+int64(len(raw)-len(gathered)), gathered)
+			}
+			s.fresh = func() error {
+				if len(gathered) > 0 {
+					return nil
+				}
+				return s.follow()
+			}
+		}},
+		{"does not start on a line that is torn", ends, func(s *sink) { s.torn = func([]byte) bool { return false } }},
+		{"appends to a line that is torn", ends, func(s *sink) {
+			s.torn = func(line []byte) bool { return !json.Valid(line) }
+			s.fresh = func() error {
+				err := s.follow()
+				if info, err := s.file.Stat(); err == nil && info.Size() > s.end {
+					s.end = info.Size()
+				}
+				return err
+			}
+		}},
+		{"takes a torn line for a whole one if it is JSON", ends, func(s *sink) { s.torn = func(line []byte) bool { return !json.Valid(line) } }},
+		{"throws the file away when a line is torn", ends, func(s *sink) {
+			follow := s.follow
+			s.fresh = func() error {
+				info, _ := s.file.Stat()
+				raw := make([]byte, info.Size()-s.end)
+				_, _ = s.file.ReadAt(raw, s.end)
+				if len(raw) > 0 && !bytes.HasSuffix(raw, []byte("\n")) {
+					s.end, s.streams = 0, map[string][]audit.Record{}
+					return s.file.Truncate(0)
+				}
+				return follow()
+			}
+		}},
+
+		{"remembers 100 streams", amounts, func(s *sink) {
+			var order []string
+			s.passes = func(kept []audit.Record, r audit.Record) bool {
+				return len(kept) > 0 && r.Sequence <= kept[len(kept)-1].Sequence
+			}
+			s.write = func(ctx context.Context, stream string, records []audit.Record) error {
+				s.mu.Lock()
+				if order = append(order, stream); len(order) > 100 {
+					delete(s.streams, order[0])
+					order = order[1:]
+				}
+				s.mu.Unlock()
+				return s.append(ctx, stream, records)
+			}
+		}},
+		{"keeps the last 5,000 records", amounts, func(s *sink) {
+			show := s.show
+			s.show = func(kept []audit.Record, after uint64, limit int) []audit.Record {
+				return show(kept[max(0, len(kept)-5000):], after, limit)
+			}
+		}},
+		{"refuses batches of more than 5 MiB", amounts, first(func(_ *string, records *[]audit.Record) error {
+			total := 0
+			for _, r := range *records {
+				total += len(r.Arguments) + len(r.Target)
+			}
+			if total > 5<<20 {
+				return plugins.ErrInvalid
+			}
+			return nil
+		})},
+		{"leaves out arguments of more than a megabyte", amounts, alters(func(r *audit.Record) {
+			if len(r.Arguments) > 1<<20 {
+				r.Arguments = nil
+			}
+		})},
+		{"keeps 500 records of a batch", amounts, first(func(_ *string, records *[]audit.Record) error {
+			*records = (*records)[:min(len(*records), 500)]
+			return nil
+		})},
+
+		{"acknowledges while its disk is away", fails, lost(func(error) error { return nil })},
+		{"answers an internal error while its disk is away", fails, lost(func(err error) error { return err })},
+		{"answers that a record is invalid while its disk is away", fails, lost(func(error) error { return plugins.ErrInvalid })},
+		{"keeps for later while its disk is away", fails, func(s *sink) {
+			s.write = func(ctx context.Context, stream string, records []audit.Record) error {
+				err := s.append(ctx, stream, records)
+				if errors.Is(err, plugins.ErrUnavailable) {
+					later(ctx, s, stream, records, time.Second)
+					return nil
+				}
+				return err
+			}
+		}},
+		{"waits for its disk beyond the deadline", fails, func(s *sink) {
+			s.reach = func(ctx context.Context) error { return s.disk.reach(context.WithoutCancel(ctx)) }
+			append := s.append
+			s.write = func(ctx context.Context, stream string, records []audit.Record) error {
+				done := make(chan error, 1)
+				go func() { done <- append(ctx, stream, records) }()
+				select {
+				case err := <-done:
+					return err
+				case <-time.After(5 * time.Second):
+					return plugins.ErrUnavailable
+				}
+			}
+		}},
+		{"remembers what it could not keep as kept", fails, func(s *sink) {
+			s.write = func(ctx context.Context, stream string, records []audit.Record) error {
+				err := s.append(ctx, stream, records)
+				if errors.Is(err, plugins.ErrUnavailable) {
+					s.mu.Lock()
+					s.streams[stream] = append(s.streams[stream], records...)
+					s.mu.Unlock()
+				}
+				return err
+			}
+		}},
+		{"leaves a part of a record that there was no space for", fails, func(s *sink) {
+			s.undo = func() error { return nil }
+			read := sync.OnceValue(s.follow)
+			s.fresh = func() error { return read() }
+			s.store = func(raw []byte) error {
+				info, err := s.file.Stat()
+				if err != nil {
+					return err
+				}
+				return s.appendTo(s.file, info.Size(), raw)
+			}
+		}},
 	}
 }
 
-// exchanged is a sink whose process is another one after a restart.
-type exchanged struct {
-	audit.Reader
-	kill func()
-}
-
-func TestWhatCannotBeSeenIsSkippedAndNotPassed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hidden := subject(func(p *process) audit.Sink { return struct{ audit.Sink }{p} }) // without Read
-		passed := 0
-		for _, result := range kit.Run(t.Context(), audittest.Checks(), hidden) {
-			if result.Err != nil {
-				t.Errorf("%s: %v", result.Name, result.Err)
-			}
-			if result.Skipped == "" {
-				passed++
-			}
-		}
-		if want := 6; passed != want { // refusals, deadlines and the backend
-			t.Errorf("%d checks passed on a sink that shows nothing, want %d", passed, want)
-		}
-	})
-}
-
-func TestTheKitDemandsWhatItsContractSays(t *testing.T) {
-	plugintest.InContract(t, "audit", audittest.Checks())
-}
-
-// hooks is an honest process but for its hooks.
-type hooks struct {
-	*process
-	write func(ctx context.Context, stream string, records []audit.Record) error
-	read  func(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error)
-	close func()
-}
-
-func (h hooks) Write(ctx context.Context, stream string, records []audit.Record) error {
-	if h.write == nil {
-		return h.process.Write(ctx, stream, records)
-	}
-	return h.write(ctx, stream, records)
-}
-
-func (h hooks) Read(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
-	if h.read == nil {
-		return h.process.Read(ctx, stream, after, limit)
-	}
-	return h.read(ctx, stream, after, limit)
-}
-
-func (h hooks) Close() error {
-	if h.close != nil {
-		h.close()
+// onlyNew passes over a batch that begins with a record it takes for another one.
+func onlyNew(_ *string, records *[]audit.Record) error {
+	if all := *records; len(all) > 0 && all[0].Target == "other" {
+		*records = nil
 	}
 	return nil
 }
 
-// batches is a sink that changes batches before it keeps them as they then are.
-func batches(change func([]audit.Record) []audit.Record) func(*process) audit.Sink {
-	return func(p *process) audit.Sink {
-		return hooks{process: p, write: func(ctx context.Context, stream string, records []audit.Record) error {
-			if err := p.begin(ctx, stream, records); err != nil {
-				return err
-			}
-			p.disk.force(stream, change(slices.Clone(records)))
-			return nil
-		}}
+func TestTheKitDemandsWhatTheContractSays(t *testing.T) {
+	plugintest.Sentences(t, "audit", audittest.Properties())
+}
+
+func TestARightSinkPasses(t *testing.T) {
+	plugintest.Judge(t, audittest.Properties(), trial(), open(t, func(*sink) {}))
+}
+
+// trial is normal, for sinks that are back at once.
+func trial() kit.Trial {
+	t := plugintest.Trial(kit.Normal)
+	t.Start = 3 * time.Second
+	return t
+}
+
+func TestLiarsAreCaught(t *testing.T) {
+	var all []plugintest.Liar[audittest.Subject]
+	for _, l := range lies() {
+		all = append(all, plugintest.Liar[audittest.Subject]{Lie: l.lie, Property: l.property, Open: func(t *testing.T) audittest.Subject { return open(t, l.change) }})
 	}
+	plugintest.Liars(t, audittest.Properties(), trial(), all)
 }
-
-// changes is a sink that changes each record.
-func changes(change func(*audit.Record)) func(*process) audit.Sink {
-	return batches(func(all []audit.Record) []audit.Record {
-		for i := range all {
-			change(&all[i])
-		}
-		return all
-	})
-}
-
-// reads is a sink that shows other records than it has.
-func reads(change func([]audit.Record) []audit.Record) func(*process) audit.Sink {
-	return func(p *process) audit.Sink {
-		return hooks{process: p, read: func(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
-			return page(change(p.disk.of(stream)), after, limit), p.disk.reach(ctx)
-		}}
-	}
-}
-
-var errInternal = errors.New("connection refused")
-
-func unavailable(what string) error { return fmt.Errorf("%w: %s", plugins.ErrUnavailable, what) }

@@ -17,17 +17,23 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/audit"
 	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
 	"github.com/ropewalk/ropewalk/plugins/audit/file"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
-func open(t *testing.T, path string) *file.Sink {
+func settings(t *testing.T, path string) json.RawMessage {
 	t.Helper()
 	settings, err := json.Marshal(file.Settings{File: path})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return settings
+}
+
+func open(t *testing.T, path string) *file.Sink {
+	t.Helper()
 	s := file.New()
-	if err := s.Configure(t.Context(), plugins.Config{JSON: settings}); err != nil {
+	if err := s.Configure(t.Context(), plugins.Config{JSON: settings(t, path)}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
@@ -35,21 +41,25 @@ func open(t *testing.T, path string) *file.Sink {
 }
 
 func TestTheContract(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.log")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "audit.log")
+	process := func(s audit.Sink, end func()) (*audittest.Process, error) {
+		return &audittest.Process{Sink: s, Kill: func() {}, Close: end}, nil // really killed are executables
+	}
+	subject := audittest.Subject{Data: dir, Open: func(context.Context) (*audittest.Process, error) {
+		s := file.New()
+		end := func() { _ = s.Close() }
+		if err := s.Configure(t.Context(), plugins.Config{JSON: settings(t, path)}); err != nil {
+			return nil, err
+		}
+		return process(s, end)
+	}}
 	t.Run("direct", func(t *testing.T) {
-		// Its processes are real ones, and really killed, as an executable below.
-		plugintest.Run(t, audittest.Checks(), audittest.Subject{Sink: open(t, path)})
+		subject.Fixed = true // without a way to fill the disk
+		plugintest.Judge(t, audittest.Properties(), plugintest.Trial(kit.Quick), subject)
 		verify(t, path)
 	})
-	t.Run("over the wire", func(t *testing.T) {
-		conn := plugintest.Configured(t, audit.Plugin(file.New()), "{}")
-		plugintest.Run(t, audittest.Checks(), audittest.Subject{Sink: audit.Client(conn)})
-	})
-	t.Run("as an executable", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "audit.log")
-		testenv.PassesItsKit(t, 6, "audit-file", `{"file": "`+path+`"}`) // it has no backend to take away, and does not want to be alone
-		verify(t, path)
-	})
+	t.Run("as an executable", func(t *testing.T) { testenv.PassesItsKit(t, 0, "audit-file", `{"file": "${data}/audit.log"}`) })
 }
 
 func verify(t *testing.T, path string) int {

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/audit"
@@ -26,38 +26,6 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
-
-// collector keeps one of records with the same stream and sequence, as the documentation advises.
-type collector struct {
-	mu      sync.Mutex
-	streams map[string][]audit.Record
-}
-
-func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var batch []audit.Entry
-	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || json.NewDecoder(r.Body).Decode(&batch) != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, e := range batch {
-		if kept := c.streams[e.Stream]; len(kept) == 0 || kept[len(kept)-1].Sequence < e.Sequence {
-			c.streams[e.Stream] = append(kept, e.Record)
-		}
-	}
-}
-
-func (c *collector) records(_ context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	kept := c.streams[stream]
-	from := slices.IndexFunc(kept, func(r audit.Record) bool { return r.Sequence > after })
-	if from < 0 {
-		return nil, nil
-	}
-	return slices.Clone(kept[from:min(len(kept), from+limit)]), nil
-}
 
 func open(t *testing.T, settings map[string]any) *sink.Sink {
 	t.Helper()
@@ -74,25 +42,21 @@ func open(t *testing.T, settings map[string]any) *sink.Sink {
 }
 
 func TestTheContract(t *testing.T) {
-	c := &collector{streams: map[string][]audit.Record{}}
-	server := httptest.NewServer(c)
+	receiver := &audittest.Receiver{}
+	server := httptest.NewServer(receiver)
 	t.Cleanup(server.Close)
 	backend, err := kit.NewProxy(server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(backend.Close)
-	settings := map[string]any{"url": "http://" + backend.Address() + "/audit"}
-	plugintest.Run(t, audittest.Checks(), audittest.Subject{
-		Sink: open(t, settings), Records: c.records, Backend: backend,
-		Open: func(context.Context) (*audittest.Process, error) {
-			s := open(t, settings)
-			return &audittest.Process{Sink: s, Kill: func() {}, Close: func() { _ = s.Close() }}, nil
-		},
-	})
-	conn := plugintest.Configured(t, audit.Plugin(sink.New()), fmt.Sprintf(`{"url": "http://%s"}`, backend.Address()))
-	t.Run("over the wire", func(t *testing.T) {
-		plugintest.Run(t, audittest.Checks(), audittest.Subject{Sink: struct{ audit.Sink }{audit.Client(conn)}, Records: c.records})
+	subject := audittest.Subject{Records: receiver.Records, Backend: backend, Open: func(context.Context) (*audittest.Process, error) {
+		s := open(t, map[string]any{"url": "http://" + backend.Address() + "/audit", "timeout": "15s"})
+		return &audittest.Process{Sink: s, Kill: func() {}, Close: func() { _ = s.Close() }}, nil
+	}}
+	plugintest.Judge(t, audittest.Properties(), plugintest.Trial(kit.Quick), subject)
+	t.Run("as an executable", func(t *testing.T) {
+		testenv.PassesItsKit(t, 0, "audit-http", `{"url": "http://${receiver}/audit"}`)
 	})
 }
 
@@ -181,7 +145,7 @@ func TestARecordThatIsTooLargeAloneIsRefused(t *testing.T) {
 
 func TestAClosedSinkLeavesNoConnection(t *testing.T) {
 	ended := make(chan struct{}, 1)
-	server := httptest.NewUnstartedServer(&collector{streams: map[string][]audit.Record{}})
+	server := httptest.NewUnstartedServer(&audittest.Receiver{})
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {
 			ended <- struct{}{}
@@ -220,7 +184,7 @@ func TestWhatTheCollectorRefusesIsUnavailableAndSaysWhy(t *testing.T) {
 
 func TestACollectorIsTrustedByItsCertificate(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewTLSServer(&collector{streams: map[string][]audit.Record{}})
+	server := httptest.NewTLSServer(&audittest.Receiver{})
 	t.Cleanup(server.Close)
 	server.Config.ErrorLog = nil
 	ca := filepath.Join(t.TempDir(), "ca.pem")

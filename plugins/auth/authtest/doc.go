@@ -1,8 +1,8 @@
-// Package authtest is the conformance kit of auth adapters: what the contract of package auth
-// promises, as named checks for package kit.
+// Package authtest is the conformance kit of auth adapters, a model of what the contract of package auth promises.
 //
-// It owns the checks, a small OpenID provider on loopback that they switch faults on, and a table
-// of forged tokens. An adapter of OpenID providers is opened anew for each check, configured for
-// a provider of that check's own; an adapter of another kind brings Samples and is asked what
-// needs no provider. Each check is proven by a lying adapter that only it catches.
+// It owns an OpenID provider on loopback with random names and faults to switch on, a table of properties that tokens
+// are made of, and an oracle that reads each token anew and knows which answers the contract allows. The properties of
+// the kit compare answers with the oracle: for all pairs of the table, for many people at once, and for histories of
+// faults, logins and revocations. An adapter that is not one of OpenID providers brings Samples; a command that issues
+// tokens for the kit gets it the same table.
 package authtest

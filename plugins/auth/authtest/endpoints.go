@@ -1,127 +1,56 @@
 package authtest
 
 import (
+	"crypto"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
 
-// login is a code that waits for its exchange.
-type login struct {
-	challenge, nonce, redirect, client string
-	grant                              grant
+// fault is something that a provider does wrong.
+type fault struct {
+	name string
+	at   string // the part of the paths that it is about; "" for all
+	act  func(p *Provider, w http.ResponseWriter, r *http.Request, honest http.Handler)
 }
 
-func (p *Provider) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/openid-configuration", p.document)
-	mux.HandleFunc("GET /.well-known/oauth-authorization-server", p.document)
-	mux.HandleFunc("GET /oauth2/jwks", p.keySet)
-	mux.HandleFunc("GET /elsewhere", p.keySet)
-	mux.HandleFunc("GET /oauth2/authorize", p.authorize)
-	mux.HandleFunc("POST /oauth2/token", p.token)
-	mux.HandleFunc("GET /oauth2/userinfo", p.userInfo)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.mu.Lock()
-		fault := p.fault
-		p.mu.Unlock()
-		switch {
-		case strings.HasSuffix(r.URL.Path, "/jwks"):
-			p.asked.Add(1)
-		case strings.HasPrefix(r.URL.Path, "/.well-known/"):
-			p.read.Add(1)
+// Paths of the provider.
+const (
+	documentPath   = "/.well-known/"
+	keysPath       = "/oauth2/jwks"
+	tokenPath      = "/oauth2/token"
+	userInfoPath   = "/oauth2/userinfo"
+	introspectPath = "/oauth2/introspect"
+)
+
+const large = 3 << 20 // bytes of an answer that ends and is not to be used
+
+func answering(status int, body string) func(*Provider, http.ResponseWriter, *http.Request, http.Handler) {
+	return func(_ *Provider, w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+// changing sends the document with changes, whatever it is about.
+func changing(change func(p *Provider, doc map[string]any)) func(*Provider, http.ResponseWriter, *http.Request, http.Handler) {
+	return func(p *Provider, w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		doc := p.metadata()
+		if strings.HasPrefix(r.URL.Path, keysPath) {
+			doc = map[string]any{"keys": p.keySet()}
 		}
-		switch fault {
-		case Away:
-			panic(http.ErrAbortHandler)
-		case Broken:
-			http.Error(w, "broken", http.StatusInternalServerError)
-		case Junk:
-			_, _ = w.Write([]byte("<html>not JSON</html>"))
-		case Hanging:
-			select {
-			case <-r.Context().Done():
-			case <-p.life.Done():
-			}
-		case Slow:
-			select {
-			case <-time.After(time.Second):
-				mux.ServeHTTP(w, r)
-			case <-r.Context().Done():
-			case <-p.life.Done():
-			}
-		default:
-			mux.ServeHTTP(w, r)
-		}
-	})
-}
-
-func (p *Provider) has(f Fault) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.fault == f
-}
-
-// metadata is what the documents say. Its last members are such as a copy through a program loses.
-func (p *Provider) metadata() map[string]any {
-	issuer := p.Issuer()
-	return map[string]any{
-		"issuer": issuer, "jwks_uri": issuer + "/oauth2/jwks",
-		"authorization_endpoint": issuer + "/oauth2/authorize", "token_endpoint": issuer + "/oauth2/token",
-		"userinfo_endpoint":        issuer + "/oauth2/userinfo",
-		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
-		"client_id_metadata_document_supported": true,
-		"x_number":                              json.Number("12345678901234567890"), "x_null": nil, "x_list": []any{}, "x_text": "<a> \u00e9 e\u0301",
-		"x_nested": map[string]any{"list": []any{1, "two", map[string]any{"three": false}}},
+		change(p, doc)
+		answer(w, http.StatusOK, doc)
 	}
 }
 
-func (p *Provider) document(w http.ResponseWriter, r *http.Request) {
-	doc := p.metadata()
-	switch {
-	case p.has(OtherIssuer):
-		doc["issuer"] = p.Issuer() + "/other"
-	case p.has(NearlyThatIssuer):
-		doc["issuer"] = p.Issuer() + "/"
-	case p.has(HugeDocument):
-		p.endless(w)
-		return
-	case p.has(LargeDocument):
-		doc["x_large"] = strings.Repeat("x", large)
-	case p.has(DocumentElsewhere) && !strings.HasPrefix(r.Host, "localhost"):
-		http.Redirect(w, r, p.elsewhere()+r.URL.Path, http.StatusFound)
-		return
-	}
-	answer(w, http.StatusOK, doc)
-}
-
-// large is the size of an answer that ends and is not to be used.
-const large = 3 << 20
-
-// elsewhere is the same provider under another name of loopback: only the host of the address differs.
-func (p *Provider) elsewhere() string {
-	return strings.Replace(p.Issuer(), "127.0.0.1", "localhost", 1)
-}
-
-func (p *Provider) keySet(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case p.has(Huge):
-		p.endless(w)
-	case p.has(Elsewhere) && r.URL.Path != "/elsewhere":
-		http.Redirect(w, r, p.elsewhere()+"/elsewhere", http.StatusFound)
-	case p.has(LargeKeySet):
-		answer(w, http.StatusOK, map[string]any{"x_large": strings.Repeat("x", large), "keys": p.published()})
-	default:
-		answer(w, http.StatusOK, map[string]any{"keys": p.published()})
-	}
-}
-
-// endless writes a key set whose white space never ends.
-func (p *Provider) endless(w http.ResponseWriter) {
+func endless(p *Provider, w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	_, _ = w.Write([]byte(`{"keys": [`))
 	blanks := []byte(strings.Repeat(" ", 64<<10))
 	for p.life.Err() == nil {
@@ -131,28 +60,155 @@ func (p *Provider) endless(w http.ResponseWriter) {
 	}
 }
 
+func stalling(p *Provider, w http.ResponseWriter, r *http.Request, honest http.Handler) {
+	p.mu.Lock()
+	stalled := p.stalled
+	p.mu.Unlock()
+	select {
+	case p.reached <- struct{}{}:
+	default:
+	}
+	select {
+	case <-stalled:
+		if r.URL.Path == tokenPath { // an answer that nobody waits for any more would use up a refresh token
+			panic(http.ErrAbortHandler)
+		}
+		honest.ServeHTTP(w, r)
+	case <-r.Context().Done():
+	case <-p.life.Done():
+	}
+}
+
+func delaying(p *Provider, w http.ResponseWriter, r *http.Request, honest http.Handler) {
+	select {
+	case <-time.After(time.Second):
+		honest.ServeHTTP(w, r)
+	case <-r.Context().Done():
+	case <-p.life.Done():
+	}
+}
+
+// elsewhere redirects to the same provider under another name of loopback: only the host of the address differs.
+func elsewhere(p *Provider, w http.ResponseWriter, r *http.Request, honest http.Handler) {
+	if strings.HasPrefix(r.Host, "localhost") {
+		p.mu.Lock()
+		p.strayed++
+		p.mu.Unlock()
+		honest.ServeHTTP(w, r)
+		return
+	}
+	http.Redirect(w, r, strings.Replace(p.Issuer(), "127.0.0.1", "localhost", 1)+r.URL.Path, http.StatusTemporaryRedirect)
+}
+
+func cutting(_ *Provider, w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	w.Header().Set("Content-Length", "1000")
+	_, _ = w.Write([]byte(`{"keys": [{"kty"`))
+	panic(http.ErrAbortHandler)
+}
+
+// outages are the faults with which nothing can be read.
+func outages() []*fault {
+	away := func(*Provider, http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
+	all := []*fault{
+		{"is unavailable", "", away}, {"answers 500", "", answering(500, `{"error":"server_error"}`)}, {"answers 503", "", answering(503, "")},
+		{"answers 404", "", answering(404, "not found")}, {"answers 429", "", answering(429, `{}`)}, {"answers with HTML", "", answering(200, "<html>please log in</html>")},
+		{"answers with nothing", "", answering(200, "")}, {"answers with null", "", answering(200, "null")}, {"answers with a list", "", answering(200, `[]`)},
+		{"answers with a key set that is text", keysPath, answering(200, `{"keys": "none"}`)}, {"never answers", "", stalling},
+		{"cuts its answers off", "", cutting}, {"never ends its key set", keysPath, endless}, {"never ends its metadata", documentPath, endless},
+		{"writes a key set of 3 MiB", keysPath, changing(func(_ *Provider, doc map[string]any) { doc["x_large"] = strings.Repeat("x", large) })},
+		{"writes metadata of 3 MiB", documentPath, changing(func(_ *Provider, doc map[string]any) { doc["x_large"] = strings.Repeat("x", large) })},
+		{"redirects to another host for its keys", keysPath, elsewhere}, {"redirects to another host for its metadata", documentPath, elsewhere},
+	}
+	for name, change := range map[string]func(string) string{
+		"another issuer": func(string) string { return "https://id.example.com" }, "the issuer with a slash more": func(s string) string { return s + "/" },
+		"no issuer": func(string) string { return "" }, "the issuer under another scheme": func(s string) string { return strings.Replace(s, "http:", "https:", 1) },
+	} {
+		all = append(all, &fault{"writes documents about " + name, documentPath, changing(func(_ *Provider, doc map[string]any) { doc["issuer"] = change(doc["issuer"].(string)) })})
+	}
+	slices.SortFunc(all, func(a, b *fault) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+func (p *Provider) handler() http.Handler {
+	mux := http.NewServeMux()
+	document := func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, p.metadata()) }
+	mux.HandleFunc("GET "+documentPath+"openid-configuration", document)
+	mux.HandleFunc("GET "+documentPath+"oauth-authorization-server", document)
+	mux.HandleFunc("GET "+keysPath, func(w http.ResponseWriter, _ *http.Request) {
+		p.mu.Lock()
+		p.read = append(p.read, reading{time.Now(), slices.Clone(p.published)})
+		p.mu.Unlock()
+		answer(w, http.StatusOK, map[string]any{"keys": p.keySet()})
+	})
+	mux.HandleFunc("GET /oauth2/authorize", p.authorize)
+	mux.HandleFunc("POST "+tokenPath, p.token)
+	mux.HandleFunc("GET "+userInfoPath, p.userInfo)
+	mux.HandleFunc("POST "+introspectPath, p.introspect)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		f := p.fault
+		switch {
+		case strings.HasPrefix(r.URL.Path, keysPath):
+			p.asked = append(p.asked, time.Now())
+		case strings.HasPrefix(r.URL.Path, documentPath):
+			p.documents++
+		}
+		p.mu.Unlock()
+		if f != nil && strings.HasPrefix(r.URL.Path, f.at) {
+			f.act(p, w, r, mux)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// metadata is what the documents say. Its last members are such as a copy through a program loses.
+func (p *Provider) metadata() map[string]any {
+	issuer := p.Issuer()
+	return map[string]any{
+		"issuer": issuer, "jwks_uri": issuer + keysPath, "authorization_endpoint": issuer + "/oauth2/authorize", "token_endpoint": issuer + tokenPath,
+		"userinfo_endpoint": issuer + userInfoPath, "introspection_endpoint": issuer + introspectPath,
+		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "client_id_metadata_document_supported": true,
+		"x_number": json.Number("12345678901234567890"), "x_null": nil, "x_list": []any{}, "x_text": "<a> \u00e9 e\u0301",
+		"x_nested": map[string]any{"list": []any{1, "two", map[string]any{"three": false}}},
+	}
+}
+
+func (p *Provider) keySet() []any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []any
+	if p.odd {
+		all = append(all, map[string]any{"kty": "odd", "kid": "odd"}, map[string]any{"kty": "RSA", "kid": "empty", "n": "", "e": ""},
+			map[string]any{"kty": "EC", "crv": "P-256", "kid": "off", "x": "AAAA", "y": "AAAA"}, map[string]any{})
+	}
+	for _, s := range p.published {
+		all = append(all, s.jwk())
+	}
+	return all
+}
+
+// login is a code that waits for its exchange.
+type login struct {
+	challenge, nonce, redirect string
+	grant                      grant
+}
+
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("response_type") != "code" || q.Get("client_id") != ClientID || !strings.HasPrefix(q.Get("redirect_uri"), RedirectURI) ||
+	if q.Get("response_type") != "code" || q.Get("client_id") != p.ClientID || !strings.HasPrefix(q.Get("redirect_uri"), RedirectURI) ||
 		q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || !strings.Contains(q.Get("scope"), "openid") {
 		http.Error(w, "not a request for a code with PKCE", http.StatusBadRequest)
 		return
 	}
 	code := "4/" + rand.Text() + "+=" // with characters that are escaped in forms, as codes may have
 	p.mu.Lock()
-	p.logins[code] = login{challenge: q.Get("code_challenge"), nonce: q.Get("nonce"), redirect: q.Get("redirect_uri"), client: q.Get("client_id"), grant: p.sessions.begin()}
+	p.logins[code] = &login{q.Get("code_challenge"), q.Get("nonce"), q.Get("redirect_uri"), p.accounts.begin()}
 	p.mu.Unlock()
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 }
 
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
-	if p.has(TokenElsewhere) && !strings.HasPrefix(r.Host, "localhost") {
-		http.Redirect(w, r, p.elsewhere()+r.URL.Path, http.StatusTemporaryRedirect)
-		return
-	}
-	if strings.HasPrefix(r.Host, "localhost") {
-		p.strayed.Add(1)
-	}
 	client, _, basic := r.BasicAuth()
 	if !basic {
 		client = r.PostFormValue("client_id")
@@ -165,108 +221,53 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	l, ok := p.logins[r.PostFormValue("code")]
 	delete(p.logins, r.PostFormValue("code"))
 	p.mu.Unlock()
-	digest := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
-	if !ok || r.PostFormValue("grant_type") != "authorization_code" || client != l.client ||
-		r.PostFormValue("redirect_uri") != l.redirect || encode(digest[:]) != l.challenge {
+	if !ok || r.PostFormValue("grant_type") != "authorization_code" || client != p.ClientID || r.PostFormValue("redirect_uri") != l.redirect ||
+		encode(hashed(crypto.SHA256, []byte(r.PostFormValue("code_verifier")))) != l.challenge {
 		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
 		return
 	}
 	p.mu.Lock()
-	refresh := p.sessions.renew(l.grant)
+	refresh := p.accounts.renew(l.grant)
 	p.mu.Unlock()
 	p.grantTokens(w, l.grant, refresh, l.nonce)
 }
 
-// grantTokens answers with the tokens of a login, with a refresh token unless it is empty.
-func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce string) {
-	access, id := p.accessToken(g), p.idToken(g, nonce)
+// introspect answers in the way that is set (RFC 7662).
+func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
+	client, secret, basic := r.BasicAuth()
+	if !basic {
+		client, secret = r.PostFormValue("client_id"), r.PostFormValue("client_secret")
+	}
 	p.mu.Lock()
-	p.sessions.access[access] = true
-	p.given.add("an access token of a login", access)
-	p.given.add("a refresh token", refresh)
-	if text, ok := id.(string); ok {
-		p.given.add("an id token", text)
-	}
+	kind := p.inactive
 	p.mu.Unlock()
-	tokens := map[string]any{"token_type": "Bearer", "expires_in": 600, "access_token": access, "id_token": id}
-	if refresh != "" {
-		tokens["refresh_token"] = refresh
+	body := map[string]any{"active": true, "client_id": p.ClientID}
+	switch kind {
+	case "is not active":
+		body = map[string]any{"active": false}
+	case "is about another subject":
+		body["sub"] = "user_mallory"
+	case "":
+	default:
+		_, _ = fmt.Fprint(w, kind) // something else
+		return
 	}
-	answer(w, http.StatusOK, tokens)
-}
-
-// accessToken says no more of the person than the id token does.
-func (p *Provider) accessToken(g grant) string {
-	if p.has(OtherAccessToken) {
-		return p.Token(map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com", "org_id": Organization})
+	if client != p.ClientID || secret != p.ClientSecret || r.PostFormValue("token") == "" {
+		http.Error(w, "who asks?", http.StatusUnauthorized)
+		return
 	}
-	if p.has(NamelessIDToken) || p.has(OtherUserInfo) {
-		return p.Token(map[string]any{"sub": g.subject, "name": nil, "email": nil, "email_verified": nil})
-	}
-	return p.Token(map[string]any{"sub": g.subject})
-}
-
-// idToken is the id token of a login, wrong in the way of the fault.
-func (p *Provider) idToken(g grant, nonce string) any {
-	claims := map[string]any{"sub": g.subject, "sid": g.session, "aud": ClientID, "nonce": nilIfEmpty(nonce), "scope": nil}
-	p.mu.Lock()
-	forge := p.forgeIDToken
-	p.mu.Unlock()
-	switch {
-	case forge != nil:
-		return forge(p.claims([]map[string]any{claims}))
-	case p.has(NoIDToken):
-		return nil
-	case p.has(ForAnotherClient):
-		claims["aud"] = "client_other"
-	case p.has(OldIDToken):
-		claims["exp"] = time.Now().Add(-2 * time.Minute).Unix()
-	case p.has(OtherOrgIDToken):
-		claims["org_id"] = "org_other"
-	case p.has(NamelessIDToken), p.has(OtherUserInfo):
-		claims["name"], claims["email"], claims["email_verified"] = nil, nil, nil
-	case p.has(ForgedIDToken):
-		_, kid := p.key()
-		return compact(header(kid), p.claims([]map[string]any{claims}), rs256(p.keys.forger))
-	}
-	return p.Token(claims)
+	answer(w, http.StatusOK, body)
 }
 
 func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
-	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
-		http.Error(w, "no token", http.StatusUnauthorized)
-		return
-	}
 	p.mu.Lock()
-	subject, good := p.sessions.subjectOf(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+	info := p.accounts.info(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	p.mu.Unlock()
-	if !good {
+	if info == nil {
 		http.Error(w, "the session has ended", http.StatusUnauthorized)
 		return
 	}
-	if p.has(OtherUserInfo) {
-		subject = "user_mallory"
-	}
-	answer(w, http.StatusOK, map[string]any{"sub": subject, "name": "Alice", "email": "alice@example.com", "email_verified": true, RoleClaim: "owner"})
-}
-
-// published is the key set.
-func (p *Provider) published() []any {
-	key, kid := p.key()
-	keys := []any{jwkOf(p.keys.encryption, "encryption", "enc"), jwkOf(key, kid, "sig"), jwkOfCurve(p.keys.ownCurve), jwkOfEdwards(p.keys.ownEdwards)}
-	p.mu.Lock()
-	added := p.added && !p.rotated
-	p.mu.Unlock()
-	if added {
-		keys = append(keys, jwkOf(p.keys.second, "second", "sig"))
-	}
-	if p.has(OddKeys) {
-		keys = append([]any{
-			map[string]any{"kty": "odd", "kid": "odd"}, map[string]any{"kty": "RSA", "kid": "empty", "n": "", "e": ""},
-			map[string]any{"kty": "EC", "crv": "P-256", "kid": "off", "x": "AAAA", "y": "AAAA"}, map[string]any{},
-		}, keys...)
-	}
-	return keys
+	answer(w, http.StatusOK, info)
 }
 
 func answer(w http.ResponseWriter, status int, body any) {

@@ -5,100 +5,233 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
+	_ "crypto/sha512" // RS384 and others
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/big"
+	"slices"
+	"strings"
+	"sync"
 )
 
-// Keys are the keys that providers and forgers of one run sign with. Making them takes a second,
-// so one set serves many providers.
+// Keys are the keys that providers and forgers of one run sign with. Making them takes a second, so one set serves
+// many providers.
 type Keys struct {
-	first, second *rsa.PrivateKey // the provider's, before and after a rotation
-	encryption    *rsa.PrivateKey // published by the provider, but not for signatures
-	forger        *rsa.PrivateKey
-	curve         *ecdsa.PrivateKey // nobody's, for forgeries
-	edwards       ed25519.PrivateKey
-	ownCurve      *ecdsa.PrivateKey // the provider's
-	ownEdwards    ed25519.PrivateKey
+	signing            [3]*rsa.PrivateKey // the provider's, one after the other
+	encryption, forger *rsa.PrivateKey    // published, but not for signatures; nobody's
+	curve, otherCurve  *ecdsa.PrivateKey  // the provider's; nobody's
+	edwards, otherEd   ed25519.PrivateKey
+
+	mu   sync.Mutex
+	rows map[string][]row // chosen before: they are the same for every provider
+}
+
+// chosen are the rows that pairs chooses, for a name that stands for its arguments.
+func (k *Keys) chosen(name string, choose func() []row) []row {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, known := k.rows[name]; !known {
+		if k.rows == nil {
+			k.rows = map[string][]row{}
+		}
+		k.rows[name] = choose()
+	}
+	return slices.Clone(k.rows[name])
 }
 
 // NewKeys makes a set of keys.
 func NewKeys() (*Keys, error) {
 	k := &Keys{}
-	for _, key := range []**rsa.PrivateKey{&k.first, &k.second, &k.encryption, &k.forger} {
-		made, err := rsa.GenerateKey(rand.Reader, 2048)
-		if err != nil {
-			return nil, fmt.Errorf("make an RSA key: %w", err)
-		}
+	errs := make([]error, 5)
+	var making sync.WaitGroup
+	for i, key := range []**rsa.PrivateKey{&k.signing[0], &k.signing[1], &k.signing[2], &k.encryption, &k.forger} {
+		making.Go(func() { *key, errs[i] = rsa.GenerateKey(rand.Reader, 2048) })
+	}
+	making.Wait()
+	for _, key := range []**ecdsa.PrivateKey{&k.curve, &k.otherCurve} {
+		made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		errs = append(errs, err)
 		*key = made
 	}
-	var err error
-	if k.curve, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-		return nil, fmt.Errorf("make an EC key: %w", err)
+	for _, key := range []*ed25519.PrivateKey{&k.edwards, &k.otherEd} {
+		_, made, err := ed25519.GenerateKey(rand.Reader)
+		errs = append(errs, err)
+		*key = made
 	}
-	if _, k.edwards, err = ed25519.GenerateKey(rand.Reader); err != nil {
-		return nil, fmt.Errorf("make an Ed25519 key: %w", err)
-	}
-	if k.ownCurve, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-		return nil, fmt.Errorf("make an EC key: %w", err)
-	}
-	if _, k.ownEdwards, err = ed25519.GenerateKey(rand.Reader); err != nil {
-		return nil, fmt.Errorf("make an Ed25519 key: %w", err)
+	for _, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("make keys: %w", err)
+		}
 	}
 	return k, nil
 }
 
-// jwkOfCurve is the provider's key for ES256.
-func jwkOfCurve(key *ecdsa.PrivateKey) map[string]any {
-	x, y := make([]byte, 32), make([]byte, 32)
-	key.X.FillBytes(x)
-	key.Y.FillBytes(y)
-	return map[string]any{"kty": "EC", "crv": "P-256", "kid": "ES256", "alg": "ES256", "use": "sig", "x": encode(x), "y": encode(y)}
+// signer is a key with its name.
+type signer struct {
+	kid, use string
+	key      crypto.Signer
 }
 
-// jwkOfEdwards is the provider's key for EdDSA.
-func jwkOfEdwards(key ed25519.PrivateKey) map[string]any {
-	public := must(key.Public().(ed25519.PublicKey), nil)
-	return map[string]any{"kty": "OKP", "crv": "Ed25519", "kid": "EdDSA", "alg": "EdDSA", "use": "sig", "x": encode(public)}
-}
-
-func jwkOf(key *rsa.PrivateKey, kid, use string) map[string]any {
-	return map[string]any{
-		"kty": "RSA", "kid": kid, "use": use,
-		"n": encode(key.N.Bytes()), "e": encode(big.NewInt(int64(key.E)).Bytes()),
+// algorithm is what a key signs with unless something else is asked for.
+func (s *signer) algorithm() string {
+	switch s.key.(type) {
+	case *ecdsa.PrivateKey:
+		return "ES256"
+	case ed25519.PrivateKey:
+		return "EdDSA"
 	}
+	return "RS256"
+}
+
+// jwk is the public key in a key set; without kid and use it is that of RFC 7638.
+func (s *signer) jwk() map[string]any {
+	var key map[string]any
+	switch public := s.key.Public().(type) {
+	case *rsa.PublicKey:
+		key = map[string]any{"kty": "RSA", "n": encode(public.N.Bytes()), "e": encode(big.NewInt(int64(public.E)).Bytes())}
+	case *ecdsa.PublicKey:
+		point, err := public.Bytes()
+		key = map[string]any{"kty": "EC", "crv": "P-256", "x": encode(must(point, err)[1:33]), "y": encode(point[33:])}
+	case ed25519.PublicKey:
+		key = map[string]any{"kty": "OKP", "crv": "Ed25519", "x": encode(public)}
+	}
+	if s.kid != "" {
+		key["kid"], key["use"] = s.kid, s.use
+	}
+	return key
+}
+
+// publicOnly is a key that cannot sign.
+type publicOnly struct{ key crypto.PublicKey }
+
+func (p publicOnly) Public() crypto.PublicKey { return p.key }
+
+func (publicOnly) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	return nil, errors.New("a public key does not sign")
+}
+
+// publicKeys are what the members of a JWK may be.
+func publicKeys(member func(name string) []byte) (all []crypto.PublicKey) {
+	x, y, e := member("x"), member("y"), new(big.Int).SetBytes(member("e"))
+	if key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, x, y)); err == nil {
+		all = append(all, key)
+	}
+	if e.IsInt64() && e.Int64() < 1<<31 && e.Int64() > 1 {
+		all = append(all, &rsa.PublicKey{N: new(big.Int).SetBytes(member("n")), E: int(e.Int64())})
+	}
+	if len(x) == ed25519.PublicKeySize {
+		all = append(all, ed25519.PublicKey(x))
+	}
+	return all
+}
+
+// thumbprint is that of RFC 7638: JSON has the members in the order of their names.
+func (s *signer) thumbprint() string {
+	bare := signer{key: s.key}
+	return encode(hashed(crypto.SHA256, must(json.Marshal(bare.jwk()))))
+}
+
+// hashes are those of the algorithms by the digits in their names.
+func hashOf(algorithm string) crypto.Hash {
+	if len(algorithm) < 5 {
+		return 0
+	}
+	return map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}[algorithm[2:]]
+}
+
+func hashed(hash crypto.Hash, data []byte) []byte {
+	h := hash.New()
+	_, _ = h.Write(data)
+	return h.Sum(nil)
+}
+
+// sign signs with an algorithm that fits the key, and with nothing otherwise.
+func (s *signer) sign(algorithm string, input []byte) []byte {
+	hash := hashOf(algorithm)
+	switch key := s.key.(type) {
+	case *rsa.PrivateKey:
+		if strings.HasPrefix(algorithm, "PS") {
+			return must(rsa.SignPSS(rand.Reader, key, hash, hashed(hash, input), nil))
+		}
+		return must(rsa.SignPKCS1v15(rand.Reader, key, hash, hashed(hash, input)))
+	case *ecdsa.PrivateKey:
+		r, t, err := ecdsa.Sign(rand.Reader, key, hashed(crypto.SHA256, input))
+		raw := must(make([]byte, 64), err)
+		r.FillBytes(raw[:32])
+		t.FillBytes(raw[32:])
+		return raw
+	case ed25519.PrivateKey:
+		return ed25519.Sign(key, input)
+	}
+	return nil
+}
+
+// verifies reports whether the public half of the key accepts a signature of an algorithm.
+func (s *signer) verifies(algorithm string, j *jws) bool {
+	hash := hashOf(algorithm)
+	switch public := s.key.Public().(type) {
+	case *rsa.PublicKey:
+		switch {
+		case hash == 0:
+			return false
+		case strings.HasPrefix(algorithm, "PS"):
+			return rsa.VerifyPSS(public, hash, hashed(hash, j.input), j.sig, nil) == nil
+		}
+		return strings.HasPrefix(algorithm, "RS") && rsa.VerifyPKCS1v15(public, hash, hashed(hash, j.input), j.sig) == nil
+	case *ecdsa.PublicKey:
+		return algorithm == "ES256" && len(j.sig) == 64 &&
+			ecdsa.Verify(public, hashed(hash, j.input), new(big.Int).SetBytes(j.sig[:32]), new(big.Int).SetBytes(j.sig[32:]))
+	case ed25519.PublicKey:
+		return algorithm == "EdDSA" && ed25519.Verify(public, j.input, j.sig)
+	}
+	return false
+}
+
+func hmacWith(hash crypto.Hash, secret, input []byte) []byte {
+	mac := hmac.New(hash.New, secret)
+	_, _ = mac.Write(input)
+	return mac.Sum(nil)
 }
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 func decode(s string) []byte { return must(base64.RawURLEncoding.DecodeString(s)) }
 
-// encodeJSON panics on what cannot be JSON: the kit marshals its own values only.
-func encodeJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("marshal %T: %v", v, err))
-	}
-	return encode(raw)
-}
-
 // compact is a JWS in compact form.
 func compact(header, claims any, sign func(input []byte) []byte) string {
-	input := encodeJSON(header) + "." + encodeJSON(claims)
+	input := encode(must(json.Marshal(header))) + "." + encode(must(json.Marshal(claims)))
 	return input + "." + encode(sign([]byte(input)))
 }
 
-func rs256(key *rsa.PrivateKey) func([]byte) []byte {
-	return func(input []byte) []byte {
-		digest := sha256.Sum256(input)
-		signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:])
-		if err != nil {
-			panic(fmt.Sprintf("sign with a key of 2048 bits: %v", err))
-		}
-		return signature
+// changed is all with changes; nil takes a member away.
+func changed(all map[string]any, changes ...map[string]any) map[string]any {
+	all = maps.Clone(all)
+	for _, change := range changes {
+		maps.Copy(all, change)
 	}
+	maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil })
+	return all
+}
+
+// must is for values of the kit's own, with which nothing fails.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("the kit is wrong: %v", err))
+	}
+	return value
+}
+
+// last is the last of some signers.
+func last(all []*signer) *signer { return all[len(all)-1] }
+
+// without is all without one.
+func without(all []*signer, one *signer) []*signer {
+	return slices.DeleteFunc(slices.Clone(all), func(s *signer) bool { return s == one })
 }

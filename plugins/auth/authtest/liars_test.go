@@ -2,156 +2,163 @@ package authtest_test
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
-	"slices"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	"go.uber.org/goleak"
-
-	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
-	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
 	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
-func TestMain(m *testing.M) {
-	if err := testkit.Parallel("32"); err != nil {
-		panic(err)
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// honest is an adapter that keeps every promise. Each liar embeds it and breaks one.
-type honest struct {
-	*oidc.Adapter
-	provider *authtest.Provider
-	log      hclog.Logger
-	out      *kit.Output // where it logs to and prints
-}
-
-func openHonest(ctx context.Context, p *authtest.Provider, out *kit.Output) (honest, func(), error) {
-	adapter := oidc.New()
-	log := hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true})
-	adapter.UseLogger(log)
-	err := adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(authtest.Settings(p))})
-	return honest{adapter, p, log, out}, func() { _ = adapter.Close() }, err
-}
-
-// liars maps each check to an adapter that only it must catch.
-func liars() map[string]func(honest) auth.Adapter {
-	all := map[string]func(honest) auth.Adapter{
-		"describe names an issuer, and says the same each time": func(h honest) auth.Adapter { return &wavers{honest: h} },
-
-		"without the capability revocations a watch is unimplemented": func(h honest) auth.Adapter { return watchesAnyway{h} },
-
-		"a text that is not a token is refused":                      func(h honest) auth.Adapter { return letsIn{h, "undefined"} },
-		"no error repeats the token":                                 func(h honest) auth.Adapter { return repeats{h} },
-		"metadata is one JSON object about the issuer, or not found": func(h honest) auth.Adapter { return abridges{h} },
-		"a call whose time is over returns":                          func(h honest) auth.Adapter { return takesItsTime{h} },
-		"browser login is there exactly when describe says so":       func(h honest) auth.Adapter { return hidesLogin{h} },
-		"a good token is its subject's, until it expires":            func(h honest) auth.Adapter { return prolongs{h} },
-		"without audiences any audience will do":                     func(h honest) auth.Adapter { return wantsAudience{h} },
-		"calls may come at once":                                     func(h honest) auth.Adapter { return &oneAtATime{honest: h} },
-		"a key that the provider rotated in is found":                func(h honest) auth.Adapter { return knowsFirstKeyOnly{h} },
-		"a key that the provider rotated out is refused":             func(h honest) auth.Adapter { return accepts{h, `no key "first"`} },
-		"key ids that nobody has cost few questions":                 func(h honest) auth.Adapter { return asksEachTime{h} },
-		"known keys outlive the provider":                            func(h honest) auth.Adapter { return verifiesOnline{h} },
-		"metadata outlives the provider":                             func(h honest) auth.Adapter { return relaysOnline{h} },
-		"describe answers while the provider is away":                func(h honest) auth.Adapter { return describesOnline{h} },
-		"a browser login ends with the person":                       func(h honest) auth.Adapter { return mistakes{h} },
-		"a login that comes back with another nonce is refused":      func(h honest) auth.Adapter { return logsIn{h, "nonce"} },
-		"a login with another verifier is refused":                   func(h honest) auth.Adapter { return &forgetsVerifier{honest: h} },
-		"a code that nobody gave is refused":                         func(h honest) auth.Adapter { return &believesCode{forgetsVerifier{honest: h}} },
-		"a login is unavailable while the provider is away":          func(h honest) auth.Adapter { return refusesLogin{h} },
-	}
-	for clause, phrase := range map[authtest.Clause]string{
-		authtest.Signature: "signature is not", authtest.Algorithm: "algorithm is", authtest.Issuer: "of the issuer",
-		authtest.ForAnother: "another audience", authtest.Expired: "has expired", authtest.NoExpiry: "no expiry",
-		authtest.NotYet: "not valid yet", authtest.OtherOrg: "another organization", authtest.Form: "critical headers",
-	} {
-		all["a token with "+string(clause)+" is refused"] = func(h honest) auth.Adapter { return accepts{h, phrase} }
-	}
-	for fault, phrase := range map[string]string{
-		"is away": "EOF", "answers 500": "answered 500", "answers with anything but JSON": "not a metadata document",
-		"never ends its key set": "is larger than", "writes documents about another issuer": "is about the issuer",
-	} {
-		all["an adapter that starts while its provider "+fault+" answers unavailable"] = func(h honest) auth.Adapter { return refusesAway{h, phrase} }
-	}
-	return all
-}
-
-func TestEveryLieIsCaughtByItsCheckAlone(t *testing.T) {
-	keys, err := authtest.NewKeys()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lies := liars()
-	silent := &kit.Output{}
-	truthful := authtest.Subject{Keys: keys, Heard: silent.String, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-		return openHonest(ctx, p, silent)
-	}}
-	proven := map[string]bool{}
-	for _, l := range allLies() {
-		proven[l.check] = true
-	}
-	old := slices.DeleteFunc(authtest.Checks(truthful), func(c kit.Check[authtest.Subject]) bool { return lies[c.Name] == nil })
-	for _, c := range authtest.Checks(truthful) {
-		if lies[c.Name] == nil && !proven[c.Name] {
-			t.Errorf("no liar proves the check %q", c.Name)
+// believes accepts a token that the honest adapter refuses for a reason, when when holds.
+func believes(reason string, when func(header, claims map[string]any) bool) func(*right) {
+	return func(r *right) {
+		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+			id, err := honest(ctx, req)
+			if errors.Is(err, plugins.ErrUnauthenticated) && strings.Contains(err.Error(), reason) && when(part(req.Token, 0), claimsOf(req.Token)) {
+				return peek(r, req.Token)
+			}
+			return id, err
 		}
-	}
-	for name, lie := range lies {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := truthful
-			s.Open = func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-				h, end, err := openHonest(ctx, p, &kit.Output{})
-				return lie(h), end, err
-			}
-			if failed := kit.Failed(kit.Run(t.Context(), old, s)); !slices.Equal(failed, []string{name}) {
-				t.Errorf("caught by %q, want by %q alone", failed, name)
-			}
-		})
-	}
-}
-
-func TestThereAreFortyKindsOfForgedTokensAtLeast(t *testing.T) {
-	keys, err := authtest.NewKeys()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := authtest.NewProvider(keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	names, tokens := map[string]bool{}, map[string]bool{}
-	for _, f := range p.Forgeries() {
-		names[string(f.Clause)+f.Name], tokens[f.Token] = true, true
-	}
-	if len(names) < 40 || len(tokens) != len(names) {
-		t.Errorf("%d names, %d tokens; want 40 or more, all different", len(names), len(tokens))
 	}
 }
 
 // peek believes what a token says.
-func peek(token string) (auth.Identity, error) {
-	var claims struct {
-		Sub any     `json:"sub"`
-		Exp float64 `json:"exp"`
+func peek(r *right, token string) (auth.Identity, error) {
+	return auth.Identity{Issuer: r.p.Issuer(), Subject: text(claimsOf(token), "sub"), ExpiresAt: time.Now().Add(time.Minute)}, nil
+}
+
+func always(map[string]any, map[string]any) bool { return true }
+
+// text is a claim as text.
+func text(claims map[string]any, name string) string { s, _ := claims[name].(string); return s }
+
+// refuses refuses a good token when when holds.
+func refuses(when func(req auth.VerifyRequest, header, claims map[string]any) bool) func(*right) {
+	return func(r *right) {
+		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+			if id, err := honest(ctx, req); err != nil || !when(req, part(req.Token, 0), claimsOf(req.Token)) {
+				return id, err
+			}
+			return auth.Identity{}, plugins.ErrUnauthenticated
+		}
 	}
-	parts := strings.Split(token, ".")
-	if len(parts) < 2 {
-		return auth.Identity{}, plugins.ErrUnauthenticated
+}
+
+// answers changes the identity of a good token.
+func answers(change func(id *auth.Identity, claims map[string]any)) func(*right) {
+	return func(r *right) {
+		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+			id, err := honest(ctx, req)
+			if err == nil {
+				change(&id, claimsOf(req.Token))
+			}
+			return id, err
+		}
 	}
-	payload, _ := base64.RawURLEncoding.DecodeString(parts[1])
-	_ = json.Unmarshal(payload, &claims)
-	return auth.Identity{Issuer: "believed", Subject: fmt.Sprint(claims.Sub), ExpiresAt: time.Now().Add(time.Hour)}, nil
+}
+
+// rewrites changes a token before it is verified.
+func rewrites(change func(string) string) func(*right) {
+	return func(r *right) {
+		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+			req.Token = change(req.Token)
+			return honest(ctx, req)
+		}
+	}
+}
+
+// remembers answers again what it answered to the same key, for some time.
+func remembers(long time.Duration, key func(auth.VerifyRequest) string) func(*right) {
+	type verdict struct {
+		id    auth.Identity
+		err   error
+		until time.Time
+	}
+	return func(r *right) {
+		var known sync.Map
+		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+			if v, ok := known.Load(key(req)); ok && time.Now().Before(v.(verdict).until) {
+				return v.(verdict).id, v.(verdict).err
+			}
+			id, err := honest(ctx, req)
+			known.Store(key(req), verdict{id, err, time.Now().Add(long)})
+			return id, err
+		}
+	}
+}
+
+// remembersRefusals goes on to refuse a token that became valid.
+func remembersRefusals(r *right) {
+	var refused sync.Map
+	r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+		if err, known := refused.Load(req.Token); known {
+			return auth.Identity{}, err.(error)
+		}
+		id, err := honest(ctx, req)
+		if err != nil {
+			refused.Store(req.Token, err)
+		}
+		return id, err
+	}
+}
+
+// off is how far a time of a token is from now, in seconds.
+func off(claims map[string]any, name string) float64 {
+	at, ok := claims[name].(float64)
+	if !ok {
+		return 0
+	}
+	return at - float64(time.Now().UnixNano())/1e9
+}
+
+func piece(token string, i int) string { return strings.Split(token+"...", ".")[i] }
+
+func TestEveryLiarIsCaught(t *testing.T) {
+	keys := newKeys(t)
+	var all []plugintest.Liar[authtest.Subject]
+	add := func(lie, property string, open func(t *testing.T) authtest.Subject) {
+		all = append(all, plugintest.Liar[authtest.Subject]{Lie: lie, Property: property, Open: open})
+	}
+	for property, lies := range map[string]map[string]func(*right){
+		authtest.Verdicts: verdictLies(), authtest.Crowds: crowdLies(), authtest.Clocks: clockLies(), authtest.Outages: outageLies(), authtest.Stalls: stallLies(), authtest.Documents: documentLies(),
+		authtest.Introspection: introspectionLies(), authtest.Logins: loginLies(), authtest.Renewals: renewalLies(), authtest.Logouts: logoutLies(),
+	} {
+		for lie, change := range lies {
+			add(lie, property, func(*testing.T) authtest.Subject { return subject(keys, change) })
+		}
+	}
+	for lie, about := range map[string]string{"does not remember proofs": "replay", "compares methods without their case": "method", "compares certificates without their case": "certificate", "takes proofs for other tokens": "token", "remembers forty proofs": "memory"} {
+		add(lie, authtest.Proofs, func(*testing.T) authtest.Subject {
+			prove := prover(about)
+			s := subject(keys, func(r *right) { r.binds = prove })
+			s.Binds = true
+			return s
+		})
+	}
+	for lie, change := range map[string]func(auth.Revocation) auth.Revocation{
+		"reports revocations of everybody": func(r auth.Revocation) auth.Revocation { r.Subject = "alice"; return r }, "names no issuer": func(r auth.Revocation) auth.Revocation { r.Issuer = ""; return r },
+		"writes digests in capitals": func(r auth.Revocation) auth.Revocation {
+			r.Subject, r.TokenSHA256 = "", strings.Repeat("AB", 32)
+			return r
+		},
+	} {
+		add(lie, authtest.Revocations, func(t *testing.T) authtest.Subject { return opaqueSubject(t, change, 0) })
+	}
+	add("reports revocations late", authtest.Revocations, func(t *testing.T) authtest.Subject {
+		return opaqueSubject(t, func(r auth.Revocation) auth.Revocation { return r }, 4*time.Second)
+	})
+	for lie, change := range map[string]func(*authtest.Subject){"serves sessions and does not declare them": func(s *authtest.Subject) { s.Rechecks = false }, "serves logins and does not declare them": func(s *authtest.Subject) { s.Logins = false }} {
+		add(lie, authtest.Undeclared, func(*testing.T) authtest.Subject {
+			s := subject(keys, func(*right) {})
+			change(&s)
+			return s
+		})
+	}
+	plugintest.Liars(t, authtest.Properties(), plugintest.Trial(kit.Normal), all)
 }

@@ -2,75 +2,75 @@ package authtest
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rsa"
+	"crypto/rand"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Provider is a small OpenID provider on loopback: discovery, a key set that rotates, an
-// authorize endpoint that asks nobody, a token endpoint that checks PKCE, and faults to switch on.
-// It is a fixture: it trusts whoever asks.
+// Provider is a small OpenID provider on loopback: discovery, a key set that changes, an authorize endpoint that asks
+// nobody, a token endpoint that checks PKCE, UserInfo, introspection, and faults to switch on. Its names are random. It
+// is a fixture: it trusts whoever asks.
 type Provider struct {
-	// Setup is how the adapter of the check is to be configured.
-	Setup Setup
+	Setup        Setup  // how the adapter is to be configured
+	Audience     string // what good tokens are for
+	Organization string // the one that alone is let in, in the setup OneOrganization
+	ClientID     string
+	ClientSecret string // of the setup Introspecting
 
 	keys    *Keys
 	server  *http.Server
 	address string
-	asked   atomic.Int64 // for keys
-	read    atomic.Int64 // documents
 	served  sync.WaitGroup
 	life    context.Context
 	end     context.CancelFunc
 
-	mu           sync.Mutex
-	fault        Fault
-	rotated      bool
-	added        bool
-	logins       map[string]login                // by code
-	forgeIDToken func(claims map[string]any) any // nil for honest id tokens
-	strayed      atomic.Int64                    // questions of the token endpoint under another name
-	sessions     sessionState
-	given        secrets // the tokens of all logins
+	mu        sync.Mutex
+	ever      []*signer // every key it has signed with
+	published []*signer // its key set
+	odd       bool      // which also has keys that nobody can use
+	fault     *fault
+	stalled   chan struct{} // closed when stalled requests may go on
+	reached   chan struct{} // receives when a request stalls
+	asked     []time.Time   // requests for keys
+	read      []reading     // key sets that were sent without a fault
+	documents int           // requests for metadata
+	logins    map[string]*login
+	accounts  accounts
+	inactive  string // the kind of answer of introspection
+	strayed   int    // requests that followed a redirect to another host
+	given     secrets
 }
 
-// Fault is something a Provider does wrong.
-type Fault int
+// reading is a key set that was sent.
+type reading struct {
+	at   time.Time
+	keys []*signer
+}
 
-// The faults of a Provider. They hold for every endpoint unless said otherwise.
+// Setup is how an adapter is to be configured.
+type Setup int
+
+// The ways to configure an adapter.
 const (
-	NoFault           Fault = iota
-	Away                    // connections are cut without an answer
-	Broken                  // answers are 500
-	Hanging                 // answers never come
-	Huge                    // the key set never ends
-	Junk                    // answers are no JSON
-	OtherIssuer             // the documents are about another issuer
-	Elsewhere               // the key set redirects to another host, which has the keys
-	HugeDocument            // the metadata documents never end
-	Slow                    // every answer takes a second
-	OddKeys                 // the key set also has keys that nobody can use
-	ForAnotherClient        // id tokens are for another client
-	OldIDToken              // id tokens have expired
-	ForgedIDToken           // id tokens are signed by somebody else
-	NoIDToken               // there is no id token
-	OtherOrgIDToken         // id tokens are of another organization
-	NamelessIDToken         // name and e-mail address are at the UserInfo endpoint alone
-	OtherUserInfo           // and there they are of another subject
-	NearlyThatIssuer        // the documents are about the issuer with a slash more
-	LargeDocument           // the metadata documents have 3 MiB
-	LargeKeySet             // the key set has 3 MiB
-	DocumentElsewhere       // the metadata documents redirect to another host, which has them
-	TokenElsewhere          // the token endpoint redirects to another host
-	OtherAccessToken        // access tokens of logins are somebody else's than their id tokens
+	OneOrganization Setup = iota // tokens of Organization alone are good
+	AnyOrganization              // tokens of every organization are good
+	WithRoles                    // the same, and the claim RoleClaim holds the role
+	Introspecting                // as AnyOrganization; the provider is asked about each token
+)
+
+// The claims of a Provider's tokens that settings name, and the address to which logins come back. Nobody listens there:
+// the kit reads the redirect itself.
+const (
+	RoleClaim         = "role"
+	organizationClaim = "org_id"
+	RedirectURI       = "http://127.0.0.1:1/v1/auth/callback"
 )
 
 // NewProvider starts a provider on a free port of 127.0.0.1.
@@ -79,7 +79,16 @@ func NewProvider(keys *Keys) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the kit's provider: %w", err)
 	}
-	p := &Provider{keys: keys, address: listener.Addr().String(), logins: map[string]login{}, sessions: newSessionState()}
+	name := strings.ToLower(rand.Text()[:8])
+	p := &Provider{
+		Audience: "https://" + name + ".example/mcp", Organization: "org_" + name, ClientID: "client_" + rand.Text()[:10], ClientSecret: "secret_" + rand.Text(),
+		keys: keys, address: listener.Addr().String(), logins: map[string]*login{}, accounts: newAccounts(), stalled: make(chan struct{}), reached: make(chan struct{}, 100),
+	}
+	p.Add()
+	p.Add() // so that a token without a key id does not say which one is meant
+	p.ever = append(p.ever,
+		&signer{"enc-" + name, "enc", keys.encryption}, &signer{"es-" + name, "sig", keys.curve}, &signer{"ed-" + name, "sig", keys.edwards})
+	p.published = slices.Clone(p.ever)
 	p.life, p.end = context.WithCancel(context.Background())
 	p.server = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 10 * time.Second}
 	p.served.Go(func() { _ = p.server.Serve(listener) })
@@ -96,62 +105,74 @@ func (p *Provider) Close() {
 // Issuer is the provider's issuer URL.
 func (p *Provider) Issuer() string { return "http://" + p.address }
 
-// SetFault switches a fault on, or off with NoFault.
-func (p *Provider) SetFault(f Fault) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.fault = f
-}
-
-// Rotate replaces the signing key: tokens of the old one are no longer good.
-func (p *Provider) Rotate() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rotated = true
-}
-
-// Add publishes a second signing key beside the first one.
+// Add publishes another signing key next to those that are there, and signs with it from now on.
 func (p *Provider) Add() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.added = true
+	added := &signer{"key-" + rand.Text()[:6], "sig", p.keys.signing[len(p.rsaKeys())%len(p.keys.signing)]}
+	p.ever, p.published = append(p.ever, added), append(p.published, added)
 }
 
-// SecondToken is Token, signed with the second key.
-func (p *Provider) SecondToken(changes ...map[string]any) string {
-	return compact(header("second"), p.claims(changes), rs256(p.keys.second))
-}
-
-// TokenWith is Token, signed with the provider's key of another algorithm: ES256 or EdDSA.
-func (p *Provider) TokenWith(algorithm string, changes ...map[string]any) string {
-	head := header(algorithm)
-	head["alg"] = algorithm
-	if algorithm == "ES256" {
-		return compact(head, p.claims(changes), es256(p.keys.ownCurve))
-	}
-	return compact(head, p.claims(changes), func(in []byte) []byte { return ed25519.Sign(p.keys.ownEdwards, in) })
-}
-
-// KeysAsked is how often the key set was asked for.
-func (p *Provider) KeysAsked() int { return int(p.asked.Load()) }
-
-// DocumentsRead is how often one of its metadata documents was asked for.
-func (p *Provider) DocumentsRead() int { return int(p.read.Load()) }
-
-func (p *Provider) key() (*rsa.PrivateKey, string) {
+// Rotate takes the signing key out of the key set, after it has published another one.
+func (p *Provider) Rotate() {
+	old := p.signer()
+	p.Add()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.rotated {
-		return p.keys.second, "second"
+	p.published = without(p.published, old)
+}
+
+func (p *Provider) rsaKeys() (all []*signer) {
+	for _, s := range p.ever {
+		if s.algorithm() == "RS256" && s.use == "sig" {
+			all = append(all, s)
+		}
 	}
-	return p.keys.first, "first"
+	return all
+}
+
+// signer is the key that the provider signs with: the newest.
+func (p *Provider) signer() *signer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return last(p.rsaKeys())
+}
+
+// oldest is the first published key for RS256.
+func (p *Provider) oldest() *signer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.published {
+		if s.algorithm() == "RS256" && s.use == "sig" {
+			return s
+		}
+	}
+	return nil
+}
+
+// signed finds the key, also a former one, that made a signature.
+func (p *Provider) signed(algorithm string, j *jws) *signer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kid, _ := j.header["kid"].(string)
+	for i := range p.ever { // the newest first: a later key may be a former one with another name
+		if s := p.ever[len(p.ever)-1-i]; s.kid == kid && s.verifies(algorithm, j) {
+			return s
+		}
+	}
+	for i := range p.ever {
+		if s := p.ever[len(p.ever)-1-i]; s.verifies(algorithm, j) {
+			return s
+		}
+	}
+	return nil
 }
 
 // Claims are those of a good access token: of alice, for Audience, good for ten minutes.
 func (p *Provider) Claims() map[string]any {
 	now := time.Now()
 	return map[string]any{
-		"iss": p.Issuer(), "sub": "user_alice", "aud": []string{Audience}, "org_id": Organization,
+		"iss": p.Issuer(), "sub": "user_alice", "aud": []string{p.Audience}, organizationClaim: p.Organization,
 		"iat": now.Unix(), "exp": now.Add(10 * time.Minute).Unix(), "scope": "openid profile",
 		"name": "Alice", "email": "alice@example.com", "email_verified": true,
 	}
@@ -159,32 +180,33 @@ func (p *Provider) Claims() map[string]any {
 
 // Token signs claims with the provider's key. Each of changes replaces claims; nil takes one away.
 func (p *Provider) Token(changes ...map[string]any) string {
-	key, kid := p.key()
-	return compact(header(kid), p.claims(changes), rs256(key))
+	return p.tokenOf(p.signer(), changed(p.Claims(), changes...))
 }
 
-func (p *Provider) claims(changes []map[string]any) map[string]any {
-	claims := p.Claims()
-	for _, change := range changes {
-		maps.Copy(claims, change)
+func (p *Provider) tokenOf(s *signer, claims any) string {
+	head := map[string]any{"alg": s.algorithm(), "typ": "JWT", "kid": s.kid}
+	return compact(head, claims, func(in []byte) []byte { return s.sign(s.algorithm(), in) })
+}
+
+// setFault switches a fault on; nil switches it off and lets go on what stalls.
+func (p *Provider) setFault(f *fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = f
+	if f == nil {
+		close(p.stalled)
+		p.stalled = make(chan struct{})
 	}
-	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
-	return claims
 }
 
-func header(kid string) map[string]any {
-	return map[string]any{"alg": "RS256", "typ": "JWT", "kid": kid}
-}
+// secrets are what an adapter was given.
+type secrets []kit.Secret
 
-// good is a good token of the provider and whose it is.
-func (p *Provider) good() Samples {
-	claims := p.Claims()
-	return Samples{
-		Good:     p.Token(claims),
-		Audience: Audience,
-		Identity: auth.Identity{
-			Issuer: p.Issuer(), Subject: "user_alice", Email: "alice@example.com", DisplayName: "Alice",
-			OrganizationID: Organization, ExpiresAt: time.Unix(claims["exp"].(int64), 0),
-		},
+// add adds a secret. Of a token with dots the claims and the signature count alone, too; its header says nothing about
+// anybody.
+func (s *secrets) add(what, text string) {
+	*s = append(*s, kit.Secret{What: what, Text: text})
+	if parts := strings.Split(text, "."); len(parts) == 3 {
+		*s = append(*s, kit.Secret{What: "the claims of " + what, Text: parts[1]}, kit.Secret{What: "the signature of " + what, Text: parts[2]})
 	}
 }

@@ -2,7 +2,7 @@ package authtest
 
 import (
 	"context"
-	"crypto/sha256"
+	"crypto"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -10,13 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Revoking is a token that the kit may have revoked, and how. Begin puts both tokens into force and
-// returns; Revoke makes the adapter learn that Token is no longer good. Both may be called several times.
+// Revoking is a token that the kit may have revoked, and how. Begin puts both tokens into force and returns; Revoke
+// makes the adapter learn that Token is no longer good. Both may be called several times.
 type Revoking struct {
 	Token  string // revoked by Revoke
 	Kept   string // of another subject; stays good
@@ -25,68 +24,10 @@ type Revoking struct {
 }
 
 const (
-	// reportTime is what an adapter has to report a revocation, with something for the machine.
-	reportTime = 2*time.Second + time.Second
-	// watchStarts is what a watch is given to begin before something is revoked.
-	watchStarts = 300 * time.Millisecond
-	// stillOpen is how long a watch is looked at that must stay open.
-	stillOpen = time.Second
+	reportTime  = 3 * time.Second        // what an adapter has to report a revocation, with something for the machine
+	watchStarts = 300 * time.Millisecond // what a watch is given to begin before something is revoked
+	stillOpen   = time.Second            // how long a watch is looked at that must stay open
 )
-
-// revocations are the promises of the capability "revocations".
-func revocations(s Subject) []check {
-	all := []check{
-		{name: "without the capability revocations a watch is unimplemented", contract: "an adapter that has it tells the server", run: func(ctx context.Context, st *stage) error {
-			if s.Revokes {
-				return kit.Skip("the adapter has the capability revocations")
-			}
-			return watchIsUnimplemented(ctx, st)
-		}},
-	}
-	if !s.Revokes {
-		return all
-	}
-	return append(all,
-		check{name: "a watch stays open, and ends with its context", contract: "The stream stays open", run: watchStaysOpen},
-		check{name: "a revoked token is reported within two seconds", contract: "each within two seconds of the adapter's learning of it", run: revoking(s, reportsInTime)},
-		check{name: "a revocation names the issuer, and one subject or one token", contract: "one subject or one token that is no longer good", run: revoking(s, revocationIsWellFormed)},
-		check{name: "nothing is revoked but what was", contract: "which subjects and tokens are no longer good", run: revoking(s, revokesNothingElse)},
-		check{name: "a revoked token is refused", contract: "no longer good", run: revoking(s, refusesRevoked)},
-		check{name: "a watch that is opened again reports", contract: "when it ends, the server opens it again", run: revoking(s, reportsAgain)},
-	)
-}
-
-// revoking is a check that needs something to revoke.
-func revoking(s Subject, run func(context.Context, *stage, *Revoking) error) func(context.Context, *stage) error {
-	return func(ctx context.Context, st *stage) error {
-		if s.Revoking == nil {
-			return kit.Skip("the kit does not know how to have a token revoked")
-		}
-		if err := s.Revoking.Begin(ctx); err != nil {
-			return fmt.Errorf("put the tokens into force: %w", err)
-		}
-		for _, token := range []string{s.Revoking.Token, s.Revoking.Kept} {
-			if _, err := st.verify(ctx, token); err != nil {
-				return fmt.Errorf("a token that is not revoked yet was not accepted: %w", err)
-			}
-		}
-		return run(ctx, st, s.Revoking)
-	}
-}
-
-func watchIsUnimplemented(ctx context.Context, st *stage) error {
-	revoker, ok := st.adapter.(auth.Revoker)
-	if !ok {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, stillOpen)
-	defer cancel()
-	err := revoker.Watch(ctx, func(auth.Revocation) error { return nil })
-	if !errors.Is(err, plugins.ErrUnimplemented) {
-		return fmt.Errorf("a watch of an adapter that does not declare revocations ended with %w; it must be unimplemented", orEnded(err))
-	}
-	return nil
-}
 
 // watch is an open stream of revocations.
 type watch struct {
@@ -99,15 +40,16 @@ type watch struct {
 	all []auth.Revocation
 }
 
-func (st *stage) watch(ctx context.Context) (*watch, error) {
-	revoker, ok := st.adapter.(auth.Revoker)
-	if !ok {
-		return nil, errors.New("the adapter declares revocations, and has no Watch")
-	}
+func (st *stage) watch(ctx context.Context) *watch {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{cancel: cancel, ended: make(chan struct{}), found: make(chan struct{}, 1)}
 	go func() {
 		defer close(w.ended)
+		revoker, ok := st.adapter.(auth.Revoker)
+		if !ok {
+			w.err = errors.New("no such method")
+			return
+		}
 		w.err = revoker.Watch(ctx, func(r auth.Revocation) error {
 			w.mu.Lock()
 			w.all = append(w.all, r)
@@ -119,188 +61,121 @@ func (st *stage) watch(ctx context.Context) (*watch, error) {
 			return nil
 		})
 	}()
-	select {
-	case <-w.ended:
-		cancel()
-		return nil, fmt.Errorf("the watch ended at once: %w", orEnded(w.err))
-	case <-time.After(watchStarts):
-		return w, nil
-	}
+	return w
 }
 
-func orEnded(err error) error {
-	if err == nil {
-		return errors.New("without an error")
+// revocationsHold opens watches, has tokens revoked, and looks at what is reported: nothing, one, and again.
+func revocationsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+	if !s.Revokes {
+		return kit.DoesNotApply("the adapter does not declare the capability revocations")
 	}
-	return err
-}
-
-// revocations are those that were reported until now.
-func (w *watch) revocations() []auth.Revocation {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]auth.Revocation(nil), w.all...)
-}
-
-// reported revokes the token and waits until a revocation is reported, any one.
-func (w *watch) reported(ctx context.Context, r *Revoking) error {
-	if err := r.Revoke(ctx); err != nil {
-		return fmt.Errorf("have a token revoked: %w", err)
+	var r *Revoking
+	if s.Samples != nil {
+		r = s.Samples.Revoking
 	}
-	select {
-	case <-w.found:
+	return s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error {
+		w := st.watch(ctx)
+		defer w.cancel()
+		if err := w.staysOpen(stillOpen); err != nil {
+			return err
+		}
+		w.cancel()
+		select {
+		case <-w.ended:
+		case <-time.After(prompt):
+			return history(&kit.Failure{Answered: "a watch that goes on", Demanded: "its end: the server has closed it", Sentence: sWatch}, "Watch", "close the stream")
+		}
+		if r == nil {
+			return kit.CannotJudge("the kit cannot have a token revoked: add revocation to --samples, with two tokens and two commands")
+		}
+		rounds := max(2, trial.Count(3))
+		trial.Cover("%d revocations, each with a new watch", rounds)
+		for range rounds {
+			if err := st.revokes(ctx, trial, r); err != nil {
+				return err
+			}
+		}
 		return nil
-	case <-w.ended:
-		return fmt.Errorf("the watch ended (%w) before it reported the token that was revoked", orEnded(w.err))
-	case <-time.After(reportTime):
-		return fmt.Errorf("a revoked token was not reported within %v", reportTime)
-	}
+	})
 }
 
-func watchStaysOpen(ctx context.Context, st *stage) error {
-	w, err := st.watch(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.cancel()
+// staysOpen fails if the watch ends within some time.
+func (w *watch) staysOpen(long time.Duration) error {
 	select {
 	case <-w.ended:
-		return fmt.Errorf("the watch ended (%w); it must stay open", orEnded(w.err))
-	case <-time.After(stillOpen):
-	}
-	w.cancel()
-	select {
-	case <-w.ended:
+		return history(&kit.Failure{Answered: fmt.Sprintf("the stream ended: %v", w.err), Demanded: "a stream that stays open", Sentence: sOpen}, "Watch")
+	case <-time.After(long):
 		return nil
-	case <-time.After(prompt):
-		return errors.New("the watch goes on after its context has ended")
 	}
 }
 
-func reportsInTime(ctx context.Context, st *stage, r *Revoking) error {
-	w, err := st.watch(ctx)
-	if err != nil {
-		return err
+// revokes is one round: two tokens in force, a watch, one revoked.
+func (st *stage) revokes(ctx context.Context, trial *kit.Trial, r *Revoking) error {
+	if err := r.Begin(ctx); err != nil {
+		return kit.CannotJudge("the command begin of the samples failed: %v", err)
 	}
-	defer w.cancel()
-	return w.reported(ctx, r)
-}
-
-// revoked opens a watch, has the token revoked, and returns what was reported.
-func (st *stage) revoked(ctx context.Context, r *Revoking) ([]auth.Revocation, error) {
-	w, err := st.watch(ctx)
-	if err != nil {
-		return nil, kit.Skip("no revocation is reported")
+	steps := []string{"begin", "Watch"}
+	verify := func(token, name string, want answers) *kit.Failure {
+		ctx, cancel := context.WithTimeout(ctx, patience(trial))
+		defer cancel()
+		id, err := st.adapter.Verify(ctx, auth.VerifyRequest{Token: token})
+		st.given.token("a bearer token", token, err)
+		d := demand{allowed: want, why: name, sentence: sNoLonger}
+		return d.check(ctx, id, err)
 	}
-	defer w.cancel()
-	if err := w.reported(ctx, r); err != nil {
-		return nil, kit.Skip("no revocation is reported")
-	}
-	select { // what else may come
-	case <-w.found:
-	case <-time.After(watchStarts):
-	}
-	return w.revocations(), nil
-}
-
-func revocationIsWellFormed(ctx context.Context, st *stage, r *Revoking) error {
-	all, err := st.revoked(ctx, r)
-	if err != nil {
-		return err
+	for _, token := range []string{r.Token, r.Kept} {
+		if f := verify(token, "the token is in force", accept); f != nil {
+			return history(f, "begin", "verify a token that is in force")
+		}
 	}
 	about, err := st.adapter.Describe(ctx)
 	if err != nil {
 		return err
 	}
-	for _, one := range all {
-		switch {
-		case one.Issuer != about.Issuer:
-			return fmt.Errorf("a revocation names the issuer %q, describe names %q", one.Issuer, about.Issuer)
-		case (one.Subject == "") == (one.TokenSHA256 == ""):
-			return errors.New("a revocation must name either a subject or a token")
-		case one.TokenSHA256 != "" && !isDigest(one.TokenSHA256):
-			return fmt.Errorf("a revocation names the token %q; it must be a SHA-256 in 64 lower-case hex digits", start(one.TokenSHA256))
-		}
-	}
-	return nil
-}
-
-func isDigest(text string) bool {
-	raw, err := hex.DecodeString(text)
-	return err == nil && len(raw) == sha256.Size && text == strings.ToLower(text)
-}
-
-func revokesNothingElse(ctx context.Context, st *stage, r *Revoking) error {
-	kept, err := st.verify(ctx, r.Kept)
-	if err != nil {
-		return fmt.Errorf("a token that is not revoked was not accepted: %w", err)
-	}
-	gone, err := st.verify(ctx, r.Token)
-	if err != nil {
-		return fmt.Errorf("a token that is not revoked yet was not accepted: %w", err)
-	}
-	all, err := st.revoked(ctx, r)
+	gone, err := st.adapter.Verify(ctx, auth.VerifyRequest{Token: r.Token})
 	if err != nil {
 		return err
 	}
-	for _, one := range all {
-		switch {
-		case one.Subject == kept.Subject, strings.EqualFold(one.TokenSHA256, sumOf(r.Kept)):
-			return fmt.Errorf("the subject %q or its token is reported as revoked; it was another one", kept.Subject)
-		case one.Subject != "" && one.Subject != gone.Subject, one.TokenSHA256 != "" && isDigest(one.TokenSHA256) && one.TokenSHA256 != sumOf(r.Token):
-			return errors.New("a subject or a token is reported as revoked that was not")
-		}
-	}
-	if _, err := st.verify(ctx, r.Kept); err != nil {
-		return fmt.Errorf("after the revocation of another one, a good token was not accepted: %w", err)
-	}
-	return nil
-}
-
-func sumOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
-func refusesRevoked(ctx context.Context, st *stage, r *Revoking) error {
-	if _, err := st.revoked(ctx, r); err != nil {
+	w := st.watch(ctx)
+	defer w.cancel()
+	if err := w.staysOpen(watchStarts); err != nil {
 		return err
 	}
-	id, err := st.verify(ctx, r.Token)
-	if err := mustRefuse(id, err); err != nil {
-		return fmt.Errorf("a token that was reported as revoked %w", err)
+	w.mu.Lock()
+	early := len(w.all)
+	w.mu.Unlock()
+	if err := r.Revoke(ctx); err != nil {
+		return kit.CannotJudge("the command revoke of the samples failed: %v", err)
 	}
-	return nil
-}
-
-func reportsAgain(ctx context.Context, st *stage, r *Revoking) error {
-	first, err := st.watch(ctx)
-	if err != nil {
-		return kit.Skip("no watch stays open")
+	steps = append(steps, "revoke the token")
+	fail := func(answered, demanded, sentence string) error {
+		return history(&kit.Failure{Answered: answered, Demanded: demanded, Sentence: sentence}, steps...)
 	}
-	if err := first.reported(ctx, r); err != nil {
-		first.cancel()
-		return kit.Skip("no revocation is reported")
-	}
-	first.cancel()
 	select {
-	case <-first.ended:
-	case <-time.After(prompt):
-		return kit.Skip("a watch does not end with its context")
+	case <-w.found:
+	case <-w.ended:
+		return fail(fmt.Sprintf("the stream ended: %v", w.err), "a report of the revocation", sOpen)
+	case <-time.After(reportTime):
+		return fail("nothing", "a report of the revocation within two seconds", sWatch)
 	}
-	if err := r.Begin(ctx); err != nil {
-		return fmt.Errorf("put the tokens into force: %w", err)
+	pause(ctx, watchStarts) // what else may come
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.all {
+		digest, err := hex.DecodeString(one.TokenSHA256)
+		switch answer := fmt.Sprintf("%+v", one); {
+		case early > 0:
+			return fail(answer, "nothing before something was revoked", sNoLonger)
+		case one.Issuer != about.Issuer:
+			return fail(answer, fmt.Sprintf("the issuer %q", about.Issuer), sNoLonger)
+		case (one.Subject == "") == (one.TokenSHA256 == "") || one.TokenSHA256 != "" && (err != nil || len(digest) != 32 || one.TokenSHA256 != strings.ToLower(one.TokenSHA256)):
+			return fail(answer, "either a subject or a token, as 64 lower-case hex digits", sNoLonger)
+		case one.Subject != "" && one.Subject != gone.Subject, one.TokenSHA256 != "" && one.TokenSHA256 != hex.EncodeToString(hashed(crypto.SHA256, []byte(r.Token))):
+			return fail(answer, "no revocation of another subject or token", sNoLonger)
+		}
 	}
-	if _, err := st.verify(ctx, r.Token); err != nil {
-		return fmt.Errorf("a token that is in force again was not accepted: %w", err)
+	if f := verify(r.Token, "the token was reported as revoked", refuse); f != nil {
+		return history(f, append(steps, "verify the token")...)
 	}
-	second, err := st.watch(ctx)
-	if err != nil {
-		return fmt.Errorf("the second watch: %w", err)
-	}
-	defer second.cancel()
-	if err := second.reported(ctx, r); err != nil {
-		return fmt.Errorf("the second watch: %w", err)
-	}
-	return nil
+	return history(verify(r.Kept, "another token was revoked", accept), append(steps, "verify the token that is kept")...)
 }

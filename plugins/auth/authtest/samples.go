@@ -7,84 +7,133 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// SettingsFor are the settings that text describes, for p: "${issuer}" in it stands for the issuer
-// of p. No text at all stands for Settings(p). It reports whether the settings are about p, and
-// with that whether the adapter is one of OpenID providers.
-func SettingsFor(text string, p *Provider) (settings string, aboutProvider bool) {
-	const issuer = "${issuer}"
-	if strings.TrimSpace(text) == "" {
-		return Settings(p), true
-	}
-	organization, role := "", ""
-	switch p.Setup {
-	case OneOrganization:
-		organization = Organization
-	case WithRoles:
-		role = RoleClaim
-	case AnyOrganization:
-	}
-	replaced := strings.NewReplacer(issuer, p.Issuer(), organizationPlaceholder, organization, rolePlaceholder, role).Replace(text)
-	return replaced, strings.Contains(text, issuer)
+// Samples are tokens of an adapter that is not one of OpenID providers, and ways to get more.
+type Samples struct {
+	Issuer string
+	Good   []Sample  // tokens that it must accept, of two people or more
+	Bad    []Forgery // and tokens that it must refuse
+	Lacks  []Clause  // in which none of its tokens can be wrong
+	// Issue makes tokens as wished, "" in the place of one that cannot be made; nil when the author has no such way.
+	Issue    func(ctx context.Context, wishes []Wish) ([]string, error)
+	Revoking *Revoking // a token that can be revoked; nil when there is none
+
+	mu     sync.Mutex
+	issued map[string]Wish
 }
 
-// ParseSamples reads the samples of an adapter of another kind than OpenID's:
-//
-//	{"good": "a token", "issuer": "…", "subject": "…", "email": "…", "organizationId": "…",
-//	 "expiresAt": "2027-01-31T00:00:00Z", "audience": "…",
-//	 "bad": [{"name": "what is wrong with it", "clause": "a bad signature", "token": "…"}],
-//	 "revocation": {"token": "…", "kept": "…", "begin": ["command", "…"], "revoke": ["command", "…"]}}
-//
-// revocation is for an adapter that reports revocations: begin puts two tokens into force, revoke ends token
-// and leaves kept. The commands run in the current directory. clause is one of the Clause constants. good, issuer, subject and expiresAt must be there.
-func ParseSamples(raw []byte) (_ *Samples, err error) {
+// Sample is a good token and what its identity must be: the claims of a JWT that says so. A claim that is missing is
+// not compared.
+type Sample struct {
+	Token  string
+	Claims map[string]any
+}
+
+// Forgery is a token that must be refused.
+type Forgery struct {
+	Name   string // what is wrong with it
+	Clause Clause
+	Token  string
+}
+
+// Wish is a token that the kit wants to have issued. A field that is empty is of no importance, or stands for nothing.
+type Wish struct {
+	Subject        string    `json:"subject"`
+	Email          string    `json:"email,omitempty"`
+	Name           string    `json:"name,omitempty"`
+	OrganizationID string    `json:"organizationId,omitempty"`
+	OrgRole        string    `json:"orgRole,omitempty"`
+	Scopes         []string  `json:"scopes,omitempty"`
+	Audiences      []string  `json:"audiences,omitempty"`
+	ExpiresAt      time.Time `json:"expiresAt"`
+	NotBefore      time.Time `json:"notBefore,omitzero"`
+	Spoil          Clause    `json:"spoil,omitempty"` // what must be wrong with it
+}
+
+// claims are those of a JWT that says what the wish says.
+func (w Wish) claims() map[string]any {
+	number := func(at time.Time) json.Number { return json.Number(strconv.FormatInt(at.Unix(), 10)) }
+	all := map[string]any{"sub": w.Subject, "exp": number(w.ExpiresAt)}
+	for name, text := range map[string]string{"email": w.Email, "name": w.Name, organizationClaim: w.OrganizationID, RoleClaim: w.OrgRole, "scope": strings.Join(w.Scopes, " ")} {
+		if text != "" {
+			all[name] = text
+		}
+	}
+	if len(w.Audiences) > 0 {
+		list := []any{}
+		for _, aud := range w.Audiences {
+			list = append(list, aud)
+		}
+		all["aud"] = list
+	}
+	if !w.NotBefore.IsZero() {
+		all["nbf"] = number(w.NotBefore)
+	}
+	return all
+}
+
+// ParseSamples reads the samples of an adapter that is not one of OpenID providers. docs/plugins.md has their form.
+// Commands run in the current directory.
+func ParseSamples(raw []byte) (*Samples, error) {
+	type sample struct {
+		Wish
+		Token    string `json:"token"`
+		Audience string `json:"audience"`
+	}
 	var text struct {
-		Good           string    `json:"good"`
-		Issuer         string    `json:"issuer"`
-		Subject        string    `json:"subject"`
-		Email          string    `json:"email"`
-		OrganizationID string    `json:"organizationId"`
-		ExpiresAt      time.Time `json:"expiresAt"`
-		Audience       string    `json:"audience"`
-		Bad            []struct {
-			Name   string `json:"name"`
-			Clause Clause `json:"clause"`
-			Token  string `json:"token"`
-		} `json:"bad"`
+		sample
+		Good       string              `json:"good"`
+		Issuer     string              `json:"issuer"`
+		People     []sample            `json:"people"`
+		Bad        []Forgery           `json:"bad"`
+		Lacks      []Clause            `json:"lacks"`
+		Issue      []string            `json:"issue"`
 		Revocation *revocationCommands `json:"revocation"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
-	if err = decoder.Decode(&text); err != nil {
+	if err := decoder.Decode(&text); err != nil {
 		return nil, fmt.Errorf("read the samples: %w", err)
 	}
-	if text.Good == "" || text.Issuer == "" || text.Subject == "" || text.ExpiresAt.IsZero() {
-		return nil, errors.New("the samples need good, issuer, subject and expiresAt")
-	}
-	s := &Samples{Good: text.Good, Audience: text.Audience, Identity: auth.Identity{
-		Issuer: text.Issuer, Subject: text.Subject, Email: text.Email, OrganizationID: text.OrganizationID, ExpiresAt: text.ExpiresAt,
-	}}
-	if text.Revocation != nil {
-		if s.Revoking, err = text.Revocation.revoking(); err != nil {
-			return nil, err
+	s := &Samples{Issuer: text.Issuer, Bad: text.Bad, Lacks: text.Lacks}
+	text.Token = text.Good
+	for i, one := range append([]sample{text.sample}, text.People...) {
+		if one.Token == "" || one.Subject == "" || one.ExpiresAt.IsZero() || text.Issuer == "" {
+			return nil, fmt.Errorf("the samples need good, issuer, subject and expiresAt, and each of people needs token, subject and expiresAt (sample %d)", i)
 		}
+		if one.Audience != "" {
+			one.Audiences = append(one.Audiences, one.Audience)
+		}
+		s.Good = append(s.Good, Sample{one.Token, one.claims()})
 	}
 	for i, bad := range text.Bad {
-		if !bad.Clause.known() {
+		if !slices.Contains(clauses(), bad.Clause) {
 			return nil, fmt.Errorf("bad[%d].clause of the samples is %q; it must be one of %q", i, bad.Clause, clauses())
 		}
-		s.Bad = append(s.Bad, Forgery{Name: bad.Name, Clause: bad.Clause, Token: bad.Token})
+	}
+	if len(text.Issue) > 0 {
+		s.Issue = issuing(text.Issue)
+	}
+	if c := text.Revocation; c != nil {
+		if c.Token == "" || c.Kept == "" || len(c.Begin) == 0 || len(c.Revoke) == 0 {
+			return nil, errors.New("revocation of the samples needs token, kept, begin and revoke")
+		}
+		s.Revoking = &Revoking{Token: c.Token, Kept: c.Kept, Begin: command(c.Begin), Revoke: command(c.Revoke)}
 	}
 	return s, nil
 }
 
-// WithSamples is the subject of an adapter that is set up already and of another kind than OpenID's,
-// with samples as ParseSamples reads them.
+// WithSamples is the subject of an adapter that is set up already and not one of OpenID providers, with samples as
+// ParseSamples reads them.
 func WithSamples(adapter auth.Adapter, samples []byte) (Subject, error) {
 	parsed, err := ParseSamples(samples)
 	open := func(context.Context, *Provider) (auth.Adapter, func(), error) { return adapter, func() {}, nil }
@@ -99,20 +148,94 @@ type revocationCommands struct {
 	Revoke []string `json:"revoke"`
 }
 
-func (c revocationCommands) revoking() (*Revoking, error) {
-	if c.Token == "" || c.Kept == "" || len(c.Begin) == 0 || len(c.Revoke) == 0 {
-		return nil, errors.New("revocation of the samples needs token, kept, begin and revoke")
-	}
-	return &Revoking{Token: c.Token, Kept: c.Kept, Begin: command(c.Begin), Revoke: command(c.Revoke)}, nil
-}
-
-// command returns a function that runs a command.
 func command(words []string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		said, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("run %q: %w: %s", words, err, bytes.TrimSpace(said))
-		}
-		return nil
+		_, err := run(ctx, words, nil)
+		return err
 	}
+}
+
+func run(ctx context.Context, words []string, input []byte) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	var out, problems bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &problems
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("run %q: %w: %s", words, err, bytes.TrimSpace(problems.Bytes()))
+	}
+	return out.Bytes(), nil
+}
+
+// issuing asks a command for tokens: {"tokens": [wish, …]} on its standard input, {"tokens": ["…", null]} back.
+func issuing(words []string) func(context.Context, []Wish) ([]string, error) {
+	return func(ctx context.Context, wishes []Wish) ([]string, error) {
+		out, err := run(ctx, words, must(json.Marshal(map[string]any{"tokens": wishes})))
+		if err != nil {
+			return nil, err
+		}
+		var answer struct {
+			Tokens []*string `json:"tokens"`
+		}
+		if err := json.Unmarshal(out, &answer); err != nil || len(answer.Tokens) != len(wishes) {
+			return nil, fmt.Errorf("run %q: it must print {\"tokens\": [a text or null for each of the %d wishes]}: %w", words, len(wishes), errors.Join(err))
+		}
+		tokens := make([]string, len(wishes))
+		for i, token := range answer.Tokens {
+			if token != nil {
+				tokens[i] = *token
+			}
+		}
+		return tokens, nil
+	}
+}
+
+// issue has tokens made, and remembers them for the oracle.
+func (s *Samples) issue(ctx context.Context, wishes []Wish) ([]string, error) {
+	tokens, err := s.Issue(ctx, wishes)
+	if err != nil {
+		return nil, kit.CannotJudge("the command issue of the samples failed: %v", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.issued == nil {
+		s.issued = map[string]Wish{}
+	}
+	for i, token := range tokens {
+		if token != "" {
+			s.issued[token] = wishes[i]
+		}
+	}
+	return tokens, nil
+}
+
+// judge is the oracle: a token is good if it is one of the samples or was issued as a good one.
+func (s *Samples) judge(w *world, req auth.VerifyRequest, from, to time.Time) demand {
+	var claims map[string]any
+	if s != nil {
+		for _, bad := range s.Bad {
+			if bad.Token == req.Token {
+				return refused(bad.Clause, "it is the sample "+bad.Name)
+			}
+		}
+		for _, good := range s.Good {
+			if good.Token == req.Token {
+				claims = good.Claims
+			}
+		}
+		s.mu.Lock()
+		wish, ok := s.issued[req.Token]
+		s.mu.Unlock()
+		if ok && wish.Spoil != "" {
+			return refused(wish.Spoil, "it was issued with "+string(wish.Spoil))
+		}
+		if ok {
+			claims = wish.claims()
+			claims[RoleClaim] = wish.OrgRole // none stands for none
+		}
+	}
+	if claims == nil {
+		d := refused(Form, "nobody was given this token")
+		d.sentence = sDiffers
+		return d
+	}
+	return w.judgeClaims(changed(claims, map[string]any{"iss": w.issuer}), req.Audiences, from, to)
 }

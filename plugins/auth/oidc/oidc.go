@@ -48,7 +48,8 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 		RedirectURI: settings.RedirectURI, Scopes: settings.Scopes,
 		Organization: settings.OrganizationID, OrganizationClaim: settings.OrganizationClaim,
 		RoleClaim: settings.RoleClaim, Roles: settings.Roles, GroupsClaim: settings.GroupsClaim,
-		Algorithms: settings.Algorithms, Introspect: settings.Introspect, Log: a.log,
+		AssumeEmailVerified: settings.AssumeEmailVerified,
+		Algorithms:          settings.Algorithms, Introspect: settings.Introspect, Log: a.log,
 	})
 	return nil
 }

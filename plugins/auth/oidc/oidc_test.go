@@ -25,20 +25,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func direct(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-	adapter := oidc.New()
-	err := adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(authtest.Settings(p))})
-	return adapter, func() { _ = adapter.Close() }, err
-}
-
-func overWire(t *testing.T) func(context.Context, *authtest.Provider) (auth.Adapter, func(), error) {
-	return func(_ context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-		adapter := oidc.New()
-		conn := plugintest.Configured(t, auth.Plugin(adapter), authtest.Settings(p))
-		return auth.Client(conn), func() { _ = adapter.Close() }, nil
-	}
-}
-
 func newKeys(t *testing.T) *authtest.Keys {
 	t.Helper()
 	keys, err := authtest.NewKeys()
@@ -48,33 +34,59 @@ func newKeys(t *testing.T) *authtest.Keys {
 	return keys
 }
 
+// configured is an adapter that logs to out, with more settings than those for p.
+func configured(ctx context.Context, p *authtest.Provider, out *kit.Output, more string) (*oidc.Adapter, error) {
+	adapter := oidc.New()
+	adapter.UseLogger(hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true}))
+	settings := strings.Replace(authtest.Settings(p), "{", "{"+more, 1)
+	return adapter, adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(settings)})
+}
+
 func TestOIDCKeepsTheContract(t *testing.T) {
-	keys := newKeys(t)
-	t.Run("direct", func(t *testing.T) {
-		t.Parallel()
-		out := &kit.Output{}
-		log := hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true})
-		s := authtest.Subject{Keys: keys, Rechecks: true, Heard: out.String, Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-			adapter := oidc.New()
-			adapter.UseLogger(log)
-			return adapter, func() { _ = adapter.Close() }, adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(authtest.Settings(p))})
-		}}
-		plugintest.Run(t, authtest.Checks(s), s)
-	})
-	t.Run("with every algorithm", func(t *testing.T) {
-		t.Parallel()
-		open := func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
-			adapter := oidc.New()
-			settings := strings.Replace(authtest.Settings(p), "{", `{"algorithms": ["RS256", "ES256", "EdDSA"], `, 1)
-			err := adapter.Configure(ctx, plugins.Config{JSON: json.RawMessage(settings)})
-			return adapter, func() { _ = adapter.Close() }, err
-		}
-		s := authtest.Subject{Open: open, Keys: keys, Rechecks: true}
-		plugintest.Run(t, authtest.Checks(s), s)
-	})
+	for name, more := range map[string]string{"with RS256 alone": "", "with every algorithm": `"algorithms": ["RS256", "ES256", "EdDSA"], `} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := &kit.Output{}
+			plugintest.Judge(t, authtest.Properties(), plugintest.Trial(kit.Quick), authtest.Subject{
+				Keys: newKeys(t), Logins: true, Rechecks: true, Heard: out.String,
+				Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+					adapter, err := configured(ctx, p, out, more)
+					return adapter, func() { _ = adapter.Close() }, err
+				},
+			})
+		})
+	}
 	t.Run("over the wire", func(t *testing.T) {
 		t.Parallel()
-		s := authtest.Subject{Open: overWire(t), Keys: keys, Rechecks: true}
-		plugintest.Run(t, authtest.Checks(s), s)
+		plugintest.Judge(t, authtest.Properties(), plugintest.Trial(kit.Quick), authtest.Subject{
+			Keys: newKeys(t), Logins: true, Rechecks: true,
+			Open: func(_ context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
+				adapter := oidc.New()
+				return auth.Client(plugintest.Configured(t, auth.Plugin(adapter), authtest.Settings(p))), func() { _ = adapter.Close() }, nil
+			},
+		})
 	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	keys, err := authtest.NewKeys()
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := authtest.NewProvider(keys)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	adapter, err := configured(b.Context(), p, &kit.Output{}, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = adapter.Close() }()
+	req := auth.VerifyRequest{Token: p.Token(), Audiences: []string{p.Audience}}
+	for b.Loop() {
+		if _, err := adapter.Verify(b.Context(), req); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -50,6 +50,8 @@ type Settings struct {
 	Roles map[string]string `json:"roles"`
 	// GroupsClaim holds the groups, "groups" unless set.
 	GroupsClaim string `json:"groupsClaim"`
+	// AssumeEmailVerified has an email count as verified when the provider does not say whether it is (email_verified).
+	AssumeEmailVerified bool `json:"assumeEmailVerified"`
 }
 
 func defaults() Settings {

@@ -2,6 +2,7 @@ package static_test
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,52 +73,97 @@ func settings(path, organization string) plugins.Config {
 	return plugins.Config{JSON: raw}
 }
 
+// issuer writes tokens into the file of an adapter, next to those that are always there.
+type issuer struct {
+	mu     sync.Mutex
+	path   string
+	always string
+	issued []string
+}
+
+func (i *issuer) write(t *testing.T, more string) {
+	t.Helper()
+	write(t, i.path, "tokens:\n"+i.always+strings.Join(i.issued, "")+more)
+}
+
+// issue makes a token for each wish that an entry can express.
+func (i *issuer) issue(t *testing.T) func(context.Context, []authtest.Wish) ([]string, error) {
+	return func(_ context.Context, wishes []authtest.Wish) ([]string, error) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		tokens := make([]string, len(wishes))
+		for at, w := range wishes {
+			organization := "org_1"
+			switch w.Spoil {
+			case authtest.OtherOrg:
+				organization = "org_10"
+			case authtest.ForAnother:
+				w.Audiences = []string{"https://nowhere.example"}
+			case authtest.Expired:
+				w.ExpiresAt = time.Now().Add(-time.Minute)
+			case "":
+			default:
+				continue
+			}
+			if !w.NotBefore.IsZero() {
+				continue
+			}
+			tokens[at] = "issued-" + rand.Text()
+			i.issued = append(i.issued, fmt.Sprintf("  - %s\n", marshal(map[string]any{
+				"token": tokens[at], "subject": w.Subject, "email": w.Email, "name": w.Name, "orgRole": w.OrgRole, "organization": organization, "audiences": w.Audiences, "expires": w.ExpiresAt.Format(time.RFC3339),
+			})))
+		}
+		i.write(t, "")
+		return tokens, nil
+	}
+}
+
+func marshal(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
 func TestStaticKeepsTheContract(t *testing.T) {
-	expires := time.Now().Add(time.Hour).Truncate(time.Second)
-	path := filepath.Join(t.TempDir(), "tokens.yaml")
-	text := fmt.Sprintf(`
-tokens:
-  - {tokenSha256: %s, subject: alice, email: alice@example.com, name: Alice, orgRole: admin, organization: org_1, audiences: [%s], expires: %s}
+	for name, wired := range map[string]bool{"direct": false, "over the wire": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const audience = "https://ropewalk.example/mcp"
+			i := &issuer{path: filepath.Join(t.TempDir(), "tokens.yaml"), always: fmt.Sprintf(`  - {tokenSha256: %s, subject: alice, email: alice@example.com, orgRole: admin, organization: org_1, audiences: [%s], expires: 2099-01-01T00:00:00Z}
   - {token: the-token-of-carol, subject: carol, organization: org_1, expires: 2099-01-01T00:00:00Z}
   - {token: %s, subject: bob, organization: org_1, expires: 2020-01-01T00:00:00Z}
   - {token: %s, subject: eve, organization: org_2, expires: 2099-01-01T00:00:00Z}
-`, digest(good), authtest.Audience, expires.Format(time.RFC3339), expired, foreign)
-	write(t, path, text)
-	revocable := "  - {token: the-token-of-mallory, subject: mallory, organization: org_1, expires: 2099-01-01T00:00:00Z}\n"
-	revoking := &authtest.Revoking{
-		Token: "the-token-of-mallory", Kept: good,
-		Begin:  func(context.Context) error { write(t, path, text+revocable); return nil },
-		Revoke: func(context.Context) error { write(t, path, text); return nil },
+`, digest(good), audience, expired, foreign)}
+			i.write(t, "")
+			samples, err := authtest.ParseSamples([]byte(fmt.Sprintf(`{
+				"issuer": "ropewalk:static", "good": %q, "subject": "alice", "email": "alice@example.com", "organizationId": "org_1", "expiresAt": "2099-01-01T00:00:00Z", "audience": %q,
+				"people": [{"token": "the-token-of-carol", "subject": "carol", "expiresAt": "2099-01-01T00:00:00Z"}],
+				"bad": [{"name": "over since 2020", "clause": "an expiry that is over", "token": %q}, {"name": "another organization", "clause": "another organization", "token": %q}, {"name": "the digest", "clause": "a bad signature", "token": %q}],
+				"lacks": ["another algorithm", "another issuer", "no expiry", "a start that is still to come"]}`, good, audience, expired, foreign, digest(good))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			revocable := "  - {token: the-token-of-mallory, subject: mallory, organization: org_1, expires: 2099-01-01T00:00:00Z}\n"
+			samples.Issue = i.issue(t)
+			samples.Revoking = &authtest.Revoking{
+				Token: "the-token-of-mallory", Kept: good,
+				Begin:  func(context.Context) error { i.write(t, revocable); return nil },
+				Revoke: func(context.Context) error { i.write(t, ""); return nil },
+			}
+			out := &kit.Output{}
+			subject := authtest.Subject{Samples: samples, Revokes: true, Heard: out.String, Open: func(ctx context.Context, _ *authtest.Provider) (auth.Adapter, func(), error) {
+				adapter := static.New()
+				if wired {
+					return auth.Client(plugintest.Configured(t, auth.Plugin(adapter), string(settings(i.path, "org_1").JSON))), func() {}, nil
+				}
+				adapter.UseLogger(hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true}))
+				return adapter, func() {}, adapter.Configure(ctx, settings(i.path, "org_1"))
+			}}
+			plugintest.Judge(t, authtest.Properties(), plugintest.Trial(kit.Normal), subject)
+		})
 	}
-	samples := &authtest.Samples{
-		Good: good, Audience: authtest.Audience,
-		Identity: auth.Identity{Issuer: "ropewalk:static", Subject: "alice", Email: "alice@example.com", OrganizationID: "org_1", ExpiresAt: expires},
-		Bad: []authtest.Forgery{
-			{Name: "over since 2020", Clause: authtest.Expired, Token: expired},
-			{Name: "another organization", Clause: authtest.OtherOrg, Token: foreign},
-			{Name: "the digest of a good token", Clause: authtest.Signature, Token: digest(good)},
-			{Name: "the start of a good token", Clause: authtest.Signature, Token: good[:len(good)-1]},
-			{Name: "a good token and more", Clause: authtest.Signature, Token: good + "0"},
-			{Name: "a good token in capitals", Clause: authtest.Signature, Token: strings.ToUpper(good)},
-		},
-	}
-	t.Run("direct", func(t *testing.T) {
-		out := &kit.Output{}
-		log := hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true})
-		s := authtest.Subject{Samples: samples, Revokes: true, Revoking: revoking, Heard: out.String, Open: func(ctx context.Context, _ *authtest.Provider) (auth.Adapter, func(), error) {
-			adapter := static.New()
-			adapter.UseLogger(log)
-			return adapter, func() {}, adapter.Configure(ctx, settings(path, "org_1"))
-		}}
-		plugintest.Run(t, authtest.Checks(s), s)
-	})
-	t.Run("over the wire", func(t *testing.T) {
-		s := authtest.Subject{Samples: samples, Revokes: true, Revoking: revoking, Open: func(context.Context, *authtest.Provider) (auth.Adapter, func(), error) {
-			conn := plugintest.Configured(t, auth.Plugin(static.New()), string(settings(path, "org_1").JSON))
-			return auth.Client(conn), func() {}, nil
-		}}
-		plugintest.Run(t, authtest.Checks(s), s)
-	})
 }
 
 func TestATokenCarriesWhatItsEntrySays(t *testing.T) {

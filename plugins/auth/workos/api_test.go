@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync"
-
-	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 )
 
-const apiKey = "sk_test_0123456789abcdef"
+const (
+	apiKey       = "sk_test_0123456789abcdef"
+	organization = "the organization that is asked for"
+)
 
 // api speaks WorkOS' wire for organization memberships.
 type api struct {
@@ -16,6 +17,7 @@ type api struct {
 	broken bool
 	asked  int
 	lax    bool // lists everybody, whoever is asked for
+	open   bool // everybody is a member
 	listed []map[string]any
 }
 
@@ -23,7 +25,7 @@ func newAPI() *api { return &api{listed: []map[string]any{active("user_alice", "
 
 func active(user, slug string) map[string]any {
 	return map[string]any{
-		"object": "organization_membership", "id": "om_" + user, "user_id": user, "organization_id": authtest.Organization,
+		"object": "organization_membership", "id": "om_" + user, "user_id": user, "organization_id": organization,
 		"status": "active", "role": map[string]any{"slug": slug}, "roles": []any{map[string]any{"slug": slug}},
 		"created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z",
 	}
@@ -61,11 +63,18 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Authorization") != "Bearer "+apiKey:
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = w.Write([]byte(`{"message":"Unauthorized"}`))
-	case r.FormValue("organization_id") != authtest.Organization:
+	case r.FormValue("organization_id") == "":
 		w.WriteHeader(http.StatusUnprocessableEntity)
 	default:
 		data := []map[string]any{}
-		for _, m := range a.listed {
+		listed := a.listed
+		if a.open {
+			listed = []map[string]any{active(r.FormValue("user_id"), "member")}
+		}
+		for _, m := range listed {
+			if m["organization_id"] == organization {
+				m["organization_id"] = r.FormValue("organization_id")
+			}
 			if a.lax || m["user_id"] == r.FormValue("user_id") {
 				data = append(data, m)
 			}

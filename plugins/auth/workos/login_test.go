@@ -104,14 +104,14 @@ func TestWithoutAnAPIKeyALoginIsCheckedWithoutMemberships(t *testing.T) {
 
 func TestAnAnswerThatIsNoListOfMembershipsEndsNobodysLogin(t *testing.T) {
 	for _, body := range []string{`null`, `{}`, `{"data": null}`, `{"data": {}}`, `{"data": [7]}`, `[]`, `"text"`, `<html>`, ``} {
-		m := newMembers("https://api.workos.com/", apiKey, authtest.Organization, New().log)
+		m := newMembers("https://api.workos.com/", apiKey, organization, New().log)
 		m.client.Transport = answers(body)
 		if role, err := m.role(t.Context(), "user_alice"); !errors.Is(err, plugins.ErrUnavailable) {
 			t.Errorf("%s: got %q, %v, want unavailable", body, role, err)
 		}
 		m.close()
 	}
-	m := newMembers("https://api.workos.com/", apiKey, authtest.Organization, New().log)
+	m := newMembers("https://api.workos.com/", apiKey, organization, New().log)
 	defer m.close()
 	whole, err := json.Marshal(map[string]any{"data": []any{active("user_alice", "admin")}})
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/plugins"
-	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 )
 
 // inMemory makes an api the whole network, so that time in a bubble stands still meanwhile.
@@ -25,7 +24,7 @@ func (m inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func asking(t *testing.T, workOS *api) *members {
-	m := newMembers("https://api.workos.com", apiKey, authtest.Organization, hclog.NewNullLogger())
+	m := newMembers("https://api.workos.com", apiKey, organization, hclog.NewNullLogger())
 	m.client.Transport = inMemory{workOS}
 	t.Cleanup(m.close)
 	return m
@@ -98,7 +97,7 @@ func TestWhatIsKnownIsBounded(t *testing.T) {
 	m := asking(t, newAPI())
 	for i := range memberLimit + 10 {
 		user := fmt.Sprint("user_", i)
-		if _, err := m.learn(user, []membership{{UserID: user, OrganizationID: authtest.Organization, Status: "active"}}); err != nil {
+		if _, err := m.learn(user, []membership{{UserID: user, OrganizationID: organization, Status: "active"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

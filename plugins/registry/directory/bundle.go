@@ -35,10 +35,13 @@ type manifest struct {
 
 // fits reports whether the bundle runs on goos; any does for "".
 func (m manifest) fits(goos string) bool {
-	if goos == "windows" {
+	listed := m.Compatibility.Platforms
+	switch goos {
+	case "win32": // not a word of Go
+		return len(listed) == 0
+	case "windows":
 		goos = "win32"
 	}
-	listed := m.Compatibility.Platforms
 	return goos == "" || len(listed) == 0 || slices.Contains(listed, goos)
 }
 

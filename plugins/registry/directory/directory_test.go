@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 	"github.com/ropewalk/ropewalk/plugins/registry/directory"
@@ -19,27 +20,23 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	dir := filled(t)
-	for _, platform := range []string{"linux", "win32"} {
-		m := manifest("@acme/native", "1.0.0")
-		m["compatibility"], m["description"] = map[string]any{"platforms": []string{platform}}, "for "+platform
-		write(t, dir, "native-"+platform+".mcpb", bundle(t, m))
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "hello-1.10.0.mcpb"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := []registrytest.Known{
-		{Name: "@acme/hello", Versions: []string{"nightly", "2.0.0-rc.1", "1.9.0", "1.10.0"}, SHA256: sum(raw)},
-		{Name: "@acme/native", Versions: []string{"1.0.0"}, For: []registrytest.Platform{{OS: "linux", Arch: "amd64"}, {OS: "windows", Arch: "amd64"}}, NotFor: []registrytest.Platform{{OS: "darwin", Arch: "arm64"}}},
-	}
-	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: open(t, dir), Known: known})
+	dir := t.TempDir()
+	hold := func(_ context.Context, c registrytest.Catalogue) error { return c.Write(dir) }
+	subject := registrytest.Subject{Registry: open(t, dir), Publish: hold, Backend: moved(dir)}
+	plugintest.Judge(t, registrytest.Properties(), plugintest.Trial(kit.Normal), subject)
+
+	t.Run("over the wire", func(t *testing.T) {
+		subject.Registry = registry.Client(plugintest.Configured(t, registry.Plugin(directory.New()), settings(dir)))
+		plugintest.Judge(t, registrytest.Properties(), plugintest.Trial(kit.Quick), subject)
+	})
 }
 
-func TestConformanceOverTheWire(t *testing.T) {
-	conn := plugintest.Configured(t, registry.Plugin(directory.New()), settings(filled(t)))
-	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: registry.Client(conn)})
-}
+// moved is a folder that is moved away and back.
+type moved string
+
+func (m moved) Stop(context.Context) error  { return os.Rename(string(m), string(m)+".away") }
+func (m moved) Start(context.Context) error { return os.Rename(string(m)+".away", string(m)) }
+func (moved) Stall(context.Context) error   { return errors.ErrUnsupported }
 
 func resolve(t *testing.T, r registry.Registry, name, version string) registry.Package {
 	t.Helper()

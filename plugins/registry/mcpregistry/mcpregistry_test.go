@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
@@ -25,25 +24,35 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	p := publish(t)
-	proxy, err := kit.NewProxy(p.Listener.Addr().String())
+	front, err := registrytest.NewFront(p.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(proxy.Close)
-	p.URL = "http://" + proxy.Address()
-	p.fill() // the files are at the proxy's address, too
-	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: open(t, p), Backend: proxy})
-}
+	t.Cleanup(front.Close)
+	p.URL = "http://" + front.Address()
+	subject := registrytest.Subject{
+		Registry: open(t, p), Publish: p.hold, Platforms: registrytest.Everywhere, Backend: front,
+		Name: func(scope, last string) string { return "io.example." + scope + "/" + last },
+	}
+	plugintest.Judge(t, registrytest.Properties(), plugintest.Trial(kit.Normal), subject)
 
-func TestConformanceOverTheWire(t *testing.T) {
-	r := mcpregistry.New()
-	conn := plugintest.Configured(t, registry.Plugin(r), whole(t).settings())
-	t.Cleanup(func() { _ = r.Close() })
-	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: registry.Client(conn)})
-}
-
-func TestConformanceAsAnExecutable(t *testing.T) {
-	testenv.PassesItsKit(t, 15, "registry-mcp-registry", `{"url": "http://${backend}"}`, "--backend", whole(t).Listener.Addr().String())
+	t.Run("over the wire", func(t *testing.T) {
+		r := mcpregistry.New()
+		conn := plugintest.Configured(t, registry.Plugin(r), p.settings())
+		t.Cleanup(func() { _ = r.Close() })
+		subject.Registry = registry.Client(conn)
+		plugintest.Judge(t, registrytest.Properties(), plugintest.Trial(kit.Quick), subject)
+	})
+	t.Run("packages of other kinds", func(t *testing.T) {
+		subject := registrytest.Subject{Registry: open(t, whole(t)), Fixed: true, Known: registrytest.Catalogue{Bundles: []registrytest.Bundle{{
+			Name: "io.example/bundle", Latest: "1.0.0", Versions: []registrytest.Version{{Version: "0.9.0"}, {Version: "1.0.0"}},
+		}}}}
+		for _, property := range registrytest.Properties() {
+			if outcome := property.Judge(t.Context(), plugintest.Trial(kit.Quick), subject); outcome.Verdict == kit.Fail {
+				t.Error(outcome.Err)
+			}
+		}
+	})
 }
 
 func TestSearchLeavesOutWhatWasDeleted(t *testing.T) {

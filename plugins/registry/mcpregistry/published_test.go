@@ -1,6 +1,7 @@
 package mcpregistry_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,12 +17,14 @@ import (
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/registry/mcpregistry"
+	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 )
 
 // published is a registry that answers in the shapes of the official one. Entries of one name come
 // oldest first; the last one that was not deleted by hand is the latest.
 type published struct {
 	*httptest.Server
+	holding sync.RWMutex // for entries and files, which change while the server serves
 	entries []map[string]any
 	files   map[string][]byte // by path
 
@@ -45,9 +49,28 @@ func publish(t *testing.T, entries ...map[string]any) *published {
 		}
 		_, _ = w.Write(body)
 	})
-	p.Server = httptest.NewServer(mux)
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.holding.RLock()
+		defer p.holding.RUnlock()
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(p.Close)
 	return p
+}
+
+// hold publishes a catalogue of the kit.
+func (p *published) hold(_ context.Context, c registrytest.Catalogue) error {
+	p.holding.Lock()
+	defer p.holding.Unlock()
+	p.entries, p.files = nil, map[string][]byte{}
+	for _, b := range c.Bundles {
+		for _, v := range b.Versions {
+			more := packages(p.mcpb(v.Files[0].Path, v.Files[0].Body))
+			more["title"], more["description"] = b.Title, b.Description
+			p.entries = append(p.entries, entry(b.Name, v.Version, more))
+		}
+	}
+	return nil
 }
 
 func name(entry object) string    { return entry["server"].(object)["name"].(string) }
@@ -77,18 +100,16 @@ func (p *published) list(w http.ResponseWriter, r *http.Request) {
 			found = append(found, all[len(all)-1])
 		}
 	}
+	key := func(e object) string { return name(e) + ":" + version(e) }
+	slices.SortFunc(found, func(a, b object) int { return strings.Compare(key(a), key(b)) })
 	skip := 0
-	if c := q.Get("cursor"); c != "" {
-		for i, e := range found {
-			if name(e)+":"+version(e) == c {
-				skip = i + 1
-			}
-		}
+	for skip < len(found) && key(found[skip]) <= q.Get("cursor") {
+		skip++
 	}
 	end := min(skip+limit, len(found))
 	metadata := object{"count": end - skip}
 	if end < len(found) {
-		metadata["nextCursor"] = name(found[end-1]) + ":" + version(found[end-1])
+		metadata["nextCursor"] = key(found[end-1])
 	}
 	write(w, object{"servers": append([]object{}, found[skip:end]...), "metadata": metadata})
 }

@@ -64,16 +64,18 @@ func (a artifact) sum() string {
 
 const anything = "any"
 
-// platformOf is a Go platform in the words of mpak.
+// platformOf is a Go platform in the words of mpak. What is not a word of Go is a platform that nothing is for.
 func platformOf(goos, goarch string) platform {
-	p := platform{OS: goos, Arch: goarch}
-	if goos == "windows" {
-		p.OS = "win32"
+	word := func(asked, of, is string) string {
+		switch asked {
+		case of:
+			return is
+		case is, anything:
+			return ""
+		}
+		return asked
 	}
-	if goarch == "amd64" {
-		p.Arch = "x64"
-	}
-	return p
+	return platform{OS: word(goos, "windows", "win32"), Arch: word(goarch, "amd64", "x64")}
 }
 
 // choose picks the artifact for a platform: exact, then any architecture, then anything.

@@ -11,7 +11,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
@@ -23,25 +22,23 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
-	p := whole(t)
-	proxy, err := kit.NewProxy(p.Listener.Addr().String())
+	p := publish(t)
+	front, err := registrytest.NewFront(p.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(proxy.Close)
-	p.URL = "http://" + proxy.Address()
-	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: open(t, p), Backend: proxy})
-}
+	t.Cleanup(front.Close)
+	p.URL = "http://" + front.Address()
+	subject := registrytest.Subject{Registry: open(t, p), Publish: p.hold, Platforms: registrytest.Architectures, Backend: front}
+	plugintest.Judge(t, registrytest.Properties(), plugintest.Trial(kit.Normal), subject)
 
-func TestConformanceOverTheWire(t *testing.T) {
-	r := mpak.New()
-	conn := plugintest.Configured(t, registry.Plugin(r), whole(t).settings())
-	t.Cleanup(func() { _ = r.Close() })
-	plugintest.Run(t, registrytest.Checks(), registrytest.Subject{Registry: registry.Client(conn)})
-}
-
-func TestConformanceAsAnExecutable(t *testing.T) {
-	testenv.PassesItsKit(t, 15, "registry-mpak", `{"url": "http://${backend}"}`, "--backend", whole(t).Listener.Addr().String())
+	t.Run("over the wire", func(t *testing.T) {
+		r := mpak.New()
+		conn := plugintest.Configured(t, registry.Plugin(r), p.settings())
+		t.Cleanup(func() { _ = r.Close() })
+		subject.Registry = registry.Client(conn)
+		plugintest.Judge(t, registrytest.Properties(), plugintest.Trial(kit.Quick), subject)
+	})
 }
 
 func TestTheArtifactOfThePlatform(t *testing.T) {

@@ -1,6 +1,8 @@
 package mpak_test
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,11 +11,13 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/registry/mpak"
+	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 )
 
 type object = map[string]any
@@ -22,6 +26,7 @@ type object = map[string]any
 // good once, as signed ones are in time.
 type published struct {
 	*httptest.Server
+	mu      sync.RWMutex // for bundles, which change while the server serves
 	bundles []shown
 	signed  atomic.Int64
 }
@@ -47,15 +52,40 @@ func publish(t *testing.T, bundles ...shown) *published {
 	mux.HandleFunc("GET /v1/bundles/{scope}/{name}/versions/{version}", p.version)
 	mux.HandleFunc("GET /v1/bundles/{scope}/{name}/versions/{version}/download", p.download)
 	mux.HandleFunc("GET /storage/{scope}/{name}/{version}/{os}/{arch}", p.file)
-	p.Server = httptest.NewServer(mux)
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.RLock()
+		defer p.mu.RUnlock()
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(p.Close)
 	return p
+}
+
+// hold publishes a catalogue of the kit.
+func (p *published) hold(_ context.Context, c registrytest.Catalogue) error {
+	words := strings.NewReplacer("windows", "win32", "amd64", "x64")
+	var all []shown
+	for _, b := range c.Bundles {
+		s := shown{name: b.Name}
+		for _, v := range b.Versions {
+			files := map[string]string{}
+			for _, f := range v.Files {
+				files[words.Replace(cmp.Or(f.OS, "any")+"/"+cmp.Or(f.Arch, "any"))] = string(f.Body)
+			}
+			s.versions = append(s.versions, release{v.Version, files})
+		}
+		all = append(all, s)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bundles = all
+	return nil
 }
 
 func (s shown) latest() release { return s.versions[len(s.versions)-1] }
 
 func (s shown) summary() object {
-	return object{"name": s.name, "display_name": "Title", "description": "about " + s.name, "latest_version": s.latest().version, "certification_level": s.level, "downloads": 7}
+	return object{"name": s.name, "display_name": "", "description": "", "latest_version": s.latest().version, "certification_level": s.level, "downloads": 7}
 }
 
 func (p *published) search(w http.ResponseWriter, r *http.Request) {
@@ -146,19 +176,6 @@ func sum(body string) string {
 
 func everywhere(version string) release {
 	return release{version, map[string]string{"any/any": strings.Repeat("any"+version, 20_000)}}
-}
-
-// whole is a registry with pages to turn, versions and platforms.
-func whole(t *testing.T) *published {
-	t.Helper()
-	all := []shown{
-		{"@acme/first", 3, []release{everywhere("1.0.0"), everywhere("1.1.0")}},
-		{"@acme/native", 1, []release{{"2.0.0", map[string]string{"linux/x64": strings.Repeat("lx", 40_000), "linux/arm64": strings.Repeat("la", 40_000), "darwin/any": strings.Repeat("da", 40_000)}}}},
-	}
-	for i := range 23 {
-		all = append(all, shown{fmt.Sprintf("@more/bundle-%02d", i), 0, []release{everywhere("1.0.0")}})
-	}
-	return publish(t, all...)
 }
 
 func (p *published) settings() string { return fmt.Sprintf(`{"url": %q}`, p.URL) }

@@ -1,11 +1,8 @@
-// Package registrytest is the conformance kit of bundle registries: the promises of
-// registry.Registry as named checks, to be run against any implementation, direct or at the other
-// end of a connection.
+// Package registrytest is the conformance kit of registries: a model of the contract, and properties that compare a registry
+// with it.
 //
-// It owns the checks and knows no registry: what there is to resolve it learns by searching, so the
-// registry under test must hold at least one bundle that this platform can install, and shows the
-// more the more it holds. Checks only read. In a test: plugintest.Run(t, registrytest.Checks(),
-// reg); outside of one: kit.Run; for an executable: `ropewalk plugin test PATH`. What needs a
-// registry that goes away cannot be asked of any implementation in the same way and is not here.
-// Each check is proven by a registry that lies about that one promise (liars_test.go).
+// The model (catalogue.go) says what Search and Resolve may answer for a catalogue. The kit generates catalogues in which
+// names, versions and platforms are almost alike (generate.go), asks everything that is right or almost right about them, and
+// changes them while it asks. A Front makes the backend fail at each of its answers. Of a registry that cannot be given a
+// catalogue the kit compares what it shows with itself and with what its author knows.
 package registrytest

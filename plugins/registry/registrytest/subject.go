@@ -4,90 +4,241 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
+	"math/rand/v2"
 	"runtime"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// sample is how many bundles of a registry the kit looks at.
-const sample = 20
+// Subject is a registry to judge, and what can be done to it.
+type Subject struct {
+	Registry registry.Registry
 
-// exact is a version that names one thing and no range of them.
-var exact = regexp.MustCompile(`^v?[0-9A-Za-z][0-9A-Za-z.+_!~-]*$`)
+	// Publish makes the backend of Registry hold a generated catalogue and nothing else. Without it the kit looks at
+	// what the registry holds, compared with Known.
+	Publish   func(context.Context, Catalogue) error
+	Name      func(scope, last string) string // makes names of generated bundles; nil for @scope/last
+	Platforms Platforms                       // of generated bundles; empty for Systems
 
-func search(ctx context.Context, r registry.Registry, q registry.Query) (registry.Page, error) {
-	page, err := r.Search(ctx, q)
-	if err != nil {
-		return page, fmt.Errorf("Search(%+v) failed: %w", q, err)
-	}
-	return page, nil
+	Known Catalogue // what is known of the bundles of a registry without Publish
+
+	Backend kit.Backend                 // takes the backend of Registry away and brings it back; a Front does more
+	Fixed   bool                        // the registry has no backend, and what it holds does not change while it runs
+	Age     time.Duration               // how old an answer may be; 0 for the minute of the contract
+	Restart func(context.Context) error // ends the process of Registry with kill -9; the calls that follow are made on the next one. May be nil
 }
 
-// entries are the first bundles of an empty search.
-func entries(ctx context.Context, r registry.Registry) ([]registry.Entry, error) {
-	page, err := search(ctx, r, registry.Query{Limit: sample})
-	if err == nil && len(page.Entries) == 0 {
-		err = errors.New("the registry under test must hold at least one bundle; an empty search found none")
-	}
-	return page.Entries, err
+// timeout is the deadline of a call that is to succeed.
+const timeout = 30 * time.Second
+
+// Sentences of the contract.
+const (
+	concurrently = "Calls come concurrently, each with a deadline"
+	reallyAsked  = "NOT_FOUND only after the registry really was asked and has no such bundle or version"
+	notAsked     = "its backend does not answer, breaks off, or answers with an error or with something that is not an answer of the registry"
+	byteForByte  = "Names, versions and platforms are compared byte for byte"
+	sameBytes    = "The same name and version are the same bytes on each platform, for ever"
+	minuteOld    = "An answer is at most a minute old: bundles and versions that were published or withdrawn before are seen"
+	ownName      = "A bundle fits its own name, and a text with a word that is in nothing a bundle says of itself fits none"
+	onePage      = "Each bundle is on one page only, and a search comes to its last page"
+	meanwhile    = "each bundle that is published or withdrawn may cause one other bundle to be repeated or left out"
+	limit100     = "INVALID_ARGUMENT for a limit over 100"
+	pageLimit    = "How many entries the page may have, 1 to 100; 0 means 20"
+	listsAll     = "The text to look for; empty lists everything"
+	exactVersion = "The answer names an exact version, never a range: the one that was asked for, or the latest"
+	latestIs     = "The latest is the highest release by semantic versioning, or the highest prerelease where there is no release"
+	emptyName    = "INVALID_ARGUMENT for an empty name"
+	wellFormed   = "Package is how to get one bundle"
+	entryFormed  = "Entry is one bundle that a search found"
+	lastByte     = "The stream ends OK after the last byte; any other end means that the bytes are not complete"
+	notPackage   = "A file that breaks off and an error page of the backend are not the package"
+	otherKind    = "INVALID_ARGUMENT for packages of another kind"
+	neverGave    = "one that Resolve never gave is an error, and nothing else is read or asked for it"
+	megabyte     = "at most 1 MiB, 64 KiB is a good size"
+	stops        = "A call that is not answered by its deadline is of no use to the server, and the plugin stops working on it"
+	stated       = "as the registry states it and not worked out from what a backend happens to send"
+)
+
+// failure is a call that was not answered as the model answers.
+func failure(call string, answered any, demanded, sentence string) error {
+	return &kit.Failure{History: []string{call}, Answered: fmt.Sprint(answered), Demanded: demanded, Sentence: sentence}
 }
 
-func ref(name, version string) registry.Ref {
-	return registry.Ref{Name: name, Version: version, OS: runtime.GOOS, Arch: runtime.GOARCH}
+// Properties are what the contract demands of a registry.
+func Properties() []kit.Property[Subject] {
+	return []kit.Property[Subject]{
+		{Name: "every search finds what the model finds, on pages of every size", Try: searches,
+			Sentences: []string{minuteOld, concurrently, ownName, onePage, limit100, pageLimit, listsAll, entryFormed, latestIs}},
+		{Name: "every name, version and platform resolves as in the model", Try: resolves,
+			Sentences: []string{minuteOld, concurrently, reallyAsked, byteForByte, sameBytes, exactVersion, latestIs, emptyName, wellFormed, stated}},
+		{Name: "every download is the whole file, and only what Resolve gave can be downloaded", Try: downloads,
+			Sentences: []string{minuteOld, concurrently, sameBytes, lastByte, otherKind, neverGave, megabyte}},
+		{Name: "what is published and withdrawn is seen, also while pages are read", Try: changes,
+			Sentences: []string{minuteOld, meanwhile, onePage, latestIs, exactVersion, wellFormed, byteForByte, reallyAsked, sameBytes, listsAll, ownName, pageLimit, entryFormed, lastByte, stated}},
+		{Name: "a backend that fails changes no answer", Try: faults,
+			Sentences: []string{minuteOld, reallyAsked, notAsked, lastByte, notPackage, sameBytes, exactVersion, wellFormed, stated, listsAll, ownName, onePage, pageLimit, entryFormed, latestIs, byteForByte}},
+		{Name: "calls that are given up end, and cost nothing", Try: givenUp,
+			Sentences: []string{minuteOld, concurrently, stops}},
+	}
 }
 
-// resolved are the packages of the first bundles, each with the entry that a search gave. Bundles
-// that are not for this platform are passed over.
-func resolved(ctx context.Context, r registry.Registry) (found []pair, err error) {
-	all, err := entries(ctx, r)
-	if err != nil {
-		return nil, err
+// catalogue returns what the registry holds: a generated catalogue that it was given, or what it shows.
+func (s Subject) catalogue(ctx context.Context, r *rand.Rand, bundles int) (Catalogue, error) {
+	if s.Publish == nil {
+		return s.learn(ctx)
 	}
-	for _, e := range all {
-		pkg, err := r.Resolve(ctx, ref(e.Name, ""))
-		switch {
-		case errors.Is(err, plugins.ErrNotFound):
-		case err != nil:
-			return nil, fmt.Errorf("what a search found, %s, could not be resolved: %w", e.Name, err)
-		default:
-			found = append(found, pair{e, pkg})
+	c := generate(r, bundles, s.name, either(s.Platforms, Systems))
+	return c, s.publish(ctx, c)
+}
+
+func (s Subject) name(scope, last string) string {
+	if s.Name == nil {
+		return "@" + scope + "/" + last
+	}
+	return s.Name(scope, last)
+}
+
+// publish gives the registry a catalogue and waits until it shows it.
+func (s Subject) publish(ctx context.Context, c Catalogue) error {
+	if err := s.Publish(ctx, c); err != nil {
+		return kit.CannotJudge("a generated catalogue could not be published: %v", err)
+	}
+	for until := time.Now().Add(either(s.Age, time.Minute)); ; {
+		late := time.Now().After(until) // before it is asked
+		err := s.shows(ctx, c)
+		if failed, ok := errors.AsType[*kit.Failure](err); !ok || late || failed.Sentence != minuteOld {
+			return err
+		}
+		if err := pause(ctx, time.Second/4); err != nil {
+			return err
 		}
 	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("at least one of the %d bundles that a search found must resolve; none did for %s/%s", len(all), runtime.GOOS, runtime.GOARCH)
+}
+
+// shows compares everything that a search lists with the catalogue.
+func (s Subject) shows(ctx context.Context, c Catalogue) error {
+	got, err := s.read(ctx, registry.Query{Limit: registry.MaxLimit}, 0)
+	if err != nil {
+		return err
 	}
-	return found, nil
-}
-
-type pair struct {
-	entry registry.Entry
-	pkg   registry.Package
-}
-
-// each runs look on every resolved package.
-func each(ctx context.Context, r registry.Registry, look func(registry.Package) error) error {
-	found, err := resolved(ctx, r)
-	for _, p := range found {
-		if err = look(p.pkg); err != nil {
-			return fmt.Errorf("%s: %w", p.pkg.Name, err)
+	versions := map[string]string{}
+	for _, e := range got {
+		versions[e.Name] = e.Version
+	}
+	for _, b := range c.Bundles {
+		if versions[b.Name] != b.Latest {
+			return failure("Search, a minute after "+b.Name+" "+b.Latest+" became its latest version", fmt.Sprintf("the version %q", versions[b.Name]), "the version "+b.Latest, minuteOld)
 		}
+		delete(versions, b.Name)
 	}
-	return err
-}
-
-// mustBe asks for one of the errors of the contract.
-func mustBe(got, want error, what string) error {
-	if !errors.Is(got, want) {
-		return fmt.Errorf("%s must return the error %q of the contract; it returned %q", what, message(want), message(got))
+	for name := range versions {
+		return failure("Search, a minute after "+name+" was withdrawn", "it is listed", "that it is not listed", minuteOld)
 	}
 	return nil
 }
 
-func message(err error) string {
-	if err == nil {
-		return "none"
+// most is how many bundles of a registry without Publish the kit looks at.
+const most = 500
+
+// learn makes a catalogue of what the registry shows, and of what is known of it.
+func (s Subject) learn(ctx context.Context) (Catalogue, error) {
+	all, err := s.read(ctx, registry.Query{Limit: registry.MaxLimit}, most)
+	if err != nil {
+		return Catalogue{}, err
 	}
-	return err.Error()
+	c := Catalogue{Bundles: slices.Clone(s.Known.Bundles), Whole: len(all) < most}
+	for _, e := range all {
+		if _, known := s.Known.find(e.Name); known {
+			continue
+		}
+		b := Bundle{Name: e.Name, Title: e.Title, Description: e.Description, Latest: e.Version, Versions: []Version{{Version: e.Version}}, more: true}
+		if len(c.Bundles) < 40 {
+			here := registry.Ref{Name: e.Name, OS: runtime.GOOS, Arch: runtime.GOARCH}
+			pkg, err := s.resolve(ctx, here)
+			switch {
+			case errors.Is(err, plugins.ErrNotFound):
+				b.Versions[0].Files = []File{}
+			case err != nil:
+				return Catalogue{}, failure(fmt.Sprintf("Resolve(%+v), which a search found", here), err, "a package, or NOT_FOUND for this platform", concurrently)
+			default:
+				c.mcpb = c.mcpb || pkg.Kind == registry.KindMCPB
+				b.Versions[0] = Version{Version: pkg.Version, Files: []File{{OS: here.OS, Arch: here.Arch, SHA256: pkg.SHA256, Size: pkg.Size}}}
+			}
+		}
+		c.Bundles = append(c.Bundles, b)
+	}
+	if !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return b.fitsHere() }) {
+		return Catalogue{}, kit.CannotJudge("the registry shows no bundle for this platform: give settings with which it holds one")
+	}
+	return c, nil
+}
+
+func (b Bundle) fitsHere() bool {
+	return slices.ContainsFunc(b.Versions, func(v Version) bool {
+		_, fits := v.file(runtime.GOOS, runtime.GOARCH)
+		return fits || v.Files == nil && len(b.notFor) == 0
+	})
+}
+
+// needs is the verdict about a registry of which nothing is known but what it shows, nil for others.
+func (s Subject) needs(t *kit.Trial, c Catalogue) error {
+	if s.Publish == nil && len(s.Known.Bundles) == 0 {
+		return kit.CannotJudge("what the registry shows agrees with itself, but nothing says whether it is right: write ${catalogue} in the settings, " +
+			"or give --bundles with what it holds, of which one bundle has several versions, and one has notFor if there are bundle files")
+	}
+	if !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.Versions) > 1 }) {
+		t.Cover("no bundle is known to have several versions, so that their order was not tried")
+	}
+	if s.Publish == nil && c.mcpb && !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.notFor) > 0 }) {
+		t.Cover("no bundle is known that is not for every platform, so that other platforms were not tried")
+	}
+	return nil
+}
+
+// atOnce makes calls, several at a time. One that fails is made again alone, for a report without the others.
+func atOnce(ctx context.Context, calls []func(context.Context) error) error {
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs, wrong := make([]error, 16), make([]int, 16)
+	var running sync.WaitGroup
+	for i := range errs {
+		running.Go(func() {
+			for j := i; j < len(calls) && limited.Err() == nil; j += len(errs) {
+				if err := calls[j](limited); err != nil && limited.Err() == nil {
+					errs[i], wrong[i] = err, j
+					cancel()
+				}
+			}
+		})
+	}
+	running.Wait()
+	for i, err := range errs {
+		failed, ok := errors.AsType[*kit.Failure](err)
+		if !ok {
+			continue
+		}
+		if err := calls[wrong[i]](ctx); err != nil {
+			return err
+		}
+		failed.History = append([]string{"with 15 other calls at the same time:"}, failed.History...)
+		return failed
+	}
+	return errors.Join(errs...)
+}
+
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
@@ -17,14 +18,19 @@ import (
 
 func TestTheContractDirect(t *testing.T) {
 	t.Parallel()
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: memory.New()})
+	plugintest.JudgeInBubbles(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), func(*testing.T) sessionstoretest.Subject {
+		return sessionstoretest.Subject{Store: memory.New()}
+	})
 }
 
 func TestTheContractOverTheWire(t *testing.T) {
 	t.Parallel()
 	conn := plugintest.Configured(t, sessionstore.Plugin(memory.New()), "")
-	// The client could call Replace too; the store has not that capability.
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: struct{ sessionstore.Store }{sessionstore.Client(conn)}})
+	subject, err := sessionstoretest.Connected(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugintest.Judge(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), subject)
 }
 
 func TestALifetimeIsExact(t *testing.T) {

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/postgres"
@@ -85,18 +87,22 @@ func TestTheContract(t *testing.T) {
 	server := testenv.StartPostgres(t)
 	t.Run("direct", func(t *testing.T) {
 		t.Parallel()
-		plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: open(t, map[string]any{"url": server.URL})})
-	})
-	t.Run("over the wire", func(t *testing.T) {
-		t.Parallel()
-		store := postgres.New()
-		t.Cleanup(func() { _ = store.Close() })
-		conn := plugintest.Configured(t, sessionstore.Plugin(store), `{"url": "`+server.URL+`"}`)
-		plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: sessionstore.Client(conn)})
+		proxy, err := kit.NewProxy(address(t, server))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(proxy.Close)
+		at := func(host string) map[string]any {
+			return map[string]any{"url": strings.Replace(server.URL, address(t, server), host, 1)}
+		}
+		plugintest.Judge(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), sessionstoretest.Subject{
+			Store: open(t, at(proxy.Address())), Second: open(t, at(address(t, server))), Durable: true, Backend: proxy,
+			Restart: func(context.Context) error { return nil }, // its sessions are in Postgres alone
+		})
 	})
 	t.Run("as an executable", func(t *testing.T) {
 		t.Parallel()
-		testenv.PassesItsKit(t, 3, "sessionstore-postgres", `{"url": "`+strings.Replace(server.URL, address(t, server), "${backend}", 1)+`"}`, "--backend", address(t, server))
+		testenv.PassesItsKit(t, 0, "sessionstore-postgres", `{"url": "`+strings.Replace(server.URL, address(t, server), "${backend}", 1)+`"}`, "--backend", address(t, server))
 	})
 }
 

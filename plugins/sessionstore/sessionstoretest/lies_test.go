@@ -3,479 +3,467 @@ package sessionstoretest_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
-	"math"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
-	"github.com/ropewalk/ropewalk/plugins/kit"
-	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
-	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
+	. "github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest" //nolint:revive // the names of the properties
 )
 
-// lies are broken stores and the check that must catch each; several may lie about one promise.
-func lies() []lie {
-	fields, exact, touched, collide := "every field comes back, long and with every kind of character",
-		"lifetimes are exact from a second to 30 days", "lifetimes after a touch are exact from a second to 30 days", "ids whose hashes collide are distinct"
-	return []lie{
-		{"cuts the issuer at 255 bytes", fields, changesRecords(func(r *sessionstore.Record) { r.Issuer = r.Issuer[:min(len(r.Issuer), 255)] })},
-		{"swaps issuer and workspace", fields, changesRecords(func(r *sessionstore.Record) {
-			if len(r.Issuer) > 60 {
-				r.Issuer, r.WorkspaceID = r.WorkspaceID, r.Issuer
-			}
-		})},
-		{"trims the workspace", fields, changesRecords(func(r *sessionstore.Record) { r.WorkspaceID = strings.TrimSpace(r.WorkspaceID) })},
-		{"normalizes the issuer", fields, changesRecords(func(r *sessionstore.Record) { r.Issuer = strings.ReplaceAll(r.Issuer, "e\u0301", "é") })},
-		{"lower-cases the protocol version", fields, changesRecords(func(r *sessionstore.Record) { r.ProtocolVersion = strings.ToLower(r.ProtocolVersion) })},
-		{"always has the same protocol version", fields, changesRecords(func(r *sessionstore.Record) { r.ProtocolVersion = "2025-11-25" })},
-		{"ends the workspace at a NUL", fields, changesRecords(func(r *sessionstore.Record) { r.WorkspaceID, _, _ = strings.Cut(r.WorkspaceID, "\x00") })},
-		{"has the creation time in seconds on even minutes", fields, changesRecords(func(r *sessionstore.Record) {
-			if r.CreatedAt.Minute()%2 == 0 && len(r.Subject) > 60 {
-				r.CreatedAt = r.CreatedAt.Truncate(time.Second)
-			}
-		})},
-		{"keeps the newest access time over a put", "a put replaces every field, the time of the last access too", func(p process) sessionstore.Store { return &keepsNewest{process: p} }},
+type (
+	record = sessionstore.Record
+	touch  = sessionstore.Touch
+	rows   = map[string]row
+)
 
-		{"counts milliseconds in 32 bits", exact, changesLifetimes(func(ttl time.Duration) time.Duration {
-			return time.Duration(max(1, int32(ttl.Milliseconds()))) * time.Millisecond //nolint:gosec // the lie
-		}, false)},
-		{"caps lifetimes at a day", exact, changesLifetimes(func(ttl time.Duration) time.Duration { return min(ttl, 24*time.Hour) }, false)},
-		{"caps lifetimes at a week", exact, changesLifetimes(func(ttl time.Duration) time.Duration { return min(ttl, 7*24*time.Hour) }, false)},
-		{"rounds lifetimes up to minutes", exact, changesLifetimes(func(ttl time.Duration) time.Duration {
-			if ttl < 10*time.Second {
-				return ttl
-			}
-			return time.Duration(math.Ceil(ttl.Minutes())) * time.Minute
-		}, false)},
-		{"adds jitter of 2 % to lifetimes", exact, changesLifetimes(func(ttl time.Duration) time.Duration { return ttl + ttl/50 }, false)},
-		{"caps lifetimes at a day when it touches", touched, changesLifetimes(func(ttl time.Duration) time.Duration { return min(ttl, 24*time.Hour) }, true)},
-		{"adds the lifetime of a touch to what is left", touched, func(p process) sessionstore.Store { return addsLifetimes{p} }},
-		{"says that sessions end an hour later", "expires_at is the moment when the session ends", func(p process) sessionstore.Store { return movesExpiry{p} }},
-		{"ends sessions after three quarters of their lifetime", "a session is found until shortly before its lifetime is over", func(p process) sessionstore.Store { return endsEarly{p} }},
-		{"ends sessions two seconds late", "a session is not found once its lifetime is over", func(p process) sessionstore.Store { return endsLate{p} }},
-
-		{"keys by 24 bits of SHA-256", "two thousand sessions are distinct", keysBy(func(id string) string { d := sha256.Sum256([]byte(id)); return hex.EncodeToString(d[:3]) })},
-		{"keys by CRC-32", collide, keysBy(func(id string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(id))) })},
-		{"keys by FNV-1a", collide, keysBy(func(id string) string { h := fnv.New32a(); _, _ = h.Write([]byte(id)); return fmt.Sprint(h.Sum32()) })},
-		{"keys by 32 bits of SHA-256", collide, keysBy(func(id string) string { d := sha256.Sum256([]byte(id)); return hex.EncodeToString(d[:4]) })},
-		{"keys by the last 4 bytes", collide, keysBy(func(id string) string { return id[max(0, len(id)-4):] + fmt.Sprint(len(id) == 0) })},
-
-		{"writes behind, and sees its own writes only", "another process sees a put at once", func(p process) sessionstore.Store { return newBehind(p, "put") }},
-		{"remembers what was not found for a second", "another process sees a put at once", func(p process) sessionstore.Store {
-			return &remembersMissing{process: p, missing: map[string]time.Time{}}
-		}},
-		{"reads records through a cache of a second", "another process sees a replaced record at once", func(p process) sessionstore.Store { return newCache(p, "record") }},
-		{"reads access times through a cache of a second", "another process sees a touch at once", func(p process) sessionstore.Store { return newCache(p, "time") }},
-		{"finds what it cached although another process deleted it", "another process sees a delete at once", func(p process) sessionstore.Store { return newCache(p, "deleted") }},
-		{"touches by writing its cached record back", "a touch of one process does not undo a delete of another", func(p process) sessionstore.Store { return &writesBack{process: p, known: known{}} }},
-		{"acknowledges puts before it writes them", "a put that was acknowledged survives kill -9", func(p process) sessionstore.Store { return newBehind(p, "put") }},
-		{"acknowledges touches before it writes them", "a touch that was acknowledged survives kill -9", func(p process) sessionstore.Store { return newBehind(p, "touch") }},
-		{"acknowledges deletes before it writes them", "a delete that was acknowledged survives kill -9", func(p process) sessionstore.Store { return newBehind(p, "delete") }},
-
-		{"takes puts while its backend is away", "a put without its backend is unavailable", hides("put", nil)},
-		{"answers not found while its backend is away", "a get without its backend is unavailable, never not found", hides("get", plugins.ErrNotFound)},
-		{"answers an internal error while its backend is away", "a get without its backend is unavailable, never not found", hides("get", errors.New("connection refused"))},
-		{"passes over touches while its backend is away", "a touch without its backend is unavailable", hides("touch", nil)},
-		{"answers that a session is deleted while its backend is away", "a delete without its backend is unavailable", hides("delete", nil)},
-		{"waits for its backend beyond the deadline", "calls to a backend that does not answer return by their deadline", func(p process) sessionstore.Store { return waitsLong{p} }},
-		{"never finds its backend again", "once the backend is back the store works again", func(p process) sessionstore.Store { return &givesUp{process: p} }},
-		{"revives sessions for a while after their end", "a touch that races with the end of a lifetime never brings the session back", func(p process) sessionstore.Store { return &softEnd{process: p, glass: &glass{touch: revivesExpired}} }},
-		{"writes the fields of a record one by one", "puts and gets of one id at once never mix two records", func(p process) sessionstore.Store { return &inParts{process: p} }},
-	}
-}
-
+// lie is a small change to a right store, and the property that must catch it.
 type lie struct {
-	what  string
-	check string
-	open  func(process) sessionstore.Store
+	what, property string
+	change         func(*store)
 }
 
-func TestEachLieIsCaughtByItsCheck(t *testing.T) {
-	for _, l := range slices.Concat(lies(), edgeLies(), newLies()) {
-		t.Run(l.what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				check := slices.DeleteFunc(sessionstoretest.Checks(), func(c sessionstoretest.Check) bool { return c.Name != l.check })
-				if failed := kit.Failed(kit.Run(t.Context(), check, subject(l.open))); len(failed) != 1 {
-					t.Errorf("not caught by the check %q", l.check)
-				}
-				time.Sleep(2 * time.Hour) //nolint:forbidigo // until a liar that sleeps is awake, by the clock of the bubble
-			})
-		})
-	}
+// The kinds of small changes.
+func writes(change func(*record)) func(*store) { return func(s *store) { s.writes = change } }
+func reads(change func(*record)) func(*store) {
+	return func(s *store) { s.reads = func(_ context.Context, rec *record) { change(rec) } }
+}
+func keys(key func(string) string) func(*store) { return func(s *store) { s.key = key } }
+func lives(change func(string, time.Duration) time.Duration) func(*store) {
+	return func(s *store) { s.lives = change }
+}
+func touches(change func(*row, touch, time.Time)) func(*store) {
+	return func(s *store) { s.touches = change }
 }
 
-func TestAnHonestSharedStoreIsNotCaughtAndNothingIsSkipped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, result := range kit.Run(t.Context(), sessionstoretest.Checks(), subject(honestProcess)) {
-			if result.Err != nil || result.Skipped != "" {
-				t.Errorf("%s: %v %s", result.Name, result.Err, result.Skipped)
+func lies() []lie {
+	const week = 7 * 24 * time.Hour
+	return []lie{
+		// What is kept of a record.
+		{"cuts the issuer at 255 bytes", Sequential, writes(func(r *record) { r.Issuer = r.Issuer[:min(len(r.Issuer), 255)] })},
+		{"trims the workspace", Sequential, writes(func(r *record) { r.WorkspaceID = strings.TrimSpace(r.WorkspaceID) })},
+		{"composes characters of the subject", Sequential, writes(func(r *record) { r.Subject = strings.ReplaceAll(r.Subject, "e\u0301", "é") })},
+		{"ends the client's name at a NUL", Sequential, writes(func(r *record) { r.ClientInfo.Name, _, _ = strings.Cut(r.ClientInfo.Name, "\x00") })},
+		{"lower-cases the protocol version", Sequential, reads(func(r *record) { r.ProtocolVersion = strings.ToLower(r.ProtocolVersion) })},
+		{"takes null for nothing", Sequential, reads(func(r *record) {
+			if r.ClientInfo.Version == "null" {
+				r.ClientInfo.Version = ""
 			}
-		}
-	})
-}
+		})},
+		{"keeps the state up to 65,535 bytes", Sequential, writes(func(r *record) { r.State = r.State[:min(len(r.State), 65535)] })},
+		{"keeps the creation time in seconds", Sequential, writes(func(r *record) { r.CreatedAt = r.CreatedAt.Truncate(time.Second) })},
+		{"keeps the time of the last access in 32 bits of seconds", Sequential, writes(func(r *record) {
+			r.LastAccessedAt = time.Unix(int64(int32(r.LastAccessedAt.Unix())), int64(r.LastAccessedAt.Nanosecond())) //nolint:gosec // the lie
+		})},
+		{"strips a mark at the start", Sequential, reads(func(r *record) { r.Issuer = strings.TrimPrefix(r.Issuer, "\ufeff") })},
+		{"escapes angle brackets", Sequential, reads(func(r *record) { r.State = strings.ReplaceAll(r.State, "<", "&lt;") })},
+		{"drops the owner", Sequential, reads(func(r *record) { r.Owner = strings.TrimSuffix(r.Owner, "b") })},
+		{"joins lines", Sequential, writes(func(r *record) { r.WorkspaceID = strings.ReplaceAll(r.WorkspaceID, "\r\n", "\n") })},
 
-func TestEveryCheckIsAPromiseOfTheContract(t *testing.T) {
-	plugintest.InContract(t, "sessionstore", sessionstoretest.Checks())
-}
+		// Ids.
+		{"compares ids without case", Sequential, keys(strings.ToLower)},
+		{"composes characters of ids", Sequential, keys(func(id string) string { return strings.ReplaceAll(id, "e\u0301", "é") })},
+		{"trims ids", Sequential, keys(strings.TrimSpace)},
+		{"keeps 100 bytes of ids", Sequential, keys(func(id string) string { return id[:min(len(id), 100)] })},
+		{"deletes ids by their beginning", Sequential, func(s *store) {
+			s.remove = func(ctx context.Context, id string) error {
+				return s.do(ctx, func(all rows, _ time.Time) {
+					maps.DeleteFunc(all, func(key string, _ row) bool { return strings.HasPrefix(key, id) })
+				})
+			}
+		}},
+		{"takes a part of an id for a path", Sequential, keys(func(id string) string { return strings.TrimSuffix(id, "/..") })},
+		{"keys by CRC-32", Many, keys(func(id string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(id))) })},
+		{"keys by FNV-1a", Many, keys(func(id string) string { h := fnv.New32a(); _, _ = h.Write([]byte(id)); return fmt.Sprint(h.Sum32()) })},
+		{"keys by Java's hash", Many, keys(func(id string) string {
+			h := int32(0)
+			for _, c := range id {
+				h = 31*h + c
+			}
+			return fmt.Sprint(h)
+		})},
+		{"keys by 16 bits of SHA-256", Many, keys(func(id string) string { d := sha256.Sum256([]byte(id)); return string(d[:2]) })},
+		{"keeps 5,000 sessions", Many, func(s *store) {
+			s.do = func(ctx context.Context, do func(rows, time.Time)) error {
+				return s.db.do(ctx, func(all rows, now time.Time) {
+					do(all, now)
+					for key := range all {
+						if len(all) <= 5000 {
+							break
+						}
+						delete(all, key)
+					}
+				})
+			}
+		}},
+		{"touches 500 sessions of a batch", Many, func(s *store) {
+			s.touch = func(ctx context.Context, batch []touch) error { return s.rightTouch(ctx, batch[:min(len(batch), 500)]) }
+		}},
 
-// changesRecords changes what is put.
-func changesRecords(change func(*sessionstore.Record)) func(process) sessionstore.Store {
-	return func(p process) sessionstore.Store { return recordChanger{p, change} }
-}
+		// What calls do.
+		{"keeps the newest time of access over a put", Sequential, func(s *store) {
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				if before, err := s.rightGet(ctx, rec.ID); err == nil && before.LastAccessedAt.After(rec.LastAccessedAt) {
+					rec.LastAccessedAt = before.LastAccessedAt
+				}
+				return s.rightPut(ctx, rec, ttl)
+			}
+		}},
+		{"puts only what is new", Sequential, func(s *store) {
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				if _, err := s.rightGet(ctx, rec.ID); err == nil {
+					return nil
+				}
+				return s.rightPut(ctx, rec, ttl)
+			}
+		}},
+		{"fails to delete what does not exist", Sequential, func(s *store) {
+			s.remove = func(ctx context.Context, id string) error {
+				if _, err := s.rightGet(ctx, id); err != nil {
+					return err
+				}
+				return s.rightRemove(ctx, id)
+			}
+		}},
+		{"takes the time of the last touch, older or not", Sequential, touches(func(r *row, t touch, now time.Time) { r.LastAccessedAt, r.until = t.LastAccessedAt, now.Add(t.TTL) })},
+		{"prolongs only with a newer time of access", Sequential, touches(func(r *row, t touch, now time.Time) {
+			if t.LastAccessedAt.After(r.LastAccessedAt) {
+				r.LastAccessedAt, r.until = t.LastAccessedAt, now.Add(t.TTL)
+			}
+		})},
+		{"never shortens a lifetime", Sequential, touches(func(r *row, t touch, now time.Time) {
+			if t.LastAccessedAt.After(r.LastAccessedAt) {
+				r.LastAccessedAt = t.LastAccessedAt
+			}
+			if until := now.Add(t.TTL); until.After(r.until) {
+				r.until = until
+			}
+		})},
+		{"touches the first session of a batch alone", Sequential, func(s *store) {
+			s.touch = func(ctx context.Context, batch []touch) error { return s.rightTouch(ctx, batch[:min(len(batch), 1)]) }
+		}},
+		{"brings sessions back when it touches them", Lifetimes, func(s *store) {
+			s.over = func(r row, now time.Time) bool { return !now.Before(r.until.Add(900 * time.Millisecond)) }
+			s.touch = func(ctx context.Context, batch []touch) error {
+				return s.do(ctx, func(all rows, now time.Time) {
+					for _, t := range batch {
+						if r, ok := all[t.ID]; ok {
+							s.touches(&r, t, now)
+							all[t.ID] = r
+						}
+					}
+				})
+			}
+		}},
+		{"brings sessions back when it replaces them", Lifetimes, func(s *store) {
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				replaced, err := s.rightReplace(ctx, rec, ttl, owner)
+				if errors.Is(err, plugins.ErrNotFound) && ttl > 0 {
+					return true, s.rightPut(ctx, rec, ttl)
+				}
+				return replaced, err
+			}
+		}},
+		{"replaces whatever the owner is when none is expected", Sequential, func(s *store) {
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				if before, err := s.rightGet(ctx, rec.ID); err == nil && owner == "" {
+					owner = before.Owner
+				}
+				return s.rightReplace(ctx, rec, ttl, owner)
+			}
+		}},
+		{"compares owners without case", Sequential, func(s *store) {
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				if before, err := s.rightGet(ctx, rec.ID); err == nil && strings.EqualFold(before.Owner, owner) {
+					owner = before.Owner
+				}
+				return s.rightReplace(ctx, rec, ttl, owner)
+			}
+		}},
+		{"keeps the time of access when it replaces", Sequential, func(s *store) {
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				if before, err := s.rightGet(ctx, rec.ID); err == nil {
+					rec.LastAccessedAt = before.LastAccessedAt
+				}
+				return s.rightReplace(ctx, rec, ttl, owner)
+			}
+		}},
+		{"starts the lifetime anew at every replace", Sequential, func(s *store) {
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				return s.rightReplace(ctx, rec, max(ttl, time.Minute), owner)
+			}
+		}},
+		{"answers that it replaced when the owner is another", Sequential, func(s *store) {
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				_, err := s.rightReplace(ctx, rec, ttl, owner)
+				return err == nil, err
+			}
+		}},
 
-type recordChanger struct {
-	process
-	change func(*sessionstore.Record)
-}
+		// Calls that are not allowed.
+		{"takes a lifetime of nothing for a day", Refusing, func(s *store) {
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				if ttl <= 0 {
+					ttl = 24 * time.Hour
+				}
+				return s.rightPut(ctx, rec, ttl)
+			}
+		}},
+		{"touches what comes before a wrong lifetime", Refusing, func(s *store) {
+			s.touch = func(ctx context.Context, batch []touch) error {
+				for _, t := range batch {
+					if err := s.rightTouch(ctx, []touch{t}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+		}},
+		{"passes over touches with a wrong lifetime", Refusing, func(s *store) {
+			s.touch = func(ctx context.Context, batch []touch) error {
+				return s.rightTouch(ctx, slices.DeleteFunc(slices.Clone(batch), func(t touch) bool { return t.TTL <= 0 }))
+			}
+		}},
+		{"deletes a session that is put without a lifetime", Refusing, func(s *store) {
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				if ttl <= 0 {
+					_ = s.rightRemove(ctx, rec.ID)
+				}
+				return s.rightPut(ctx, rec, ttl)
+			}
+		}},
 
-func (s recordChanger) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	s.change(&rec)
-	return s.process.Put(ctx, rec, ttl)
-}
+		// Lifetimes.
+		{"keeps lifetimes in whole seconds", Lifetimes, lives(func(_ string, ttl time.Duration) time.Duration { return ttl.Truncate(time.Second) })},
+		{"counts lifetimes in 32 bits of milliseconds", Sequential, lives(func(_ string, ttl time.Duration) time.Duration {
+			return time.Duration(max(1, int32(ttl.Milliseconds()))) * time.Millisecond //nolint:gosec // the lie
+		})},
+		{"ends all sessions after a week", Sequential, lives(func(_ string, ttl time.Duration) time.Duration { return min(ttl, week) })},
+		{"adds 2 % to lifetimes", Sequential, lives(func(_ string, ttl time.Duration) time.Duration { return ttl + ttl/50 })},
+		{"ends sessions three seconds late", Lifetimes, func(s *store) {
+			s.over = func(r row, now time.Time) bool { return now.After(r.until.Add(3 * time.Second)) }
+		}},
+		{"ends sessions half a second early", Lifetimes, func(s *store) {
+			s.over = func(r row, now time.Time) bool { return now.After(r.until.Add(-500 * time.Millisecond)) }
+		}},
+		{"purges what nobody has used for a minute", Lifetimes, func(s *store) {
+			type use struct{ until, at time.Time }
+			used := map[string]use{}
+			s.do = func(ctx context.Context, do func(rows, time.Time)) error {
+				return s.db.do(ctx, func(all rows, now time.Time) {
+					for key, r := range all {
+						if u := used[key]; u.until != r.until {
+							used[key] = use{r.until, now}
+						} else if now.Sub(u.at) > time.Minute && r.until.Sub(now) > time.Hour {
+							delete(all, key)
+						}
+					}
+					do(all, now)
+				})
+			}
+		}},
+		{"counts the lifetimes of touches from when they were opened", Sequential, touches(func(r *row, t touch, _ time.Time) {
+			if t.LastAccessedAt.After(r.LastAccessedAt) {
+				r.LastAccessedAt = t.LastAccessedAt
+			}
+			r.until = r.until.Add(t.TTL)
+		})},
 
-type keepsNewest struct{ process }
+		// Clients at the same time.
+		{"reads and then writes when it touches", Concurrent, func(s *store) {
+			s.touch = func(ctx context.Context, batch []touch) error {
+				for _, t := range batch {
+					rec, err := s.rightGet(ctx, t.ID)
+					if errors.Is(err, plugins.ErrNotFound) {
+						continue
+					}
+					if err == nil && t.LastAccessedAt.After(rec.LastAccessedAt) {
+						rec.LastAccessedAt = t.LastAccessedAt
+					}
+					if err == nil {
+						err = s.rightPut(ctx, rec, t.TTL)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+		}},
+		{"compares owners before it replaces", Concurrent, func(s *store) {
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				before, err := s.rightGet(ctx, rec.ID)
+				if err != nil || before.Owner != owner {
+					return false, err
+				}
+				return s.rightReplace(ctx, rec, ttl, "") // the lie below: whoever owns it now
+			}
+		}},
+		{"lets two servers take a session over", Concurrent, func(s *store) {
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				before, err := s.rightGet(ctx, rec.ID)
+				if err != nil || before.Owner != owner {
+					return false, err
+				}
+				if ttl == 0 {
+					ttl = time.Until(before.ExpiresAt)
+				}
+				return true, s.rightPut(ctx, rec, ttl)
+			}
+		}},
+		{"writes the fields one by one", Concurrent, func(s *store) {
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				half := rec
+				if before, err := s.rightGet(ctx, rec.ID); err == nil {
+					half.State, half.Owner = before.State, before.Owner
+				}
+				return errors.Join(s.rightPut(ctx, half, ttl), s.rightPut(ctx, rec, ttl))
+			}
+		}},
+		{"answers reads from a cache of 20 ms", Concurrent, caching(20*time.Millisecond, false)},
+		{"remembers what it did not find", Concurrent, caching(20*time.Millisecond, true)},
+		{"deletes a moment after it has answered", Concurrent, func(s *store) {
+			s.remove = func(_ context.Context, id string) error {
+				go func() {
+					nap(context.Background(), 5*time.Millisecond)
+					_ = s.rightRemove(context.Background(), id)
+				}()
+				return nil
+			}
+		}},
+		{"keeps the id of a call where other calls find it", Concurrent, func(s *store) {
+			var id string
+			var mu sync.Mutex
+			s.get = func(ctx context.Context, asked string) (record, error) {
+				mu.Lock()
+				id = asked
+				mu.Unlock()
+				nap(ctx, time.Millisecond)
+				mu.Lock()
+				mixed := id
+				mu.Unlock()
+				return s.rightGet(ctx, mixed)
+			}
+		}},
 
-func (s *keepsNewest) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	if before, err := s.Get(ctx, rec.ID); err == nil && before.LastAccessedAt.After(rec.LastAccessedAt) {
-		rec.LastAccessedAt = before.LastAccessedAt
+		// Faults.
+		{"repeats a replace that broke off", Cuts, func(s *store) {
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				replaced, err := s.rightReplace(ctx, rec, ttl, owner)
+				if errors.Is(err, plugins.ErrUnavailable) {
+					return s.rightReplace(ctx, rec, ttl, owner)
+				}
+				return replaced, err
+			}
+		}},
+		{"answers that a put is done when it broke off", Cuts, func(s *store) {
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				if err := s.rightPut(ctx, rec, ttl); errors.Is(err, plugins.ErrInvalid) {
+					return err
+				}
+				return nil
+			}
+		}},
+		{"writes the record and then its lifetime", Cuts, func(s *store) {
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				return errors.Join(s.rightPut(ctx, rec, 90*24*time.Hour), s.rightTouch(ctx, []touch{{ID: rec.ID, LastAccessedAt: rec.LastAccessedAt, TTL: max(ttl, 1)}}))
+			}
+		}},
+		{"takes a broken connection for not found", Cuts, func(s *store) {
+			s.get = func(ctx context.Context, id string) (record, error) {
+				rec, err := s.rightGet(ctx, id)
+				if err != nil {
+					err = plugins.ErrNotFound
+				}
+				return rec, err
+			}
+		}},
+		{"deletes before it puts", Cuts, func(s *store) {
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				if err := errors.Join(sessionstore.CheckPut(rec, ttl), s.rightRemove(ctx, rec.ID)); err != nil {
+					return err
+				}
+				return s.rightPut(ctx, rec, ttl)
+			}
+		}},
+		{"answers an internal error without its backend", Unavailable, func(s *store) {
+			s.do = func(ctx context.Context, do func(rows, time.Time)) error {
+				if s.db.do(ctx, do) != nil {
+					return errors.New("connection refused")
+				}
+				return nil
+			}
+		}},
+		{"passes over touches without its backend", Unavailable, func(s *store) {
+			s.touch = func(ctx context.Context, batch []touch) error {
+				if err := s.rightTouch(ctx, batch); errors.Is(err, plugins.ErrInvalid) {
+					return err
+				}
+				return nil
+			}
+		}},
+		{"writes what was given up when the backend is back", Unavailable, func(s *store) {
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				err := s.rightPut(ctx, rec, ttl)
+				if errors.Is(err, plugins.ErrUnavailable) {
+					go func() {
+						for range 100 {
+							if nap(context.Background(), 100*time.Millisecond); s.rightPut(context.Background(), rec, ttl) == nil {
+								return
+							}
+						}
+					}()
+				}
+				return err
+			}
+		}},
+		{"waits for its backend beyond the deadline", Unavailable, func(s *store) {
+			s.do = func(ctx context.Context, do func(rows, time.Time)) error {
+				late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+				defer cancel()
+				return s.db.do(late, do)
+			}
+		}},
+		{"never finds its backend again", Disturbed, func(s *store) {
+			lost := false
+			s.do = func(ctx context.Context, do func(rows, time.Time)) error {
+				err := s.db.do(ctx, do)
+				if lost = lost || errors.Is(err, plugins.ErrUnavailable) && ctx.Err() == nil; lost {
+					return plugins.ErrUnavailable
+				}
+				return err
+			}
+		}},
+		{"tries whatever broke off once more", Disturbed, func(s *store) {
+			again := func(call func() error) error {
+				err := call()
+				if errors.Is(err, plugins.ErrUnavailable) {
+					err = call()
+				}
+				return err
+			}
+			s.put = func(ctx context.Context, rec record, ttl time.Duration) error {
+				return again(func() error { return s.rightPut(ctx, rec, ttl) })
+			}
+			s.remove = func(ctx context.Context, id string) error {
+				return again(func() error { return s.rightRemove(ctx, id) })
+			}
+			s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (replaced bool, err error) {
+				err = again(func() error { replaced, err = s.rightReplace(ctx, rec, ttl, owner); return err })
+				return replaced, err
+			}
+		}},
+
+		// The end of the process.
+		{"acknowledges puts before it writes them", Killed, func(s *store) { behind(s, "put") }},
+		{"acknowledges touches before it writes them", Killed, func(s *store) { behind(s, "touch") }},
+		{"acknowledges deletes before it writes them", Killed, func(s *store) { behind(s, "delete") }},
 	}
-	return s.process.Put(ctx, rec, ttl)
-}
-
-func changesLifetimes(change func(time.Duration) time.Duration, touchesOnly bool) func(process) sessionstore.Store {
-	return func(p process) sessionstore.Store { return lifetimeChanger{p, change, touchesOnly} }
-}
-
-type lifetimeChanger struct {
-	process
-	change      func(time.Duration) time.Duration
-	touchesOnly bool
-}
-
-func (s lifetimeChanger) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	if !s.touchesOnly && ttl > 0 {
-		ttl = s.change(ttl)
-	}
-	return s.process.Put(ctx, rec, ttl)
-}
-
-func (s lifetimeChanger) Touch(ctx context.Context, batch []sessionstore.Touch) error {
-	batch = slices.Clone(batch)
-	for i := range batch {
-		if batch[i].TTL > 0 {
-			batch[i].TTL = s.change(batch[i].TTL)
-		}
-	}
-	return s.process.Touch(ctx, batch)
-}
-
-type addsLifetimes struct{ process }
-
-func (s addsLifetimes) Touch(ctx context.Context, batch []sessionstore.Touch) error {
-	batch = slices.Clone(batch)
-	for i, t := range batch {
-		if rec, err := s.Get(ctx, t.ID); err == nil && t.TTL > 0 {
-			batch[i].TTL += time.Until(rec.ExpiresAt)
-		}
-	}
-	return s.process.Touch(ctx, batch)
-}
-
-// movesExpiry says that sessions end later and later.
-type movesExpiry struct{ process }
-
-func (s movesExpiry) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	rec, err := s.process.Get(ctx, id)
-	if err == nil && time.Until(rec.ExpiresAt) < 5*time.Second {
-		rec.ExpiresAt = time.Now().Add(2 * time.Second)
-	}
-	return rec, err
-}
-
-type endsEarly struct{ process }
-
-func (s endsEarly) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	rec, err := s.process.Get(ctx, id)
-	if err == nil && time.Until(rec.ExpiresAt) < 500*time.Millisecond {
-		return sessionstore.Record{}, plugins.ErrNotFound
-	}
-	return rec, err
-}
-
-type endsLate struct{ process }
-
-func (s endsLate) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	if ttl > 0 {
-		ttl += 2 * time.Second
-	}
-	return s.process.Put(ctx, rec, ttl)
-}
-
-func keysBy(key func(string) string) func(process) sessionstore.Store {
-	return func(p process) sessionstore.Store { return keyChanger{p, key} }
-}
-
-type keyChanger struct {
-	process
-	key func(string) string
-}
-
-func (s keyChanger) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	if rec.ID != "" {
-		rec.ID = s.key(rec.ID)
-	}
-	return s.process.Put(ctx, rec, ttl)
-}
-
-func (s keyChanger) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	rec, err := s.process.Get(ctx, s.key(id))
-	rec.ID = id
-	return rec, err
-}
-
-func (s keyChanger) Touch(ctx context.Context, batch []sessionstore.Touch) error {
-	batch = slices.Clone(batch)
-	for i := range batch {
-		batch[i].ID = s.key(batch[i].ID)
-	}
-	return s.process.Touch(ctx, batch)
-}
-
-func (s keyChanger) Delete(ctx context.Context, id string) error {
-	return s.process.Delete(ctx, s.key(id))
-}
-
-// behind acknowledges writes of one method and makes them 100 ms later, unless it is killed.
-type behind struct {
-	process
-	method string
-	mu     sync.Mutex
-	dead   bool
-}
-
-func newBehind(p process, method string) *behind { return &behind{process: p, method: method} }
-
-func (s *behind) kill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dead = true
-}
-
-func (s *behind) later(do func()) {
-	time.AfterFunc(100*time.Millisecond, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if !s.dead {
-			do()
-		}
-	})
-}
-
-func (s *behind) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	if s.method != "put" {
-		return s.process.Put(ctx, rec, ttl)
-	}
-	s.later(func() { _ = s.process.Put(context.WithoutCancel(ctx), rec, ttl) })
-	return nil
-}
-
-func (s *behind) Touch(ctx context.Context, batch []sessionstore.Touch) error {
-	if s.method != "touch" {
-		return s.process.Touch(ctx, batch)
-	}
-	s.later(func() { _ = s.process.Touch(context.WithoutCancel(ctx), batch) })
-	return nil
-}
-
-func (s *behind) Delete(ctx context.Context, id string) error {
-	if s.method != "delete" {
-		return s.process.Delete(ctx, id)
-	}
-	s.later(func() { _ = s.process.Delete(context.WithoutCancel(ctx), id) })
-	return nil
-}
-
-type remembersMissing struct {
-	process
-	mu      sync.Mutex
-	missing map[string]time.Time
-}
-
-func (s *remembersMissing) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Since(s.missing[id]) < time.Second {
-		return sessionstore.Record{}, plugins.ErrNotFound
-	}
-	rec, err := s.process.Get(ctx, id)
-	if errors.Is(err, plugins.ErrNotFound) {
-		s.missing[id] = time.Now()
-	}
-	return rec, err
-}
-
-// cache remembers a part of what it read for a second.
-type cache struct {
-	process
-	part string
-	mu   sync.Mutex
-	read map[string]cached
-}
-
-type cached struct {
-	rec sessionstore.Record
-	at  time.Time
-}
-
-func newCache(p process, part string) *cache {
-	return &cache{process: p, part: part, read: map[string]cached{}}
-}
-
-func (s *cache) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before, known := s.read[id]
-	known = known && time.Since(before.at) < time.Second
-	rec, err := s.process.Get(ctx, id)
-	switch {
-	case !known && err == nil:
-		s.read[id] = cached{rec, time.Now()}
-	case known && s.part == "record" && err == nil:
-		before.rec.LastAccessedAt = rec.LastAccessedAt
-		return before.rec, nil
-	case known && s.part == "time" && err == nil:
-		rec.LastAccessedAt = before.rec.LastAccessedAt
-	case known && s.part == "deleted" && errors.Is(err, plugins.ErrNotFound):
-		return before.rec, nil
-	}
-	return rec, err
-}
-
-// writesBack touches by putting the record that it knows.
-type writesBack struct {
-	process
-	mu sync.Mutex
-	known
-}
-
-func (s *writesBack) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	rec, err := s.process.Get(ctx, id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.known[id] = rec
-	}
-	return rec, err
-}
-
-func (s *writesBack) Touch(ctx context.Context, batch []sessionstore.Touch) error {
-	for _, t := range batch {
-		s.mu.Lock()
-		rec, ok := s.known[t.ID]
-		s.mu.Unlock()
-		if ok && t.TTL > 0 {
-			rec.LastAccessedAt = t.LastAccessedAt
-			_ = s.Put(ctx, rec, t.TTL)
-		}
-	}
-	return s.process.Touch(ctx, batch)
-}
-
-// hides answers one method with err while the backend is away.
-func hides(method string, err error) func(process) sessionstore.Store {
-	return func(p process) sessionstore.Store { return hider{p, method, err} }
-}
-
-type hider struct {
-	process
-	method string
-	err    error
-}
-
-func (s hider) answer(method string, err error) error {
-	if method == s.method && errors.Is(err, plugins.ErrUnavailable) {
-		return s.err
-	}
-	return err
-}
-
-func (s hider) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	return s.answer("put", s.process.Put(ctx, rec, ttl))
-}
-
-func (s hider) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	rec, err := s.process.Get(ctx, id)
-	return rec, s.answer("get", err)
-}
-
-func (s hider) Touch(ctx context.Context, batch []sessionstore.Touch) error {
-	return s.answer("touch", s.process.Touch(ctx, batch))
-}
-
-func (s hider) Delete(ctx context.Context, id string) error {
-	return s.answer("delete", s.process.Delete(ctx, id))
-}
-
-// waitsLong gives its backend ten seconds, whatever its caller gives.
-type waitsLong struct{ process }
-
-func (s waitsLong) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	return s.process.Get(ctx, id)
-}
-
-// givesUp does not try again what failed once.
-type givesUp struct {
-	process
-	failed bool
-}
-
-func (s *givesUp) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	if s.failed {
-		return sessionstore.Record{}, plugins.ErrUnavailable
-	}
-	rec, err := s.process.Get(ctx, id)
-	s.failed = s.failed || errors.Is(err, plugins.ErrUnavailable)
-	return rec, err
-}
-
-// softEnd lets a touch revive what ended.
-type softEnd struct {
-	process
-	*glass
-}
-
-func (s *softEnd) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	return s.glass.Put(ctx, rec, ttl)
-}
-func (s *softEnd) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	return s.glass.Get(ctx, id)
-}
-func (s *softEnd) Touch(ctx context.Context, batch []sessionstore.Touch) error {
-	return s.glass.Touch(ctx, batch)
-}
-func (s *softEnd) Delete(ctx context.Context, id string) error { return s.glass.Delete(ctx, id) }
-
-// inParts writes half a record first.
-type inParts struct{ process }
-
-func (s *inParts) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	if before, err := s.Get(ctx, rec.ID); err == nil && ttl > 0 {
-		half := rec
-		half.ClientInfo = before.ClientInfo
-		_ = s.process.Put(ctx, half, ttl)
-		time.Sleep(time.Millisecond) //nolint:forbidigo // the clock of the bubble
-	}
-	return s.process.Put(ctx, rec, ttl)
 }

@@ -12,51 +12,45 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// Subject is a session store to check, and what can be done to it. What is nil leaves checks out:
-// they are skipped and say so.
+// Subject is a session store to judge, and what can be done to it. What is nil and needed makes a property not judged.
 type Subject struct {
 	Store sessionstore.Store
 
-	// Durable says that the store has the capability "durable".
-	Durable bool
+	// Durable and Exclusive say that the store has the capability "durable" or "exclusive".
+	Durable, Exclusive bool
 
-	// Open starts one more process of the store on the same backend, as another server would.
-	Open func(ctx context.Context) (*Process, error)
+	// Second is the store of one more process on the same backend, as another server has it. Of stores that are
+	// durable and not exclusive.
+	Second sessionstore.Store
 
-	// Exclusive says that the store has the capability "exclusive": only one process has the backend at a
-	// time, and Open is not used.
-	Exclusive bool
-
-	// Restart ends the process of Store with kill -9; the calls that follow are made on the next one.
+	// Restart ends the process of Store with kill -9; the calls that follow are made on the next one. Of durable
+	// stores.
 	Restart func(ctx context.Context) error
 
-	// Backend takes the backend of Store away and brings it back.
-	Backend kit.Backend
+	// Backend breaks the connections of Store to its backend. NoBackend says why there are none.
+	Backend   kit.Backend
+	NoBackend string
+
+	// Keep is a file for a recorded history that fails; "" to keep none.
+	Keep string
+
+	behind *Window
 }
 
-// Process is one more process of a store.
-type Process struct {
-	Store sessionstore.Store
-	Kill  func() // ends it at once, without a chance to finish anything; nil when that is not possible
-	Close func()
+// clients are the stores that a history calls.
+func (s Subject) clients() []sessionstore.Store {
+	if s.Second == nil {
+		return []sessionstore.Store{s.Store}
+	}
+	return []sessionstore.Store{s.Store, s.Second}
 }
 
-// open returns one more process, or why there is none.
-func (s Subject) open(ctx context.Context) (*Process, error) {
-	if !s.Durable {
-		return nil, kit.Skip(`the store has not the capability "durable"`)
+// shared returns why the histories did not have the several processes that the contract is about, or nil.
+func (s Subject) shared() error {
+	if s.Durable && !s.Exclusive && s.Second == nil {
+		return kit.CannotJudge("the store is durable and not exclusive, and there was no second process on its backend")
 	}
-	if s.Exclusive {
-		return nil, kit.Skip(`the store has the capability "exclusive": two processes never share its backend`)
-	}
-	if s.Open == nil {
-		return nil, kit.Skip("nothing was given to start a second process with")
-	}
-	p, err := s.Open(ctx)
-	if err != nil {
-		return nil, kit.Failf("start one more process on the same backend: %w", err)
-	}
-	return p, nil
+	return nil
 }
 
 // Connected is the store at the other end of conn, with the capabilities that the plugin declares.
@@ -65,12 +59,17 @@ func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, err
 	if err != nil {
 		return Subject{}, err
 	}
-	store := sessionstore.Client(conn)
-	if !slices.Contains(about.Capabilities, plugins.CapabilityReplace) {
-		store = struct{ sessionstore.Store }{store} // without Replace, which every client has
-	}
 	return Subject{
-		Store: store, Durable: slices.Contains(about.Capabilities, plugins.CapabilityDurable),
+		Store: Declared(sessionstore.Client(conn), about.Capabilities), Durable: slices.Contains(about.Capabilities, plugins.CapabilityDurable),
 		Exclusive: slices.Contains(about.Capabilities, plugins.CapabilityExclusive),
 	}, nil
+}
+
+// Declared is a client's store with the capabilities that its plugin declares, and without others: every client has
+// Replace.
+func Declared(store sessionstore.Store, capabilities []string) sessionstore.Store {
+	if slices.Contains(capabilities, plugins.CapabilityReplace) {
+		return store
+	}
+	return struct{ sessionstore.Store }{store}
 }

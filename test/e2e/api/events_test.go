@@ -31,7 +31,7 @@ func TestEveryStreamGetsEveryEvent(t *testing.T) {
 	}
 }
 
-func TestAppsThatAreInstalledStoppedStartedAndUninstalledAndATitleThatChangesAreAnnounced(t *testing.T) {
+func TestAppsThatAreInstalledStoppedStartedAndUninstalledAndConversationsThatChangeOrGoAreAnnounced(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	l := s.Listen(t)
@@ -61,6 +61,8 @@ func TestAppsThatAreInstalledStoppedStartedAndUninstalledAndATitleThatChangesAre
 	id, _ := made["id"].(string)
 	do("PATCH", "/v1/conversations/"+id, map[string]any{"title": "After"})
 	expect(`conversation.updated {"id":"` + id + `","title":"After"}`)
+	do("DELETE", "/v1/conversations/"+id, nil)
+	expect(`conversation.deleted {"id":"` + id + `"}`)
 }
 
 func TestTheHeartbeatComesEach30Seconds(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 // The probes of core/process run as an app of a real server, as root and as an ordinary user, with the
 // state in a file and in PostgreSQL.
 func TestAHostileAppOfARealServerGetsNothing(t *testing.T) {
+	testenv.NeedsNamespaces(t)
 	t.Parallel()
 	users := map[string]*syscall.Credential{"the user of the tests": nil}
 	if os.Geteuid() == 0 {
@@ -33,9 +34,12 @@ func TestAHostileAppOfARealServerGetsNothing(t *testing.T) {
 			"a file": func() string { return "" }, "PostgreSQL": func() string { return withPassword(t, harness.Databases.New(t)) },
 		} {
 			t.Run(who+" with "+state, func(t *testing.T) {
-				escapes(t, user, database(), program)
+				escapes(t, user, database(), program, "namespaces")
 			})
 		}
+		t.Run(who+" at landlock", func(t *testing.T) {
+			escapes(t, user, "", program, "landlock", "a datagram to loopback", "a datagram by a socket that was let go", "all inotify instances")
+		})
 	}
 }
 
@@ -83,7 +87,8 @@ func withPassword(t *testing.T, address string) string {
 	return u.String()
 }
 
-func escapes(t *testing.T, user *syscall.Credential, database, program string) {
+// escapes runs the probes at a level, but those that it does not stop.
+func escapes(t *testing.T, user *syscall.Credential, database, program, level string, except ...string) {
 	allowed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +107,7 @@ func escapes(t *testing.T, user *syscall.Credential, database, program string) {
 		s.Environ = append(s.Environ, "HOME="+dir, "SECRET="+dbPassword)
 		s.Program = filepath.Join(dir, "ropewalk")
 		copyProgram(t, harness.Binary(t), s.Program)
-		harness.Config(fmt.Sprintf("sandbox: {fileSizeMiB: 1, network: [%q]}\n", allowed.Addr().String()))(s)
+		harness.Config(fmt.Sprintf("sandbox: {fileSizeMiB: 1, network: [%q], level: %s}\n", allowed.Addr().String(), level))(s)
 		if user != nil {
 			for _, path := range []string{s.Home, filepath.Join(s.Home, "ropewalk.yaml")} {
 				if err := os.Chown(path, int(user.Uid), int(user.Gid)); err != nil {
@@ -115,10 +120,10 @@ func escapes(t *testing.T, user *syscall.Credential, database, program string) {
 	bundle := hostileBundle(t, program, "hostile")
 	s.Install(t, map[string]any{"path": bundle})
 	target := knowledge(t, s, allowed.Addr().String(), bundle)
-	answer := s.Call(t, "hostile", "attack", map[string]any{"target": target, "except": []string{
+	answer := s.Call(t, "hostile", "attack", map[string]any{"target": target, "except": append(except,
 		"a port of the server's network", // needs a service that takes no connection
 		"a file in the own bundle",       // goes to a layer, see below
-	}})
+	)})
 	raw, err := json.Marshal(answer)
 	if err != nil {
 		t.Fatal(err)
@@ -139,6 +144,56 @@ func escapes(t *testing.T, user *syscall.Credential, database, program string) {
 	}
 	if status := s.Apps(t)["other"].Status; status != "running" {
 		t.Errorf("the other app is %s", status)
+	}
+	hasItsOwnUser(t, s, os.Geteuid() == 0 && user == nil)
+}
+
+// hasItsOwnUser compares what the API says about the user of an app with the user of its process.
+func hasItsOwnUser(t *testing.T, s *harness.Server, want bool) {
+	t.Helper()
+	var details struct{ Sandbox struct{ OwnUser bool } }
+	if err := json.Unmarshal([]byte(s.Do(t, "GET", "/v1/apps/hostile", nil).Body), &details); err != nil {
+		t.Fatal(err)
+	}
+	own := false
+	for _, p := range s.Processes() {
+		info, err := os.Stat(fmt.Sprintf("/proc/%d", p.ID))
+		if err != nil || !strings.Contains(p.Command, "hostile-app hostile") || strings.Contains(p.Command, "__shim") {
+			continue
+		}
+		own = info.Sys().(*syscall.Stat_t).Uid >= 0x70000000
+	}
+	if own != want || details.Sandbox.OwnUser != want {
+		t.Errorf("its process has a user of its own: %v; the API says %v; want %v", own, details.Sandbox.OwnUser, want)
+	}
+}
+
+// An app replaces its directory for temporary files, and takes the rights over its directories from itself.
+func TestWhatAnAppMakesOfItsDirectoriesDoesNotKeepItFromStarting(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "calc", harness.Plain)})
+	data := filepath.Join(s.Home, "apps/calc/data")
+	tmp := filepath.Join(data, "tmp")
+	for name, spoil := range map[string]func() error{
+		"a file":             func() error { return errors.Join(os.RemoveAll(tmp), os.WriteFile(tmp, nil, 0o600)) },
+		"a link to nothing":  func() error { return errors.Join(os.RemoveAll(tmp), os.Symlink("/nowhere/at/all", tmp)) },
+		"a link to the home": func() error { return errors.Join(os.RemoveAll(tmp), os.Symlink(s.Home, tmp)) },
+		"a pipe":             func() error { return errors.Join(os.RemoveAll(tmp), syscall.Mkfifo(tmp, 0o600)) },
+		"no rights":          func() error { return os.Chmod(data, 0) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"stop", "start"} {
+			if a := s.Do(t, "POST", "/v1/apps/calc/"+command, nil); a.Status != 200 {
+				t.Fatalf("%s: %s: %d %s", name, command, a.Status, a.Body)
+			}
+		}
+		s.Call(t, "calc", "echo", map[string]any{"text": name})
+		if info, err := os.Lstat(tmp); err != nil || !info.IsDir() {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
 	}
 }
 

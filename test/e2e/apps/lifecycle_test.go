@@ -3,8 +3,10 @@ package apps
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,4 +148,86 @@ func TestABrokenAppDoesNotDelayOthersAtStart(t *testing.T) {
 	if a := s.Do(t, "POST", "/v1/apps/hangs/stop", nil); a.Status != 200 || a.Body != `{"name":"hangs","status":"stopped"}` {
 		t.Errorf("stop of a hanging app: %d %s", a.Status, a.Body)
 	}
+}
+
+func TestAnIdleAppHasNoProcessAndNobodyNotices(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	before := len(s.Processes())
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "calc", harness.Plain)})
+	tools := s.Do(t, "GET", "/v1/tools", nil).Body
+	events := s.Listen(t)
+	s.MustReload(t, "apps: {calc: {idle: 1s}}\n", "apps")
+	asleep := func() bool {
+		return s.Do(t, "GET", "/v1/apps/calc", nil).Object(t)["asleep"] == true
+	}
+	for range 2 {
+		testkit.Eventually(t, "the app sleeps", asleep)
+		testkit.Eventually(t, "its processes have ended", func() bool { return len(s.Processes()) == before })
+		s.WaitForStatus(t, "calc", "running")
+		if now := s.Do(t, "GET", "/v1/tools", nil).Body; now != tools {
+			t.Errorf("the tools of a sleeping app are\n%s, not\n%s", now, tools)
+		}
+		said, status := harness.Command(t, []string{"ROPEWALK_SERVER=" + s.URL, "ROPEWALK_HOME=" + s.Home}, "app", "list")
+		if status != 0 || !strings.Contains(said, "running (asleep)") {
+			t.Errorf("app list: %d %s", status, said)
+		}
+		if metrics := s.Do(t, "GET", "/v1/metrics", nil).Body; !strings.Contains(metrics, "ropewalk_apps_asleep 1\n") {
+			t.Errorf("metrics:\n%s", metrics)
+		}
+		s.Call(t, "calc", "echo", map[string]any{"text": "good morning"})
+	}
+	s.Do(t, "POST", "/v1/apps/calc/stop", nil)
+	if got := events.NextOutcome(t); !strings.HasPrefix(got, "bundle.stopped") {
+		t.Errorf("the first event is %s, not that of the stop", got)
+	}
+}
+
+func TestTheIdleLimitOfAllAppsHoldsForWhatIsInstalledLater(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, harness.Config("idle: 1s\napps: {awake: {idle: never}}\n"))
+	for _, name := range []string{"awake", "calc"} {
+		s.Install(t, map[string]any{"path": harness.GoBundle(t, name, harness.Plain)})
+	}
+	asleep := func(name string) bool { return s.Do(t, "GET", "/v1/apps/"+name, nil).Object(t)["asleep"] == true }
+	for range 2 {
+		testkit.Eventually(t, "the app sleeps", func() bool { return asleep("calc") })
+		s.Call(t, "calc", "echo", map[string]any{"text": "good morning"})
+	}
+	if asleep("awake") {
+		t.Error("an app whose own section says never sleeps")
+	}
+}
+
+// manyApps declares n apps of one bundle, app-0 and so on, after the settings of the section apps.
+func manyApps(t *testing.T, n int, settings string) (config string, names []string) {
+	t.Helper()
+	path := harness.GoBundle(t, "calc", harness.Plain)
+	config = "apps:\n" + settings
+	for i := range n {
+		names = append(names, fmt.Sprintf("app-%d", i))
+		config += fmt.Sprintf("  %s: {path: %q}\n", names[i], path)
+	}
+	return config, names
+}
+
+func TestCallsOfAllAppsWorkWithFewAwake(t *testing.T) {
+	t.Parallel()
+	config, names := manyApps(t, 6, "  maxAwake: 2\n")
+	s := harness.Serve(t, harness.Config(config))
+	awake := func() (count int) {
+		for _, a := range s.Apps(t) {
+			if a.Status == "running" && !a.Asleep {
+				count++
+			}
+		}
+		return count
+	}
+	for _, name := range names {
+		s.WaitForStatus(t, name, "running")
+	}
+	for i := range 24 {
+		s.Call(t, names[i*5%len(names)], "echo", map[string]any{"text": "good morning"})
+	}
+	testkit.Eventually(t, "two apps are awake", func() bool { return awake() == 2 })
 }

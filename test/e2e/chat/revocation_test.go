@@ -72,7 +72,7 @@ func TestARevokedKeyEndsItsStreamsAndItsRun(t *testing.T) {
 		}
 		said[name] = <-ended
 	}
-	if !strings.Contains(said["chat"], `"stopReason":"cancelled"`) || !testkit.Within(harness.Timeout, harness.Exists(gate+".cancelled")) {
+	if !strings.Contains(said["chat"], `"stopReason":"cancelled","stopMessage":"The run ended because its API key was revoked`) || !testkit.Within(harness.Timeout, harness.Exists(gate+".cancelled")) {
 		t.Errorf("the run ended with %s; its tool call was cancelled: %v", said["chat"], harness.Exists(gate+".cancelled")())
 	}
 }

@@ -57,6 +57,20 @@ func (s *Server) Do(t *testing.T, method, path string, body any, headers ...stri
 	return Exchange(t, req)
 }
 
+// Object sends a request with the server's Key, which must succeed, and returns the JSON object of the answer.
+func (s *Server) Object(t *testing.T, method, path string, body any) map[string]any {
+	t.Helper()
+	var headers []string
+	if s.Key != "" {
+		headers = append(headers, "Authorization: Bearer "+s.Key)
+	}
+	a := s.Do(t, method, path, body, headers...)
+	if a.Status >= 300 {
+		t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Body)
+	}
+	return a.Object(t)
+}
+
 // Exchange sends a request and reads the response. It does not follow redirects.
 func Exchange(t *testing.T, req *http.Request) Response {
 	t.Helper()
@@ -73,11 +87,11 @@ func Exchange(t *testing.T, req *http.Request) Response {
 	return Response{resp.StatusCode, resp.Header, string(raw)}
 }
 
-// Object decodes the body, a JSON object.
+// Object decodes the body, a JSON object or a stream of events that ends with one.
 func (a Response) Object(t *testing.T) map[string]any {
 	t.Helper()
 	var o map[string]any
-	if err := json.Unmarshal([]byte(a.Body), &o); err != nil {
+	if err := json.Unmarshal([]byte(LastMessage(a.Body)), &o); err != nil {
 		t.Fatalf("%d is not a JSON object: %q", a.Status, a.Body)
 	}
 	return o
@@ -87,6 +101,7 @@ func (a Response) Object(t *testing.T) map[string]any {
 type App struct {
 	Name, BundleName, Version, Status, Type string
 	ToolCount                               int
+	Asleep                                  bool
 	UI                                      *struct {
 		Name, Icon  string
 		PrimaryView struct{ ResourceURI string }
@@ -105,10 +120,10 @@ func (s *Server) Install(t *testing.T, request map[string]any) App {
 }
 
 // Apps returns what GET /v1/apps lists, by name.
-func (s *Server) Apps(t *testing.T) map[string]App {
+func (s *Server) Apps(t *testing.T, headers ...string) map[string]App {
 	t.Helper()
 	var list struct{ Apps []App }
-	if a := s.Do(t, "GET", "/v1/apps", nil); a.Status != 200 || json.Unmarshal([]byte(a.Body), &list) != nil {
+	if a := s.Do(t, "GET", "/v1/apps", nil, headers...); a.Status != 200 || json.Unmarshal([]byte(a.Body), &list) != nil {
 		t.Fatalf("GET /v1/apps: %d %s", a.Status, a.Body)
 	}
 	byName := map[string]App{}
@@ -118,11 +133,11 @@ func (s *Server) Apps(t *testing.T) map[string]App {
 	return byName
 }
 
-// WaitForStatus waits until an app has the status.
-func (s *Server) WaitForStatus(t *testing.T, name, status string) {
+// WaitForStatus waits until an app has the status. The headers are those of a caller who may list apps.
+func (s *Server) WaitForStatus(t *testing.T, name, status string, headers ...string) {
 	t.Helper()
-	if !testkit.Within(Timeout, func() bool { return s.Apps(t)[name].Status == status }) {
-		t.Fatalf("%s is %q, not %q", name, s.Apps(t)[name].Status, status)
+	if !testkit.Within(Timeout, func() bool { return s.Apps(t, headers...)[name].Status == status }) {
+		t.Fatalf("%s is %q, not %q", name, s.Apps(t, headers...)[name].Status, status)
 	}
 }
 

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -48,17 +49,43 @@ func NewBrowser(t *testing.T) *Browser {
 // Visit opens an address and follows redirects. At is the address of the last request.
 func (b *Browser) Visit(t *testing.T, address string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	resp, _ := b.load(t, http.MethodGet, address, nil)
+	return resp
+}
+
+// Read is Visit, and returns the page.
+func (b *Browser) Read(t *testing.T, address string) (*http.Response, string) {
+	t.Helper()
+	return b.load(t, http.MethodGet, address, nil)
+}
+
+// Submit submits the form of the page at an address, and follows redirects. It returns the page at their end.
+func (b *Browser) Submit(t *testing.T, address string, fields url.Values) (*http.Response, string) {
+	t.Helper()
+	return b.load(t, http.MethodPost, address, fields)
+}
+
+func (b *Browser) load(t *testing.T, method, address string, fields url.Values) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(fields.Encode()))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Origin", req.URL.Scheme+"://"+req.URL.Host)
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	b.At = req.URL
 	resp, err := b.client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = resp.Body.Close()
-	return resp
+	defer func() { _ = resp.Body.Close() }()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(page)
 }
 
 // Cookie returns the value of a cookie that the browser sends to an address, "" when there is none.

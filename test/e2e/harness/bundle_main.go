@@ -30,8 +30,12 @@ const (
 	AskingInSessions = "asker-in-sessions" // is an Asking that supports only MCP revisions with sessions
 	Worker           = "worker"            // has the tool of addWorker
 	Viewed           = "viewed"            // has the view and the tools of viewedServer
+	Offering         = "offering"          // is the server of offering
 	Unfolding        = "unfolding"         // is the server of unfolding
 	Stateless        = "stateless"         // supports MCP 2026-07-28 only
+	Changing         = "changing"          // is the server of changingServer
+	Faulty           = "faulty"            // breaks the protocol: see faultyMain
+	Undeclared       = "undeclared"        // is Faulty, and declares no capability
 )
 
 // bundleMain runs a bundle of the kind and returns the exit code.
@@ -41,6 +45,8 @@ func bundleMain(character string) int {
 		<-time.After(time.Hour) // select {} would end it: without another goroutine that is a deadlock
 	case Stateless:
 		return statelessMain()
+	case Faulty, Undeclared:
+		return faultyMain(character == Faulty)
 	case Broken:
 		fmt.Fprintln(os.Stderr, "this bundle is broken")
 		return 3
@@ -62,6 +68,8 @@ func bundleMain(character string) int {
 	switch character {
 	case AskingInSessions:
 		server = askingInSessions()
+	case Offering:
+		server = offering()
 	case Unfolding:
 		server = unfolding()
 	case Asking:
@@ -70,6 +78,8 @@ func bundleMain(character string) int {
 		server = viewedServer()
 	case Worker:
 		addWorker(server)
+	case Changing:
+		server = changingServer()
 	}
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		return 1

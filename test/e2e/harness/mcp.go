@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -59,7 +60,7 @@ func (c *MCPClient) Echo(ctx context.Context, nonce string) (status int, err err
 	return status, nil
 }
 
-// Post sends a message and reads the response.
+// Post sends a message and reads the response: of a stream of events, the last message.
 func (c *MCPClient) Post(ctx context.Context, message string) (int, http.Header, []byte, error) {
 	resp, err := c.Send(ctx, message)
 	if err != nil {
@@ -67,7 +68,20 @@ func (c *MCPClient) Post(ctx context.Context, message string) (int, http.Header,
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, resp.Header, body, err
+	return resp.StatusCode, resp.Header, []byte(LastMessage(string(body))), err
+}
+
+// LastMessage returns the last message of a response of /mcp, which is a stream of events when the answer takes a while.
+func LastMessage(body string) string {
+	if strings.HasPrefix(body, "{") {
+		return body
+	}
+	at := strings.LastIndex(body, "data: {")
+	if at < 0 {
+		return body
+	}
+	line, _, _ := strings.Cut(body[at+len("data: "):], "\n")
+	return line
 }
 
 // Send sends a message; the caller reads the response. The headers override those of the client.

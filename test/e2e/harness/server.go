@@ -42,6 +42,7 @@ type Server struct {
 	Log  *testkit.Log // standard error
 	Out  *testkit.Log // standard output
 	URL  string
+	Key  string // the API key that Object sends; "" for none
 	Done chan struct{}
 }
 
@@ -85,7 +86,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 	return s
 }
 
-var listening = regexp.MustCompile(`server listening.*url=(http://\S+)`)
+var listening = regexp.MustCompile(`server listening.*url"?[=:]"?(https?://[^\s"]+)`)
 
 // Start starts the server, on the same home as before when it has run.
 func (s *Server) Start() {

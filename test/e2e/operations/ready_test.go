@@ -53,7 +53,7 @@ func TestEachPartThatFailsMakesTheServerNotReadyAndDoctorNamesIt(t *testing.T) {
 		f.ends()
 	}
 	waitForChecks(t, s, "", "")
-	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the server is ready (store, database, sessionStore, notices, auth)") {
+	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the server is ready (store, database, sessionStore, notices, auth, identityProvider)") {
 		t.Errorf("doctor, when all is well again, says\n%s", said)
 	}
 }
@@ -68,8 +68,8 @@ func waitForChecks(t *testing.T, s *harness.Server, failing, also string) {
 		var ready struct {
 			Status string
 			Checks []struct {
-				Name string
-				OK   bool
+				Name         string
+				OK, Advisory bool
 			}
 		}
 		if err := json.Unmarshal([]byte(a.Body), &ready); err != nil {
@@ -77,7 +77,7 @@ func waitForChecks(t *testing.T, s *harness.Server, failing, also string) {
 		}
 		failed := map[string]bool{}
 		for _, c := range ready.Checks {
-			if !c.OK && c.Name != also {
+			if !c.OK && !c.Advisory && c.Name != also {
 				failed[c.Name] = true
 			}
 		}
@@ -139,4 +139,31 @@ func removeAuth(t *testing.T, s *harness.Server, tokens string) {
 		}
 	}
 	t.Fatal("the auth plugin does not run")
+}
+
+// Without its provider nobody new gets in. The server still serves whoever is in.
+func TestAProviderThatIsUnavailableAtTheStartIsShownUntilItIsThere(t *testing.T) {
+	t.Parallel()
+	const key = "the-key-of-this-server-0123456789"
+	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+key), harness.Config(harness.OIDCAuth("http://127.0.0.1:"+harness.FreePort(t), "clientId: app")))
+	owner := "Authorization: Bearer " + key
+	shows := func(ok string) func() bool {
+		return func() bool {
+			a := s.Do(t, "GET", "/readyz", nil)
+			return a.Status == http.StatusOK && strings.Contains(a.Body, `{"name":"identityProvider","ok":`+ok+`,"advisory":true}`)
+		}
+	}
+	testkit.Eventually(t, "the provider is shown as unavailable", shows("false"))
+	if a := s.Do(t, "GET", "/v1/metrics", nil, owner); !strings.Contains(a.Body, `ropewalk_identity_provider_up{name="oidc"} 0`) {
+		t.Errorf("the metrics do not say so: %d", a.Status)
+	}
+	if log := s.Log.String(); strings.Count(log, "identity provider unavailable") != 1 {
+		t.Errorf("the log says %s", log)
+	}
+	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the identity provider oidc is unavailable") {
+		t.Errorf("doctor says %s", said)
+	}
+	p := harness.StartProvider(t)
+	s.MustReload(t, harness.OIDCAuth(p.Issuer, "clientId: app"))
+	testkit.Eventually(t, "the provider is shown as available", shows("true"))
 }

@@ -1,12 +1,17 @@
 package operations
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
@@ -32,5 +37,83 @@ func TestASignalReloadsAsTheCommandDoes(t *testing.T) {
 	hangup("sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", "connection refused")
 	if a := s.Do(t, "GET", "/mcp", nil); a.Status != http.StatusNotFound || s.Exited() {
 		t.Errorf("/mcp, after reloads that did not pass: %d %s", a.Status, a.Body)
+	}
+}
+
+// status is the exit status of a reload.
+func status(err error) int {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+func TestAReloadTurnsTheAccessLogOnAndOff(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, harness.Config("log: {access: false}\n"))
+	logged := func(path string) bool {
+		s.Do(t, "GET", path, nil)
+		return testkit.Within(2*time.Second, func() bool { return strings.Contains(s.Log.String(), "path="+path) })
+	}
+	if logged("/v1/apps") {
+		t.Fatal("requests are logged although log.access is off")
+	}
+	s.MustReload(t, "log: {access: true}\n", "log")
+	if !logged("/v1/tools") {
+		t.Error("requests are not logged after a reload turned log.access on")
+	}
+	s.MustReload(t, "log: {access: false}\n", "log")
+	if logged("/v1/skills") {
+		t.Error("requests are still logged after a reload turned log.access off")
+	}
+}
+
+// Each of these takes a restart alone, and the second reload of the same file says so again.
+func TestAReloadOfWhatTakesARestartExitsWith3(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, harness.Config("log: {level: info}\n"))
+	for _, c := range []struct{ yaml, section string }{
+		{"log: {format: json}\n", "log"},
+		{"audit: {sinks: [file]}\n", "audit"},
+		{"auth: {adapter: static, file: tokens.yaml}\n", "auth"},
+		{"apiKey: one-more-long-key-1\n", "apiKey"},
+		{"http: {allowedHosts: [tools.example.com]}\n", "http"},
+		{"limits: {calls: 7}\n", "limits"},
+		{"mcp: {maxSessions: 7}\n", "mcp"},
+		{"plugins: {callTimeoutSeconds: 7}\n", "plugins"},
+		{"sandbox: {cpu: 2}\n", "sandbox"},
+		{"skills: {directories: [more]}\n", "skills"},
+		{"storage: {eventRetentionHours: 7}\n", "storage"},
+		{"tools: {pin: warn}\n", "tools"},
+	} {
+		for range 2 {
+			said, err := s.Reload(t, c.yaml)
+			if status(err) != 3 || !strings.Contains(said, "restart the server to apply "+c.section) || strings.Contains(said, "Applied") {
+				t.Errorf("%sexit status %d: %s", c.yaml, status(err), said)
+			}
+		}
+	}
+	said, err := s.Reload(t, "log: {level: warn, format: json}\nfeatures: {delegation: false}\n")
+	if status(err) != 3 || !strings.Contains(said, "Applied: features, log") || !strings.Contains(said, "restart the server to apply log\n") {
+		t.Errorf("a section of which a part is applied: %d %s", status(err), said)
+	}
+	if said, err := s.Reload(t, "log: {level: info}\n"); err != nil || !strings.Contains(said, "Applied: features, log") {
+		t.Errorf("back to the start: %v %s", err, said)
+	}
+}
+
+func TestAReloadChangesTheScopesThatClientsAreToAskFor(t *testing.T) {
+	t.Parallel()
+	auth := "auth: {adapter: oidc, issuer: \"" + testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/v1/auth/callback").Issuer + "\", organizationId: org_1%s}\n"
+	s := harness.Serve(t, harness.Config(fmt.Sprintf(auth, "")))
+	challenge := func() string {
+		return s.Do(t, "POST", "/mcp", map[string]any{}).Header.Get("Www-Authenticate")
+	}
+	if got := challenge(); !strings.Contains(got, `scope="openid profile email"`) {
+		t.Fatalf("without scopes the challenge is %q", got)
+	}
+	s.MustReload(t, fmt.Sprintf(auth, ", scopes: [openid, tools]"), "auth")
+	if got := challenge(); !strings.Contains(got, `scope="openid tools"`) {
+		t.Errorf("after a reload the challenge is %q", got)
 	}
 }

@@ -136,7 +136,7 @@ func metaOf(t *testing.T, body string) map[string]any {
 		Result struct{ Content []struct{ Text string } }
 	}
 	var tool struct{ Meta map[string]any }
-	if err := json.Unmarshal([]byte(body), &answer); err != nil || len(answer.Result.Content) != 1 {
+	if err := json.Unmarshal([]byte(harness.LastMessage(body)), &answer); err != nil || len(answer.Result.Content) != 1 {
 		t.Fatalf("%v in %s", err, body)
 	}
 	if err := json.Unmarshal([]byte(answer.Result.Content[0].Text), &tool); err != nil {

@@ -25,7 +25,7 @@ func TestEveryRecordReachesAnAuditPluginOnceAndInOrderThoughItIsKilledAndNothing
 	sink := func(name, file string) string {
 		return fmt.Sprintf("    - {name: %s, adapter: third, path: %s, sha256: %s, file: %s}\n", name, path, sum, file)
 	}
-	settings := harness.OIDCAuth(provider.Issuer) + "tools: {approve: [sample__greet], approvalWaitSeconds: 0}\n" +
+	settings := harness.OIDCAuth(provider.Issuer) + "limits: {calls: 0}\ntools: {approve: [sample__greet], approvalWaitSeconds: 0}\n" +
 		"audit:\n  failClosed: true\n  arguments: true\n  sinks:\n" + sink("one", first)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(settings))
 	token := harness.MachineToken(t, provider.Issuer)

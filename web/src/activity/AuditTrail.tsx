@@ -62,7 +62,7 @@ export function AuditTrail() {
         </div>
       </div>
       <Card flush>
-        {pages.error ? <Failure error={pages.error} /> : pages.isPending || (rows.length === 0 && hasNextPage) ? <div style={{ padding: 16 }}><Skeleton lines={6} /></div> : rows.length === 0
+        {pages.isLoadingError ? <Failure error={pages.error} /> : pages.isPending || (rows.length === 0 && hasNextPage) ? <div style={{ padding: 16 }}><Skeleton lines={6} /></div> : rows.length === 0
           ? <Empty icon={<ScrollText aria-hidden="true" />} title="Nothing fits">Other filters may.</Empty>
           : (
             <VirtualRows

@@ -22,6 +22,7 @@ const phrases: [RegExp, string][] = [
   [/^POST \/v1\/conversations\/[^/]+\/fork$/, "continued a conversation in a copy"],
   [/^PATCH \/v1\/users\/[^/]+$/, "changed the rights of"],
   [/^DELETE \/v1\/users\/[^/]+$/, "removed"],
+  [/^POST \/v1\/users\/[^/]+\/merge$/, "merged another user into"],
   [/^POST \/v1\/workspaces$/, "made a workspace"],
   [/^PATCH \/v1\/workspaces\/[^/]+$/, "changed the workspace"],
   [/^DELETE \/v1\/workspaces\/[^/]+$/, "deleted the workspace"],

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { toast, toastError } from "../ui/Toast";
+import { toast } from "../ui/Toast";
 import { api, take, type App } from "./client";
 import { request } from "./http";
 import { refresh } from "./refresh";
@@ -72,7 +72,6 @@ export function useAppAction() {
       return await request<unknown>("POST", `/v1/apps/${name}/${action}`);
     },
     onSuccess: (_, { name, action }) => toast(`${name} is ${done[action]}.`),
-    onError: toastError,
     onSettled: () => {
       refresh(queries, ["apps", "app", "health", "tools"]);
     },

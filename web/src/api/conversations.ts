@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { toastError } from "../ui/Toast";
-import { api, take } from "./client";
+import { api, take, type Message } from "./client";
+import { request } from "./http";
 import { conversationPage, dropConversation, refreshConversations, type ConversationPages } from "./conversationPages";
 import { useSession } from "./session";
 
@@ -32,13 +32,13 @@ export function useHistory(id: string | undefined, answering: boolean) {
       const last = state.data?.at(-1);
       return !answering && last?.role === "user" && Date.now() - Date.parse(last.timestamp) < answerAwaited ? 2_000 : false;
     },
-    queryFn: async () => (await take(api.GET("/v1/conversations/{id}/history", { params: { path: { id: id! } } }))).messages,
+    queryFn: async () => (await request<{ messages: Message[] }>("GET", `/v1/conversations/${encodeURIComponent(id!)}/history`)).messages,
   });
 }
 
 const useOptions = () => {
   const queries = useQueryClient();
-  return { queries, options: { onError: toastError, onSettled: () => refreshConversations(queries) } };
+  return { queries, options: { onSettled: () => refreshConversations(queries) } };
 };
 
 /** Begins a conversation that has the first messages of another one. */
@@ -50,7 +50,7 @@ export function useFork() {
   });
 }
 
-/** What can be done with a conversation beside going on in it. */
+/** What can be done with a conversation besides going on in it. */
 export function useConversationActions() {
   const { queries, options } = useOptions();
   const rename = useMutation({ ...options, mutationFn: ({ id, title }: { id: string; title: string }) => take(api.PATCH("/v1/conversations/{id}", { params: { path: { id } }, body: { title } })) });

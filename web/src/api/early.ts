@@ -4,7 +4,10 @@ export const tokenKey = "ropewalk.token";
 export const workspaceKey = "ropewalk.workspace";
 
 identity.token = sessionStorage.getItem(tokenKey) ?? "";
-identity.workspace = localStorage.getItem(workspaceKey) ?? "";
+/** The workspace in the address of the page, "" where it names none. */
+export const workspaceInAddress = () => decodeURIComponent(/^\/w\/([^/]+)/.exec(location.pathname)?.[1] ?? "");
+
+identity.workspace = workspaceInAddress() || (localStorage.getItem(workspaceKey) ?? "");
 
 /**
  * What every visit asks for first. It is asked for while the rest of the page is loaded, and answered meanwhile: this module is a script

@@ -1,9 +1,9 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { ApiError } from "./http";
-import { refreshConversations } from "./conversationPages";
+import { dropConversation, refreshConversations } from "./conversationPages";
 import { refresh, refreshAll } from "./refresh";
-import { readEvents } from "./sse";
+import { readEvents, type ServerEvent } from "./sse";
 
 /** One event of the workspace, in the order in which this page saw them. */
 export interface WorkspaceEvent {
@@ -18,7 +18,7 @@ export type Connection = "connecting" | "open" | "lost";
 const limit = 100_000;
 let all: WorkspaceEvent[] = [];
 let connection: Connection = "connecting";
-let failures = 0;
+let seq = 0;
 let running: AbortController | null = null;
 const readers = new Set<() => void>();
 
@@ -40,9 +40,11 @@ function setConnection(to: Connection) {
 /** Which cached answers an event makes old. */
 const affected: [RegExp, string[]][] = [
   [/^bundle\.|^app\./, ["apps", "app", "health", "tools", "bootstrap"]],
+  [/^app\.permissions/, ["permissions"]],
   [/^data\.changed/, ["data"]],
   [/^conversation\./, ["conversations"]],
-  [/^approval|^pin|^tool/, ["approvals", "pins", "tools"]],
+  [/^conversation\.deleted/, ["history"]],
+  [/^approval|^pin|^tool/, ["approvals", "always", "pins", "tools"]],
 ];
 
 /**
@@ -70,42 +72,109 @@ function discard(): void {
   Object.assign(pending, { events: [], keys: new Set(), timer: 0 });
 }
 
-/** Follows the events of a workspace until it is called again, for another one or for none. */
-export function follow(workspace: string | null, queries: QueryClient): void {
+/** What the page that has the stream tells the others of this browser. */
+type Shared = { event: ServerEvent } | { connection: Connection; fresh?: boolean } | { ask: true };
+
+const patience = 10_000; // of a hidden page, before it leaves the stream to others
+
+/**
+ * Follows the events of a workspace until it is called again, for another one or for none. The pages of a browser share one
+ * stream: a browser has six connections to a server over HTTP/1.1. A hidden page follows nothing, and catches up once it is seen.
+ */
+export function follow(place: { workspace: string; user: string } | null, queries: QueryClient): void {
   running?.abort();
   discard();
   all = [];
-  failures = 0;
   connection = "connecting";
-  if (workspace === null) return;
+  if (place === null) return;
   running = new AbortController();
-  void run(running.signal, workspace, queries);
+  const { signal } = running;
+  let seen: AbortController | null = null;
+  let timer = 0;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = window.setTimeout(leave, patience);
+    else if (!seen) {
+      seen = new AbortController();
+      void share(seen.signal, place, queries);
+    }
+  };
+  const leave = () => {
+    clearTimeout(timer);
+    seen?.abort();
+    seen = null;
+  };
+  document.addEventListener("visibilitychange", look, { signal });
+  signal.addEventListener("abort", leave);
+  look();
 }
 
-async function run(signal: AbortSignal, workspace: string, queries: QueryClient): Promise<void> {
-  let seq = 0;
+async function share(signal: AbortSignal, { workspace, user }: { workspace: string; user: string }, queries: QueryClient): Promise<void> {
+  let current = false; // whether this page knows what happened before it joined
+  const receive = (shared: Shared) => {
+    if (signal.aborted) return;
+    if ("event" in shared) return accept(shared.event, queries);
+    if (!("connection" in shared)) return;
+    if (shared.connection === "open" && (shared.fresh || !current)) {
+      // Nobody repeats what happened before the stream was open, first or again: what was asked for until then is
+      // asked for once more.
+      refreshAll(queries, (query) => query.queryKey[0] !== "conversations");
+      refreshConversations(queries);
+      current = true;
+    }
+    setConnection(shared.connection);
+  };
+  if (!("locks" in navigator)) return await stream(signal, workspace, queries, receive); // not over plain HTTP
+  const name = `ropewalk events of ${user} in ${workspace}`;
+  const channel = new BroadcastChannel(name);
+  let leads = false;
+  channel.onmessage = ({ data }: MessageEvent<Shared>) => {
+    if ("ask" in data && leads) channel.postMessage({ connection } satisfies Shared);
+    else receive(data);
+  };
+  signal.addEventListener("abort", () => channel.close());
+  channel.postMessage({ ask: true } satisfies Shared);
+  await navigator.locks.request(name, { signal }, async () => {
+    leads = true;
+    await stream(signal, workspace, queries, (shared) => {
+      receive(shared);
+      if (!signal.aborted) channel.postMessage(shared);
+    });
+  }).catch(() => undefined); // it was left before its turn came
+}
+
+function accept({ name, data: raw }: ServerEvent, queries: QueryClient): void {
+  const data = (raw ?? {}) as Record<string, unknown>;
+  if (name === "conversation.deleted") dropConversation(queries, String(data.id));
+  const at = typeof data.timestamp === "string" ? data.timestamp : new Date().toISOString();
+  collect({ seq: ++seq, name, at, data }, queries);
+}
+
+async function stream(signal: AbortSignal, workspace: string, queries: QueryClient, tell: (shared: Shared) => void): Promise<void> {
+  let failures = 0;
   while (!signal.aborted) {
     try {
       await readEvents("/v1/events", { signal, headers: { "X-Workspace-Id": workspace } }, (event) => {
-        if (event.name === "heartbeat") return;
-        const data = (event.data ?? {}) as Record<string, unknown>;
-        const at = typeof data.timestamp === "string" ? data.timestamp : new Date().toISOString();
-        collect({ seq: ++seq, name: event.name, at, data }, queries);
+        if (event.name !== "heartbeat") tell({ event });
       }, () => {
-        // Nobody repeats what happened before the stream was open, first or again: what was asked for until then is
-        // asked for once more.
-        refreshAll(queries, (query) => query.queryKey[0] !== "conversations");
-        refreshConversations(queries);
         failures = 0;
-        setConnection("open");
+        tell({ connection: "open", fresh: true });
       });
     } catch (error) {
-      if (signal.aborted) return;
-      if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return;
+      if (signal.aborted || (error instanceof ApiError && error.status === 401)) return;
+      if (error instanceof ApiError && [403, 404].includes(error.status)) refresh(queries, ["bootstrap"]); // what may the person still see?
     }
     if (signal.aborted) return;
     failures++;
-    if (failures > 1) setConnection("lost");
-    await new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** failures, 8000) * (0.75 + Math.random() / 2)));
+    if (failures > 1) tell({ connection: "lost" });
+    await pauseFor(Math.min(250 * 2 ** failures, 8000) * (0.75 + Math.random() / 2), signal);
   }
 }
+
+const pauseFor = (ms: number, signal: AbortSignal) => new Promise<void>((resolve) => {
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    resolve();
+  }, { once: true });
+});

@@ -1,3 +1,5 @@
+import { parseJson, toJson } from "./digits";
+
 /** An answer of the API that is not a success. */
 export class ApiError extends Error {
   constructor(
@@ -11,6 +13,9 @@ export class ApiError extends Error {
     this.name = "ApiError";
   }
 }
+
+/** Whether a request got no answer, or none of the server: the same request may succeed later. */
+export const isUnreachable = (error: unknown) => error instanceof ApiError && (error.status === 0 || error.status >= 502);
 
 /** What every request carries: who asks and in which workspace. */
 export const identity = {
@@ -29,7 +34,7 @@ export async function send(input: Request | string, init?: RequestInit): Promise
     return await fetch(request);
   } catch (error) {
     if (request.signal.aborted) throw error;
-    throw new ApiError(0, "offline", "The server cannot be reached. The console tries again by itself.");
+    throw new ApiError(0, "offline", "The server cannot be reached.");
   }
 }
 
@@ -56,11 +61,11 @@ export async function request<T>(method: string, path: string, options: { query?
       ? { body: options.body } // the browser sets the type with its boundary
       : options.body instanceof Blob
       ? { body: options.body, headers: { "Content-Type": options.body.type || "application/octet-stream" } }
-      : options.body !== undefined && { body: JSON.stringify(options.body), headers: { "Content-Type": "application/json" } }),
+      : options.body !== undefined && { body: toJson(options.body), headers: { "Content-Type": "application/json" } }),
   });
   if (!response.ok) throw await errorOf(response);
   if (response.status === 204) return undefined as T;
-  return (await response.json()) as T;
+  return parseJson(await response.text()) as T;
 }
 
 function withQuery(path: string, query: Query = {}): string {

@@ -2,7 +2,10 @@ import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-quer
 import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { api, take, type User, type WorkspaceRef } from "./client";
 import { answerTo, tokenKey, workspaceKey } from "./early";
-import { ApiError, identity } from "./http";
+import { ApiError, identity, isUnreachable } from "./http";
+import { forgetDrafts } from "./leave";
+import { refreshAll } from "./refresh";
+import { toast } from "../ui/Toast";
 
 /** What the server says of itself before anybody has logged in. */
 export interface Facts {
@@ -41,16 +44,39 @@ const factsQuery = { queryKey: ["facts"], staleTime: Infinity, retryOnMount: fal
 export const useFacts = () => useQuery(factsQuery);
 
 async function bootstrap() {
+  const asked = identity.workspace;
+  let found;
   try {
-    return await take(api.GET("/v1/workspace"));
+    found = await take(api.GET("/v1/workspace"));
   } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 403 || !identity.workspace) throw error;
-    identity.workspace = ""; // the person is no member of it any more
-    return await take(api.GET("/v1/workspace"));
+    if (!(error instanceof ApiError) || ![403, 404].includes(error.status) || !asked || identity.workspace !== asked) throw error;
+    identity.workspace = ""; // the person is not a member of it
+    found = await take(api.GET("/v1/workspace"));
+    toast(`You are not a member of the workspace that you came from or the address names. This is ${found.workspace.name}.`, true);
+    localStorage.setItem(workspaceKey, found.workspace.id);
   }
+  if (identity.workspace === asked || identity.workspace === "") identity.workspace = found.workspace.id;
+  return found;
 }
 
-const bootQuery = (workspace: string) => ({ queryKey: ["bootstrap", workspace], queryFn: bootstrap, retry: retryUnlessRefused, retryOnMount: false, staleTime: 30_000 });
+type Boot = Awaited<ReturnType<typeof bootstrap>>;
+
+/** What is different for the person since the page asked before, "" when it is nothing. */
+function changeOf(before: Boot, now: Boot): string {
+  if (before.user.id !== now.user.id) return "";
+  if (before.user.orgRole !== now.user.orgRole) return `You are now ${roleName(now.user.orgRole)} of the organization.`;
+  if (before.workspace.id === now.workspace.id && before.workspace.role !== now.workspace.role) {
+    return `You are now ${roleName(now.workspace.role)} of ${now.workspace.name}: ${now.workspace.role === "member" ? "its apps and members are managed by its admins" : "you can manage its apps and members"}.`;
+  }
+  const added = now.workspaces.find((w) => !before.workspaces.some((b) => b.id === w.id));
+  if (added) return `You were added to ${added.name}. It is in the menu of workspaces.`;
+  const left = before.workspaces.find((w) => w.id !== before.workspace.id && !now.workspaces.some((n) => n.id === w.id));
+  return left ? `You are not a member of ${left.name} any more.` : "";
+}
+
+const roleName = (role: string) => (role === "member" ? "a member" : `an ${role}`);
+
+const bootQuery = (workspace: string) => ({ queryKey: ["bootstrap", workspace], queryFn: bootstrap, retry: retryUnlessRefused, retryOnMount: false, staleTime: 30_000, refetchInterval: 30_000 });
 
 /** Waits a moment for what the first render needs, so that it is one of the whole page. */
 export const beforeFirstRender = (queries: QueryClient) => Promise.race([
@@ -90,6 +116,7 @@ export function SessionProvider({ children, loading, login, failed }: Props) {
   );
   const logout = useCallback(async () => {
     await take(api.POST("/v1/auth/logout")).catch(() => undefined);
+    await forgetDrafts();
     rememberToken("");
     identity.workspace = "";
     localStorage.removeItem(workspaceKey);
@@ -98,13 +125,22 @@ export function SessionProvider({ children, loading, login, failed }: Props) {
   }, [queries]);
 
   const hadSession = useRef(false);
-  if (boot.data) hadSession.current = true;
+  const before = useRef<Boot>(undefined);
+  useEffect(() => {
+    if (!boot.data) return;
+    const sentence = before.current ? changeOf(before.current, boot.data) : "";
+    if (sentence) {
+      toast(sentence);
+      refreshAll(queries, (query) => query.queryKey[0] !== "bootstrap");
+    }
+    hadSession.current = true;
+    before.current = boot.data;
+  }, [boot.data, queries]);
 
   const session = useMemo<Session | null>(() => {
     if (!facts.data || !boot.data) return null;
     const { user, workspace, workspaces, model } = boot.data;
     const isOrgAdmin = user.orgRole !== "member";
-    identity.workspace = workspace.id;
     return {
       facts: facts.data, user, workspace, workspaces, model, isOrgAdmin,
       isWorkspaceAdmin: isOrgAdmin || workspace.role !== "member",
@@ -119,9 +155,10 @@ export function SessionProvider({ children, loading, login, failed }: Props) {
       void boot.refetch();
     });
   }
-  const error = facts.error ?? (session ? null : boot.error);
-  if (error) return failed(error, () => void Promise.all([facts.refetch(), boot.refetch()]));
-  if (!session) return loading;
+  if (!session) {
+    const error = facts.failureReason ?? boot.failureReason;
+    return error ? failed(error, () => void queries.cancelQueries().then(() => Promise.all([facts.refetch(), boot.refetch()]))) : loading;
+  }
   return <Context value={session}>{children}</Context>;
 }
 
@@ -132,7 +169,7 @@ export function rememberToken(token: string): void {
   else sessionStorage.removeItem(tokenKey);
 }
 
-/** Refusals stay refusals; a server that is away is asked again. */
+/** Refusals stay refusals; a server that cannot be reached is asked again until it answers. */
 export function retryUnlessRefused(count: number, error: Error): boolean {
-  return error instanceof ApiError ? (error.status === 0 || error.status >= 502) && count < 5 : count < 1;
+  return error instanceof ApiError ? isUnreachable(error) : count < 1;
 }

@@ -1,9 +1,11 @@
 import { createParser } from "eventsource-parser";
+import { parseJson } from "./digits";
 import { errorOf, send } from "./http";
 
 export interface ServerEvent {
   name: string;
   data: unknown;
+  id?: string;
 }
 
 /** Reads a stream of server-sent events until it ends or the signal aborts it. */
@@ -14,7 +16,7 @@ export async function readEvents(path: string, init: RequestInit, each: (event: 
   if (!response.ok || !response.body) throw await errorOf(response);
   opened?.();
   const parser = createParser({
-    onEvent: (event) => each({ name: event.event ?? "message", data: parse(event.data) }),
+    onEvent: (event) => each({ name: event.event ?? "message", data: parse(event.data), id: event.id }),
   });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   try {
@@ -30,7 +32,7 @@ export async function readEvents(path: string, init: RequestInit, each: (event: 
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JsonSchema } from "../forms/schema";
-import { api, take, type ToolResult } from "./client";
+import { api, take, type Schemas, type ToolResult } from "./client";
+import { request } from "./http";
 import { useSession } from "./session";
 
 /** A tool as an app describes it. name is the one to call it by; server and tool are what it is made of. */
@@ -31,10 +32,10 @@ export function useTools() {
   const { workspace } = useSession();
   return useQuery({
     queryKey: ["tools", workspace.id],
-    queryFn: async () => (await take(api.GET("/v1/tools"))).tools.map((t) => ({ ...(t.definition as Omit<Tool, "server" | "tool">), name: t.name, server: t.server, tool: t.tool }) as Tool),
+    queryFn: async () => (await request<Schemas["Tools"]>("GET", "/v1/tools")).tools.map((t) => ({ ...(t.definition as Omit<Tool, "server" | "tool">), name: t.name, server: t.server, tool: t.tool }) as Tool),
   });
 }
 
 /** Calls a tool as the person, outside of any chat. */
 export const callTool = (tool: string, args: Record<string, unknown>, signal?: AbortSignal): Promise<ToolResult> =>
-  take(api.POST("/v1/tools/call", { body: { tool, arguments: args }, signal }));
+  request<ToolResult>("POST", "/v1/tools/call", { body: { tool, arguments: args }, signal });

@@ -1,19 +1,16 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Check, ShieldCheck, X } from "lucide-react";
-import { useState, type ReactNode } from "react";
-import type { components } from "../api/schema";
+import { useQueryClient } from "@tanstack/react-query";
+import { ShieldCheck } from "lucide-react";
+import { toJson } from "../api/digits";
 import { request } from "../api/http";
 import { refresh } from "../api/refresh";
-import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Code } from "../ui/Code";
 import { ago } from "../ui/format";
-import { Differences } from "./Differences";
 import { Badge, Card, Empty, Failure, Page, Skeleton } from "../ui/Surface";
 import { toast, toastError } from "../ui/Toast";
-
-type Approval = components["schemas"]["Approval"];
-type Pin = components["schemas"]["PinChange"];
+import { DecideCall, Decision } from "./Decide";
+import { Differences } from "./Differences";
+import { isPending, useAlways, useApprovals, useDecided, useDecision, usePins, type Approval } from "./waiting";
 
 /** What waits for a person: calls that need leave, and tools that changed. */
 export function ApprovalsScreen() {
@@ -21,55 +18,34 @@ export function ApprovalsScreen() {
     <Page title="Approvals" about="Calls that wait for a person, and tools whose definition changed without a new version.">
       <Calls />
       <Pins />
+      <Always />
+      <History />
     </Page>
   );
 }
 
-function useDecision(key: string) {
-  const queries = useQueryClient();
-  const [busy, setBusy] = useState("");
-  const decide = async (path: string, body: unknown, said: string) => {
-    setBusy(path);
-    try {
-      await request("POST", path, { body });
-      toast(said);
-    } catch (error) {
-      toastError(error);
-    }
-    setBusy("");
-    refresh(queries, [key]);
-  };
-  return { busy, decide };
-}
-
 function Calls() {
-  const { workspace } = useSession();
-  const { busy, decide } = useDecision("approvals");
-  const calls = useQuery({ queryKey: ["approvals", workspace.id], refetchInterval: 5_000, queryFn: () => request<{ approvals: Approval[] }>("GET", "/v1/approvals") });
-  if (calls.error) return <Failure error={calls.error} />;
+  const calls = useApprovals({ every: 5_000 });
+  if (calls.isLoadingError) return <Failure error={calls.error} />;
   if (calls.isPending) return <Skeleton lines={4} />;
-  const waiting = calls.data.approvals.filter((a) => a.state === "pending");
+  const waiting = calls.data.filter(isPending);
   if (waiting.length === 0) return <Card flush><Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing waits for you">Calls of tools that the policy marks stop here until someone allows them.</Empty></Card>;
-  return waiting.map((a) => {
-    const path = `/v1/approvals/${encodeURIComponent(a.id)}`;
-    return (
-      <Card key={a.id} title={a.tool} actions={<Badge tone="warn" dot pulse>{`waits, ends ${ago(a.expiresAt)}`}</Badge>}>
-        <p>{who(a)} wants to call this tool. Asked {ago(a.requestedAt)}.</p>
-        <Code label="Arguments" text={JSON.stringify(a.arguments, null, 2)} wrap />
-        <Buttons busy={busy === path} yes={() => void decide(path, { decision: "approve" }, "The call may go on.")} no={() => void decide(path, { decision: "refuse" }, "The call is refused.")} />
-      </Card>
-    );
-  });
+  return waiting.map((a) => (
+    <Card key={a.id} title={a.tool} actions={<Badge tone="warn" dot pulse>{`waits, ends ${ago(a.expiresAt)}`}</Badge>}>
+      <p>{name(a.caller)} wants to call this tool. Asked {ago(a.requestedAt)}.</p>
+      <Code label="Arguments" text={toJson(a.arguments, 2)} wrap />
+      <DecideCall approval={a} />
+    </Card>
+  ));
 }
 
 function Pins() {
-  const { workspace } = useSession();
   const { busy, decide } = useDecision("pins");
-  const pins = useQuery({ queryKey: ["pins", workspace.id], queryFn: () => request<{ pins: Pin[] }>("GET", "/v1/pins") });
-  if (pins.error) return <Failure error={pins.error} />;
-  return pins.data?.pins.map((p) => {
+  const pins = usePins();
+  if (pins.isLoadingError) return <Failure error={pins.error} />;
+  return pins.data?.map((p) => {
     const path = `/v1/pins/${encodeURIComponent(p.id)}`;
-    const refuse = p.state === "waiting" ? () => void decide(path, { decision: "refuse" }, "The tool stays held back.") : undefined;
+    const refuse = p.state === "waiting" ? () => void decide(path, "refuse", "The tool stays held back.") : undefined;
     return (
       <Card key={p.id} title={`${p.server} · ${p.tool}`} actions={<Badge tone="warn">{p.state === "refused" ? "refused" : "changed"}</Badge>}>
         <p>
@@ -78,21 +54,56 @@ function Pins() {
             : `The app changed this tool without a new version${p.version && ` (it is still ${p.version})`}.`} Models and clients do not get it until the change is accepted. Noticed {ago(p.since)}.
         </p>
         <Differences changes={p.changes} />
-        <Buttons busy={busy === path} accept yes={() => void decide(path, { decision: "accept" }, "The change is accepted.")} no={refuse} />
+        <Decision busy={busy === path} accept yes={() => void decide(path, "accept", "The change is accepted.")} no={refuse} />
       </Card>
     );
   });
 }
 
-function Buttons({ busy, accept, yes, no }: { busy: boolean; accept?: boolean; yes: () => void; no?: () => void }): ReactNode {
-  const { isWorkspaceAdmin } = useSession();
-  if (!isWorkspaceAdmin) return <p>An admin of the workspace decides.</p>;
+/** The tools whose calls need no decision. */
+function Always() {
+  const queries = useQueryClient();
+  const { data = [] } = useAlways();
+  const withdraw = async (id: string, tool: string) => {
+    try {
+      await request("DELETE", `/v1/approvals/always/${encodeURIComponent(id)}`);
+      toast(`Calls of ${tool} wait for an approval again.`);
+    } catch (error) {
+      toastError(error, () => void withdraw(id, tool));
+    }
+    refresh(queries, ["always"]);
+  };
+  return data.map((one) => (
+    <Card key={one.id} title={one.tool} actions={<Button onClick={() => void withdraw(one.id, one.tool)}>Ask again</Button>}>
+      <p>All calls are allowed until the definition of the tool changes, by {name(one.grantedBy)} {ago(one.since)}.</p>
+    </Card>
+  ));
+}
+
+/** What people decided on earlier calls. */
+function History() {
+  const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = useDecided();
+  const decided = data?.pages.flatMap((page) => page.approvals) ?? [];
+  if (decided.length === 0) return null;
   return (
-    <div style={{ display: "flex", gap: 8 }}>
-      <Button look="primary" busy={busy} onClick={yes}><Check aria-hidden="true" />{accept ? "Accept" : "Allow once"}</Button>
-      {no && <Button look="danger" disabled={busy} onClick={no}><X aria-hidden="true" />Refuse</Button>}
-    </div>
+    <Card title="Decided">
+      {decided.map((a) => (
+        <details key={a.id}>
+          <summary>
+            <Badge tone={a.state === "refused" ? "bad" : "good"}>{a.state === "refused" ? "refused" : a.always ? "allowed always" : "allowed"}</Badge> <b>{a.tool}</b> for {name(a.caller)}, by {a.decider ? name(a.decider) : a.decidedBy}{a.decidedAt && ` ${ago(a.decidedAt)}`}
+            {a.reason && <>: {a.reason}</>}
+          </summary>
+          {outcome[a.state] && <p>{outcome[a.state]}</p>}
+          <Code label="Arguments" text={toJson(a.arguments, 2)} wrap />
+        </details>
+      ))}
+      {hasNextPage && <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show earlier ones</Button>}
+    </Card>
   );
 }
 
-const who = (a: Approval) => a.caller.displayName || a.caller.email || a.caller.id;
+const outcome: Partial<Record<Approval["state"], string>> = {
+  used: "The call was made.", approved: "The call was not made yet.", expired: "The call was not made in time.", cancelled: "The call was cancelled before it was made.",
+};
+
+const name = (person: Approval["caller"]) => person.displayName || person.email || person.id;

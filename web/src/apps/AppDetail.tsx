@@ -3,13 +3,15 @@ import { ArrowLeft } from "lucide-react";
 import { useAppDetails, useApps, useHealth } from "../api/apps";
 import { useSession } from "../api/session";
 import { useTools } from "../api/tools";
-import { Empty, Failure, Page, Skeleton } from "../ui/Surface";
+import { Empty, Failure, Notice, Page, Skeleton } from "../ui/Surface";
+import { useHeldTools } from "../approvals/waiting";
 import { Tabs } from "../ui/Tabs";
 import { ToolBrowser } from "../tools/ToolBrowser";
 import { AppView } from "../views/LazyAppView";
 import { AppActions } from "./Apps";
 import { Logs } from "./Logs";
 import { Overview } from "./Overview";
+import { Permissions } from "./Permissions";
 import { Settings } from "./Settings";
 import { AppMark, StateBadge } from "./state";
 import css from "./apps.module.css";
@@ -26,7 +28,8 @@ export function AppDetail() {
   const health = useHealth();
   const { isWorkspaceAdmin } = useSession();
   const { data: all = [] } = useTools();
-  if (apps.error) return <Page title={name}><Failure error={apps.error} /></Page>;
+  const held = useHeldTools().filter((pin) => pin.server === name);
+  if (apps.isLoadingError) return <Page title={name}><Failure error={apps.error} /></Page>;
   if (apps.isPending) return <Page title={name}><Skeleton lines={5} /></Page>;
   const app = apps.data.find((a) => a.name === name);
   if (!app) {
@@ -42,6 +45,7 @@ export function AppDetail() {
     },
     ...(app.ui ? [{ id: "view", label: app.ui.name || "View", content: () => <AppView server={name} uri="primary" /> }] : []),
     ...(isWorkspaceAdmin && !details.data?.transport ? [{ id: "logs", label: "Logs", content: () => <Logs app={name} /> }] : []),
+    ...(isWorkspaceAdmin && !details.data?.transport ? [{ id: "permissions", label: "Permissions", content: () => <Permissions app={name} /> }] : []),
     ...(isWorkspaceAdmin ? [{ id: "settings", label: "Settings", content: () => <Settings app={name} details={details.data} /> }] : []),
   ];
   return (
@@ -50,6 +54,11 @@ export function AppDetail() {
       about={<>{details.data?.description && <>{details.data.description}<br /></>}<code>{app.bundleName}</code> {app.version}</>}
       actions={<><Link to="/apps" aria-label="All apps" style={{ display: "inline-flex", padding: 8, color: "var(--text-soft)" }}><ArrowLeft size={17} aria-hidden="true" /></Link><AppActions app={app} onGone={() => void navigate({ to: "/apps", search: {} })} /></>}
     >
+      {held.length > 0 && (
+        <Notice tone="warn" action={<Link to="/approvals">Decide</Link>}>
+          <p>{held.map((pin) => pin.tool).join(", ")} {held.length === 1 ? "is" : "are"} held back: the app changed {held.length === 1 ? "it" : "them"} without a new version. Models and clients get {held.length === 1 ? "it" : "them"} once an admin accepts the change.</p>
+        </Notice>
+      )}
       <Tabs label={`About ${name}`} tabs={tabs} value={tabs.some((t) => t.id === tab) ? tab : "overview"} onChange={(id) => void navigate({ search: { tab: id } })} />
     </Page>
   );

@@ -8,18 +8,19 @@ import { Button } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Search, Select } from "../ui/Field";
 import { duration, plural } from "../ui/format";
+import { untilLoaded } from "../ui/loading";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { Card, Empty, Failure, Page, Skeleton } from "../ui/Surface";
 import { VirtualRows } from "../ui/VirtualRows";
-import { AppMark, StateBadge } from "./state";
+import { AppMark, StateBadge, stateName } from "./state";
 import css from "./apps.module.css";
 
-const Install = lazy(() => import("./Install"));
+const Install = lazy(() => untilLoaded(() => import("./Install")));
 const route = getRouteApi("/apps");
 
 /** The installed apps of the workspace. */
 export function AppsScreen() {
-  const { isWorkspaceAdmin } = useSession();
+  const { isWorkspaceAdmin, workspace } = useSession();
   const { install } = route.useSearch();
   const navigate = route.useNavigate();
   const apps = useApps();
@@ -30,10 +31,10 @@ export function AppsScreen() {
       about="Each app is an MCP server that runs here. Its tools are for chats, for you, and for every connected client."
       actions={isWorkspaceAdmin && <Button look="primary" onClick={open}><Plus aria-hidden="true" />Install app</Button>}
     >
-      {apps.error ? <Failure error={apps.error} /> : apps.isPending ? <Skeleton lines={5} /> : apps.data.length === 0 ? (
+      {apps.isLoadingError ? <Failure error={apps.error} /> : apps.isPending ? <Skeleton lines={5} /> : apps.data.length === 0 ? (
         <Card flush>
           <Empty icon={<LayoutGrid aria-hidden="true" />} title="No apps yet" actions={isWorkspaceAdmin && <Button look="primary" onClick={open}>Install the first app</Button>}>
-            Install one from a registry, npm, PyPI, an address or a file.
+            {isWorkspaceAdmin ? "Install one from a registry, npm, PyPI, an address or a file." : `An admin of ${workspace.name} can install apps. Ask one of them.`}
           </Empty>
         </Card>
       ) : <AppList apps={apps.data} />}
@@ -57,7 +58,7 @@ function AppList({ apps }: { apps: App[] }) {
         <Search label="Search apps" value={query} onChange={(e) => setQuery(e.target.value)} />
         <Select aria-label="State" value={state} onChange={(e) => setState(e.target.value as AppState | "")} style={{ width: 150 }}>
           <option value="">All states</option>
-          {["running", "starting", "stopped", "crashed", "dead"].map((s) => <option key={s}>{s}</option>)}
+          {(["running", "starting", "stopped", "crashed", "dead"] as const).map((s) => <option key={s} value={s}>{stateName(s)}</option>)}
         </Select>
         <span className={css.cell} role="status">{plural(found.length, "app")}</span>
       </div>

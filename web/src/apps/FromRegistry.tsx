@@ -35,7 +35,7 @@ export function FromRegistry({ install }: { install: Installation }) {
       <Search label="Search the registries" value={query} onChange={(e) => setQuery(e.target.value)} autoFocus />
       {search.data?.failures.map((failure) => <Notice key={failure} tone="warn">{failure}</Notice>)}
       {install.error && <Failure error={install.error} />}
-      {search.error ? <Failure error={search.error} /> : search.isPending ? <Skeleton lines={4} /> : found.length === 0 ? (
+      {search.isLoadingError ? <Failure error={search.error} /> : search.isPending ? <Skeleton lines={4} /> : found.length === 0 ? (
         <Empty icon={<PackageSearch aria-hidden="true" />} title={words ? "Nothing found" : "No registry has anything"}>
           {words ? "Try other words, or install from a package or an address." : "Registries are configured under registries in ropewalk.yaml."}
         </Empty>

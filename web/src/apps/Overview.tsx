@@ -3,6 +3,7 @@ import type { AppDetails, Health } from "../api/apps";
 import type { App } from "../api/client";
 import type { Tool } from "../api/tools";
 import { price } from "../tools/ToolPanel";
+import { stateName } from "./state";
 import { bytes, count, duration, moment, plural } from "../ui/format";
 import { Code } from "../ui/Code";
 import { Card, Facts, Notice } from "../ui/Surface";
@@ -19,12 +20,12 @@ export function Overview({ app, details, health, tools }: Props) {
   const cost = useMemo(() => tools.reduce((sum, t) => sum + price(t), 0), [tools]);
   const error = details?.lastError;
   const facts: [string, ReactNode][] = [
-    ["State", app.status],
+    ["State", stateName(app.status)],
     ["Running for", app.status === "running" && health ? duration(health.uptime) : "–"],
     ["Restarts after crashes", count(details?.restarts ?? health?.restartCount ?? 0)],
     ["Memory", typeof details?.memoryBytes === "number" ? bytes(details.memoryBytes) : "–"],
     ["Tools", plural(app.toolCount, "tool")],
-    ["Price for a model", tools.length > 0 ? `≈ ${count(cost)} tokens` : "–"],
+    ["What models read to know them", tools.length > 0 ? `≈ ${count(cost)} tokens` : "–"],
     ["Trust score", app.trustScore > 0 ? `${app.trustScore} of 100` : "none given"],
   ];
   if (details?.since) facts.push(["Since", moment(details.since)]);
@@ -40,7 +41,7 @@ export function Overview({ app, details, health, tools }: Props) {
           {details.lastOutput && details.lastOutput.length > 0 && <Code label="What the app wrote last" text={details.lastOutput.join("\n")} />}
         </Notice>
       )}
-      {app.status === "dead" && !error && <Notice tone="bad">The app crashed too often and is not started again by itself. Start it when the cause is mended; its log says more.</Notice>}
+      {app.status === "dead" && !error && <Notice tone="bad">The app crashed too often, so it is not started again by itself. Its log says more. Start it once the cause is fixed.</Notice>}
       <Card><Facts facts={facts} /></Card>
     </div>
   );

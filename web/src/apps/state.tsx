@@ -4,7 +4,10 @@ import css from "./apps.module.css";
 
 const tones: Record<AppState, Tone> = { running: "good", starting: "info", crashed: "warn", dead: "bad", stopped: "plain" };
 
-export const StateBadge = ({ state }: { state: AppState }) => <Badge tone={tones[state]} dot pulse={state === "starting" || state === "crashed"}>{state}</Badge>;
+/** A state in the words of people. */
+export const stateName = (state: AppState) => (state === "dead" ? "keeps crashing" : state);
+
+export const StateBadge = ({ state }: { state: AppState }) => <Badge tone={tones[state]} dot pulse={state === "starting" || state === "crashed"}>{stateName(state)}</Badge>;
 
 /** The app's own icon when it is an image that needs no request, else its letters. */
 export function AppMark({ app }: { app: Pick<App, "name" | "ui"> }) {

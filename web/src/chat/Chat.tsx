@@ -1,23 +1,32 @@
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { useQueryClient } from "@tanstack/react-query";
+import clsx from "clsx";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { Menu as MenuIcon, SquarePen } from "lucide-react";
 import { lazy, memo, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { api, take, type Message } from "../api/client";
+import { refreshConversations } from "../api/conversationPages";
 import { useConversations, useFork, useHistory } from "../api/conversations";
 import { useSession } from "../api/session";
+import { ApiError } from "../api/http";
+import { useHeldTools } from "../approvals/waiting";
 import { useApps } from "../api/apps";
 import { useSidebars } from "../shell/sidebars";
 import { Button } from "../ui/Button";
 import { useIdle, useShown } from "../ui/idle";
+import { untilLoaded } from "../ui/loading";
 import { useNarrow } from "../ui/narrow";
-import { Notice, Skeleton } from "../ui/Surface";
-import { toastError } from "../ui/Toast";
+import { Empty, Notice, Skeleton } from "../ui/Surface";
+import { toast, toastError } from "../ui/Toast";
 import { Composer, useFocus } from "./Composer";
+import { useDraft } from "./drafts";
+import { attachedBefore } from "./files";
 import type { MessageActions } from "./Message";
 import { forget, useBegin, useRun } from "./runs";
-import type { Attachment } from "./run";
+import { isUnsent, type Ask } from "./run";
 import css from "./chat.module.css";
 
 /** What shows messages is not needed to begin a chat: it is loaded once the page is shown, or with a conversation. */
-export const loadThread = () => import("./Thread");
+export const loadThread = () => untilLoaded(() => import("./Thread"));
 const Thread = lazy(async () => ({ default: (await loadThread()).Thread }));
 
 /** Talking to a model that uses the tools of the workspace. */
@@ -49,6 +58,13 @@ export function ChatScreen() {
   );
 }
 
+/** Whether a run may go on in a conversation: it has no answer yet, or one that has not ended. */
+function mayGoOn(messages: Message[]): boolean {
+  const last = messages.at(-1)!;
+  if (last.role === "user") return Date.now() - Date.parse(last.timestamp) < 3_600_000;
+  return last.metadata?.model !== undefined && last.metadata.outputTokens === undefined && !last.metadata.stopReason;
+}
+
 function Title({ id }: { id: string }) {
   const { data } = useConversations("");
   return data?.pages.flatMap((p) => p.conversations).find((c) => c.id === id)?.title || "Conversation";
@@ -60,51 +76,112 @@ function Conversation({ id }: { id?: string }) {
   const { run, state } = useRun(id);
   const history = useHistory(id, state?.status === "running");
   const begin = useBegin();
+  const queries = useQueryClient();
   const fork = useFork();
-  const [text, setText] = useState("");
+  const { draft, edit, clear, store } = useDraft(id);
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field, id);
   const running = state?.status === "running";
 
   const open = useCallback((to: string) => void navigate({ to: "/chat/$id", params: { id: to }, replace: id === undefined }), [navigate, id]);
   const messages = history.data;
-  const say = (message: string, chosen?: string, attachments: Attachment[] = []) => {
+  const last = messages?.findLast((m) => m.role === "assistant")?.metadata?.model;
+  const chosen = draft.model || (last && last !== model ? last : "");
+  const begun = (ask: Ask) => {
     if (run) forget(run);
-    begin({ message, conversationId: id, model: chosen, ...(attachments.length > 0 && { attachments }) }, messages?.length ?? (id ? Infinity : 0), (made) => { if (!id) open(made); });
+    begin({ ...ask, conversationId: id }, messages?.length ?? (id ? Infinity : 0), (made) => {
+      store();
+      if (!id) open(made);
+    });
   };
-  // A message cannot be changed: it is said again in a fork that ends before it.
-  const sayAgain = useCallback((index: number, message: string) => {
-    if (!id) return;
-    fork.mutateAsync({ id, atMessage: index }).then((made) => {
+  // A run that began in another window, or before this page was loaded.
+  const joined = useRef("");
+  useEffect(() => {
+    const asked = messages?.findLastIndex((m) => m.role === "user") ?? -1;
+    if (!id || run || !messages || asked < 0 || !mayGoOn(messages)) return;
+    const key = `${id} ${messages.length}`;
+    if (joined.current === key) return;
+    joined.current = key;
+    begin({ message: messages[asked]!.content, conversationId: id }, asked, () => undefined, true);
+  }, [id, run, messages, begin]);
+  const unsent = state !== undefined && isUnsent(state);
+  const say = () => {
+    if (unsent) return toast("The message before was not sent. Send it with Retry, or discard it.", true);
+    begun({ message: draft.text.trim(), model: chosen || undefined, ...(draft.files.length > 0 && { attachments: draft.files }) });
+    clear();
+  };
+  const discard = () => {
+    if (!state || !run) return;
+    if (!draft.text && draft.files.length === 0) edit({ text: state.ask.message, files: state.ask.attachments ?? [] });
+    forget(run);
+  };
+  // A message cannot be changed: it is said again, with its files and to its model, in a fork that ends before it.
+  const sayAgain = useCallback(async (index: number, message: string, model?: string) => {
+    const before = messages?.[index];
+    if (!id || !before) return;
+    try {
+      const attachments = await Promise.all((before.metadata?.attachments ?? []).map(attachedBefore));
+      const made = await take(api.POST("/v1/conversations/{id}/fork", { params: { path: { id } }, body: { atMessage: index } }));
+      refreshConversations(queries);
       open(made.id);
-      begin({ message, conversationId: made.id }, index, () => undefined);
-    }).catch(toastError);
-  }, [id, fork.mutateAsync, begin, open]);
+      begin({ message, conversationId: made.id, model: model ?? messages[index + 1]?.metadata?.model, ...(attachments.length > 0 && { attachments }) }, index, () => undefined);
+    } catch (error) {
+      toastError(error, () => void sayAgain(index, message, model));
+    }
+  }, [id, messages, queries, begin, open]);
   const actions = useMemo<MessageActions>(() => ({
-    onEdit: sayAgain,
-    onRetry: (index) => {
+    onEdit: (index, message) => void sayAgain(index, message),
+    onRetry: (index, model) => {
       const before = messages?.slice(0, index).findLastIndex((m) => m.role === "user") ?? -1;
-      if (before >= 0) sayAgain(before, messages![before]!.content);
+      if (before >= 0) void sayAgain(before, messages![before]!.content, model);
     },
     onFork: (index) => id && fork.mutate({ id, atMessage: index }, { onSuccess: (made) => open(made.id) }),
-    onMessage: setText,
-  }), [sayAgain, messages, id, fork.mutate, open]);
+    onMessage: (text) => edit((before) => ({ text: before.text ? `${before.text}\n${text}` : text })),
+  }), [sayAgain, messages, id, fork.mutate, open, edit]);
+
+  const isGone = history.error instanceof ApiError && history.error.status === 404;
+  useEffect(() => {
+    if (!running || !run) return;
+    const stop = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open], [role=menu]")) return;
+      run.stop();
+      field.current?.focus();
+    };
+    document.addEventListener("keydown", stop);
+    return () => document.removeEventListener("keydown", stop);
+  }, [running, run]);
 
   const pick = useCallback((words: string) => {
-    setText(words);
+    edit({ text: words });
     field.current?.focus();
-  }, []);
+  }, [edit]);
 
-  const composer = <Composer running={running} text={text} onText={setText} fieldRef={field} onSend={say} onStop={() => run?.stop()} />;
-  if (!id && !state) return <><Hello onPick={pick} />{model === null && <NoModel />}{composer}</>;
+  const composer = <Composer running={running} draft={{ ...draft, model: chosen }} onDraft={edit} fieldRef={field} onSend={say} onStop={() => { run?.stop(); field.current?.focus(); }} />;
+  if (isGone && history.data) {
+    return <Empty title="This conversation was deleted" actions={<Button look="primary" onClick={() => void navigate({ to: "/chat" })}>Start a new chat</Button>}>It was deleted in another window or by another program.</Empty>;
+  }
+  const held = <HeldTools />;
+  if (!id && !state) return <><Hello onPick={pick} />{model === null && <NoModel />}{held}{composer}</>;
   return (
     <>
       <Suspense fallback={<div className={css.scroll}><div className={css.messages}><Skeleton lines={4} /></div></div>}>
-        <Thread messages={messages ?? []} loading={history.isPending && id !== undefined && !state} error={history.error} state={state} actions={actions} onRetry={() => state && say(state.ask.message, state.ask.model, state.ask.attachments)} />
+        <Thread messages={messages ?? []} loading={history.isPending && id !== undefined && !state} error={history.error} state={state} actions={actions} onRetry={() => state && begun(state.ask)} onDiscard={discard} />
       </Suspense>
       {model === null && <NoModel />}
+      {held}
       {composer}
     </>
+  );
+}
+
+/** Tools that the model does not get: the person may wonder why it does not use them. */
+function HeldTools() {
+  const pins = useHeldTools();
+  if (pins.length === 0) return null;
+  return (
+    <p className={clsx(css.composer, css.note)}>
+      The model does not have {pins.slice(0, 3).map((pin) => `${pin.tool} of ${pin.server}`).join(", ")}{pins.length > 3 && ` and ${pins.length - 3} more`}: changed without a new version. <Link to="/approvals">See the change</Link>
+    </p>
   );
 }
 
@@ -115,14 +192,14 @@ const NoModel = () => (
 );
 
 const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void }) {
-  const { user } = useSession();
+  const { user, workspace, isWorkspaceAdmin } = useSession();
   const { data: apps = [] } = useApps(useShown());
   const running = apps.filter((a) => a.status === "running");
   const name = (user.displayName || "").split(" ")[0];
   return (
     <div className={css.hello}>
       <h1>{name && name !== "Owner" ? `Hello, ${name}` : "What shall we do?"}</h1>
-      <p>{running.length === 0 ? "Install an app, and the model can use its tools." : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}</p>
+      <p>{running.length === 0 ? (isWorkspaceAdmin ? "Install an app, and the model can use its tools." : `No app runs here yet. An admin of ${workspace.name} can install one, and the model can then use its tools.`) : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}</p>
       <div className={css.chips}>
         {running.slice(0, 4).map((a) => <Button key={a.name} onClick={() => onPick(`What can I do with ${a.ui?.name || a.name}?`)}>What can {a.ui?.name || a.name} do?</Button>)}
       </div>

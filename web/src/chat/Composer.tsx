@@ -6,47 +6,49 @@ import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Field, Input, Select } from "../ui/Field";
-import { toast } from "../ui/Toast";
+import { toast, toastError } from "../ui/Toast";
 import { useModels } from "./capabilities";
-import type { Attachment } from "./run";
+import type { Draft } from "./drafts";
+import { withFiles } from "./files";
 import css from "./chat.module.css";
 import controls from "../ui/controls.module.css";
 
 interface Props {
   running: boolean;
-  onSend: (message: string, model: string | undefined, attachments: Attachment[]) => void;
+  draft: Draft;
+  onDraft: (to: Partial<Draft>) => void;
+  onSend: () => void;
   onStop: () => void;
-  text: string;
-  onText: (text: string) => void;
   fieldRef?: Ref<HTMLTextAreaElement>;
 }
 
-const largest = 5 << 20;
 const other = "\u0000other";
 
 /** Where the person writes. */
-export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Props) {
+export function Composer({ running, draft, onDraft, onSend, onStop, fieldRef }: Props) {
   const { model: standard } = useSession();
   const models = useModels();
-  const [model, setModel] = useState("");
-  const [files, setFiles] = useState<Attachment[]>([]);
+  const { text, files, model } = draft;
   const [over, setOver] = useState(false);
   const [naming, setNaming] = useState(false);
+  const [reading, setReading] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
-  const add = async (list: FileList | File[] | null) => {
-    for (const file of list ?? []) {
-      if (file.size > largest) toast(`${file.name} is too large: at most 5 MB.`, true);
-      else {
-        const read = await attachment(file);
-        setFiles((all) => [...all, read]);
-      }
+  const setModel = (to: string) => onDraft({ model: to });
+  const add = async (list: FileList | null) => {
+    const chosen = [...(list ?? [])]; // the list of an input empties with it
+    setReading(true);
+    try {
+      const { files: all, problems } = await withFiles(files, chosen);
+      onDraft({ files: all });
+      for (const problem of problems) toast(problem, true);
+    } catch (error) {
+      toastError(error);
     }
+    setReading(false);
   };
+  const full = text.trim() !== "" || files.length > 0;
   const send = () => {
-    if (!text.trim() || running) return;
-    onSend(text.trim(), model || undefined, files);
-    onText("");
-    setFiles([]);
+    if (full && !running && !reading) onSend();
   };
   return (
     <form
@@ -61,16 +63,16 @@ export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Pr
           <div className={css.files}>
             {files.map((f, i) => (
               <span key={i} className={css.file}>
-                {f.mimeType.startsWith("image/") && <img src={`data:${f.mimeType};base64,${f.data}`} alt="" />}
+                {f.mimeType.startsWith("image/") && <img src={f.url ?? `data:${f.mimeType};base64,${f.data}`} alt="" />}
                 <span>{f.name}</span>
-                <Button look="quiet" small label={`Remove ${f.name}`} onClick={() => setFiles(files.filter((_, j) => j !== i))}><X aria-hidden="true" /></Button>
+                <Button look="quiet" small label={`Remove ${f.name}`} onClick={() => onDraft({ files: files.filter((_, j) => j !== i) })}><X aria-hidden="true" /></Button>
               </span>
             ))}
           </div>
         )}
         <textarea
           ref={fieldRef} aria-label="Message" placeholder="Ask, or say what to do…" rows={1} value={text}
-          onChange={(e) => onText(e.target.value)}
+          onChange={(e) => onDraft({ text: e.target.value })}
           onPaste={(e) => { if (e.clipboardData.files.length > 0) { e.preventDefault(); void add(e.clipboardData.files); } }}
           onKeyDown={(e) => {
             if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) {
@@ -91,7 +93,7 @@ export function Composer({ running, onSend, onStop, text, onText, fieldRef }: Pr
           ) : <span className={css.modelName}>{standard ?? "No model is configured"}</span>}
           {running
             ? <Button small className={controls.icon} label="Stop" onClick={onStop}><Square aria-hidden="true" fill="currentColor" /></Button>
-            : <Button type="submit" look="primary" small label="Send" disabled={!text.trim()}><ArrowUp aria-hidden="true" /></Button>}
+            : <Button type="submit" look="primary" small label="Send" busy={reading} disabled={!full}><ArrowUp aria-hidden="true" /></Button>}
         </div>
       </div>
       {naming && <NameModel onClose={() => setNaming(false)} onDone={setModel} />}
@@ -112,13 +114,6 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
     </Dialog>,
     document.body,
   );
-}
-
-async function attachment(file: File): Promise<Attachment> {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  let binary = "";
-  for (let i = 0; i < bytes.length; i += 0x8000) binary += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
-  return { name: file.name, mimeType: file.type || "application/octet-stream", data: btoa(binary) };
 }
 
 /** Puts the cursor into the composer when a conversation opens. */

@@ -33,7 +33,7 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
         <Button look="quiet" label="New chat" onClick={() => { onClose(); void navigate({ to: "/chat" }); }}><SquarePen aria-hidden="true" /></Button>
       </div>
       <div className={css.sideList}>
-        {pages.error ? <Failure error={pages.error} /> : pages.isPending ? <div style={{ padding: 16 }}><Skeleton lines={5} /></div> : all.length === 0
+        {pages.isLoadingError ? <Failure error={pages.error} /> : pages.isPending ? <div style={{ padding: 16 }}><Skeleton lines={5} /></div> : all.length === 0
           ? <Empty title={words ? "Nothing found" : "No conversations yet"} />
           : (
             <VirtualRows

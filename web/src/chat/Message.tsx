@@ -1,34 +1,44 @@
+import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
-import { GitFork, Pencil, RotateCcw } from "lucide-react";
+import { GitFork, Pencil, RotateCcw, Shuffle } from "lucide-react";
 import { lazy, memo, Suspense, useState } from "react";
 import type { Message, ToolCall } from "../api/client";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/Code";
 import { Textarea } from "../ui/Field";
 import { cost, millis, moment, plural, short } from "../ui/format";
+import { Menu, MenuItem, MenuLabel } from "../ui/Menu";
+import { untilLoaded } from "../ui/loading";
 import { Badge, Failure } from "../ui/Surface";
+import { useModels } from "./capabilities";
 import { Question } from "./Question";
-import type { Part, RunState } from "./run";
+import { attachedBefore } from "./files";
+import { isUnsent, type AsidePart, type Attachment, type Part, type RunState } from "./run";
 import { ToolCard } from "./ToolCard";
 import css from "./chat.module.css";
 
 /** Loaded with the first answer: a chat without one can be used before. */
-const Markdown = lazy(async () => ({ default: (await import("../ui/Markdown")).Markdown }));
+const Markdown = lazy(async () => ({ default: (await untilLoaded(() => import("../ui/Markdown"))).Markdown }));
 
 export interface MessageActions {
   onEdit: (index: number, text: string) => void;
-  onRetry: (index: number) => void;
+  /** Without a model, the one that answered before is asked. */
+  onRetry: (index: number, model?: string) => void;
   onFork: (index: number) => void;
   onMessage: (text: string) => void;
 }
 
-interface StoredAttachment {
-  name?: string;
-  mimeType?: string;
+interface UserProps {
+  text: string;
+  index?: number;
+  attachments?: Attachment[];
+  actions?: MessageActions;
+  /** What can be done with a message that the server never got. */
+  unsent?: { onRetry: () => void; onDiscard: () => void };
 }
 
 /** What the person said. */
-export function UserMessage({ text, index, attachments, actions }: { text: string; index?: number; attachments?: StoredAttachment[]; actions?: MessageActions }) {
+export function UserMessage({ text, index, attachments, actions, unsent }: UserProps) {
   const [edited, setEdited] = useState<string | null>(null);
   if (edited !== null && actions && index !== undefined) {
     return (
@@ -43,8 +53,15 @@ export function UserMessage({ text, index, attachments, actions }: { text: strin
   }
   return (
     <div className={css.user}>
-      {attachments && attachments.length > 0 && <div className={css.row}>{attachments.map((a, i) => <Badge key={i}>{a.name ?? a.mimeType}</Badge>)}</div>}
-      <div className={css.bubble}>{text}</div>
+      {attachments && attachments.length > 0 && <div className={css.row}>{attachments.map((a, i) => <Attached key={i} file={a} />)}</div>}
+      {text && <div className={css.bubble} dir="auto">{text}</div>}
+      {unsent && (
+        <div className={css.meta} role="status">
+          <Badge tone="bad">Not sent</Badge> The server cannot be reached.
+          <Button small onClick={unsent.onRetry}>Retry</Button>
+          <Button small look="quiet" onClick={unsent.onDiscard}>Discard</Button>
+        </div>
+      )}
       {actions && index !== undefined && (
         <span className={css.acts}>
           <CopyButton text={text} />
@@ -55,8 +72,20 @@ export function UserMessage({ text, index, attachments, actions }: { text: strin
   );
 }
 
-const partOf = (call: ToolCall): Part => ({
-  type: "tool", id: call.id, name: call.name, input: call.input as Record<string, unknown>, state: call.ok ? "ok" : "failed", ms: call.ms, output: call.output, resourceUri: call.resourceUri,
+/** A file of a message: a picture as it is, anything else by its name. */
+function Attached({ file }: { file: Attachment }) {
+  const isPicture = file.mimeType.startsWith("image/");
+  const stored = useQuery({
+    enabled: isPicture && !file.data && file.url?.startsWith("/") === true,
+    queryKey: ["attachment", file.url], staleTime: Infinity, queryFn: () => attachedBefore({ ...file, url: file.url! }),
+  });
+  const data = file.data ?? stored.data?.data;
+  if (!isPicture || !data) return <Badge>{file.name}</Badge>;
+  return <img className={css.picture} src={`data:${file.mimeType};base64,${data}`} alt={file.name} />;
+}
+
+const partOf = (call: ToolCall & { result?: Record<string, unknown> }): Part => ({
+  type: "tool", result: call.result, id: call.id, name: call.name, input: call.input as Record<string, unknown>, state: call.ok ? "ok" : "failed", ms: call.ms, output: call.output, resourceUri: call.resourceUri,
 });
 
 /** What is stored of an answer, in the order in which it came; all calls first where the order is not known. */
@@ -65,16 +94,38 @@ function partsOf(message: Message): Part[] {
   const text = (text: string): Part => ({ type: "text", text });
   const parts = message.metadata?.parts;
   if (!parts) return message.content ? [...calls, text(message.content)] : calls;
-  return parts.flatMap(({ type, text: said, index }) => (type === "text" ? [text(said ?? "")] : (calls[index ?? -1] ?? [])));
+  return (parts as { type: string; text?: string; ms?: number; index?: number }[]).flatMap(({ type, text: said = "", ms, index }): Part[] => {
+    switch (type) {
+      case "text": return [text(said)];
+      case "reasoning": return [{ type, text: said, ms }];
+      case "summary": return [{ type, text: said }];
+      default: return calls[index ?? -1] ? [calls[index ?? -1]!] : [];
+    }
+  });
 }
 
 const PartView = memo(function PartView({ part, onMessage }: { part: Part; onMessage?: (text: string) => void }) {
   switch (part.type) {
+    case "reasoning":
+    case "summary": return <Aside part={part} />;
     case "text": return <Suspense fallback={<p className={css.raw}>{part.text}</p>}><Markdown text={part.text} /></Suspense>;
     case "tool": return <ToolCard call={part} onMessage={onMessage} />;
     case "question": return <Question question={part} />;
   }
 });
+
+/** What the model thought, or got instead of earlier messages: folded, because it is not what was answered. */
+const Aside = ({ part: { type, text, ms } }: { part: AsidePart }) => (
+  <details className={css.aside}>
+    <summary>{type === "summary" ? "Earlier messages were summarized for the model" : ms === undefined ? "Thinking" : `Thought for ${millis(ms)}`}</summary>
+    <div className={css.raw} dir="auto">{text}</div>
+  </details>
+);
+
+const stops: Record<string, string> = {
+  cancelled: "stopped", token_budget: "token budget reached", max_iterations: "too many turns", incomplete: "incomplete", content_filter: "filtered by the provider",
+  refusal: "refused by the model", context_window: "too long for the model", no_tool_calls: "no tool call came", unknown_end: "ended early", provider_error: "the provider failed",
+};
 
 interface AnswerProps {
   /** What the history has of it. */
@@ -96,11 +147,12 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
   const running = !message && state?.status === "running";
   const waiting = running && (last === undefined || (last.type === "tool" && last.state !== "running"));
   let texts = 0;
+  const failed = state?.status === "failed" && !isUnsent(state);
   return (
     <article className={clsx(css.assistant, running && css.live)} aria-label="Answer" aria-busy={running ? true : undefined}>
-      {parts.map((part) => <PartView key={part.type === "text" ? `text ${texts++}` : part.id} part={part} onMessage={actions.onMessage} />)}
+      {parts.map((part) => <PartView key={"id" in part ? part.id : `${part.type} ${texts++}`} part={part} onMessage={actions.onMessage} />)}
       {waiting && <span className={css.thinking} role="status" aria-label="Thinking"><i /><i /><i /></span>}
-      {state?.status === "failed" && <Failure error={state.error} action={<Button small onClick={onRetry}>Retry</Button>} />}
+      {failed && <Failure error={state.error} action={<Button small onClick={onRetry}>Retry</Button>} />}
       {!message && state?.status === "stopped" && <div className={css.meta}><Badge tone="warn">stopped</Badge></div>}
       {message && <About message={message} index={index} actions={actions} />}
     </article>
@@ -110,18 +162,27 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
 /** What an answer cost and what can be done with it. */
 function About({ message, index, actions }: { message: Message; index: number; actions: MessageActions }) {
   const m = message.metadata ?? {};
+  const others = useModels().filter((name) => name !== m.model);
   return (
     <div className={css.meta}>
       {m.skill && <Badge tone="accent">skill {m.skill}</Badge>}
-      {m.stopReason && <Badge tone="warn">{m.stopReason === "cancelled" ? "stopped" : "token budget reached"}</Badge>}
+      {m.stopReason && <Badge tone="warn">{stops[m.stopReason] ?? m.stopReason.replaceAll("_", " ")}</Badge>}
+      {typeof m.stopMessage === "string" && <span>{m.stopMessage}</span>}
       {m.model && <span title={moment(message.timestamp)}>{m.model}</span>}
-      {m.outputTokens !== undefined && <span title="Tokens read and written">{short(m.inputTokens ?? 0)} → {short(m.outputTokens)} tokens</span>}
+      {m.outputTokens === undefined && m.stopReason === "incomplete" && <span title="Nobody said what the answer used">– tokens</span>}
+      {m.outputTokens !== undefined && <span title="Tokens read and written">{m.inputTokens === undefined ? "–" : short(m.inputTokens)} → {short(m.outputTokens)} tokens</span>}
       {m.costUsd != null && <span>{cost(m.costUsd)}</span>}
       {m.llmMs !== undefined && <span>{millis(m.llmMs)}</span>}
       {(m.iterations ?? 0) > 1 && <span>{plural(m.iterations!, "turn")}</span>}
       <span className={css.acts}>
         <CopyButton text={message.content} />
         <Button look="quiet" small label="Retry" onClick={() => actions.onRetry(index)}><RotateCcw aria-hidden="true" /></Button>
+        {others.length > 0 && (
+          <Menu trigger={<Button look="quiet" small label="Retry with another model"><Shuffle aria-hidden="true" /></Button>}>
+            <MenuLabel>Retry with</MenuLabel>
+            {others.map((name) => <MenuItem key={name} onSelect={() => actions.onRetry(index, name)}>{name}</MenuItem>)}
+          </Menu>
+        )}
         <Button look="quiet" small label="Fork from here" onClick={() => actions.onFork(index + 1)}><GitFork aria-hidden="true" /></Button>
       </span>
     </div>

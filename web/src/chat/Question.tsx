@@ -1,7 +1,7 @@
 import { ExternalLink, MessageCircleQuestion } from "lucide-react";
 import { useState } from "react";
-import { api, take } from "../api/client";
-import { initial, missing, type JsonSchema } from "../forms/schema";
+import { request as ask } from "../api/http";
+import { initial, problemsOf, type JsonSchema } from "../forms/schema";
 import { SchemaForm } from "../forms/SchemaForm";
 import { Button } from "../ui/Button";
 import { Badge, Failure } from "../ui/Surface";
@@ -33,7 +33,7 @@ function Answer({ question }: { question: QuestionPart }) {
   const [error, setError] = useState<unknown>(null);
   const send = async (action: "accept" | "decline" | "cancel") => {
     if (action === "accept" && request.mode === "form") {
-      const gaps = missing(schema, value);
+      const gaps = problemsOf(schema, value);
       setErrors(gaps);
       if (gaps.size > 0) return;
     }
@@ -41,7 +41,7 @@ function Answer({ question }: { question: QuestionPart }) {
     setError(null);
     try {
       const content = action === "accept" && request.mode === "form" ? value : undefined;
-      await take(api.POST("/v1/chat/elicitations/{id}", { params: { path: { id: request.id } }, body: { action, ...(content && { content }) } }));
+      await ask("POST", `/v1/chat/elicitations/${encodeURIComponent(request.id)}`, { body: { action, ...(content && { content }) } });
     } catch (problem) {
       setError(problem);
       setBusy(false);

@@ -4,7 +4,7 @@ import type { Message } from "../api/client";
 import { Button } from "../ui/Button";
 import { Failure, Notice, Skeleton } from "../ui/Surface";
 import { Answer, UserMessage, type MessageActions } from "./Message";
-import type { RunState } from "./run";
+import { isUnsent, type Part, type RunState } from "./run";
 import css from "./chat.module.css";
 
 interface Props {
@@ -14,10 +14,11 @@ interface Props {
   state?: RunState;
   actions: MessageActions;
   onRetry: () => void;
+  onDiscard: () => void;
 }
 
 /** What was said, and what is being said. It stays at its end unless the person scrolls up. */
-export function Thread({ messages, loading, error, state, actions, onRetry }: Props) {
+export function Thread({ messages, loading, error, state, actions, onRetry, onDiscard }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const before = useRef(0);
@@ -40,13 +41,15 @@ export function Thread({ messages, loading, error, state, actions, onRetry }: Pr
   // The history may have the answer already while the rest of the run is still to be shown.
   const shown = state && !kept ? messages.slice(0, state.since + 1) : messages;
   const rows = shown.map((m, i) => {
-    if (m.role === "user") return <UserMessage key={i} text={m.content} index={i} actions={actions} attachments={m.metadata?.attachments ?? (m as { attachments?: { name?: string }[] }).attachments} />;
+    if (m.role === "user") return <UserMessage key={i} text={m.content} index={i} actions={actions} attachments={m.metadata?.attachments} />;
     const failed = kept && state.status === "failed" && i === state.since + 1;
     return <Answer key={i} message={m} index={i} actions={actions} state={failed ? state : undefined} onRetry={failed ? onRetry : undefined} />;
   });
-  if (state && !asked) rows.push(<UserMessage key={state.since} text={state.ask.message} attachments={state.ask.attachments} />);
-  if (state && !kept) rows.push(<Answer key={state.since + 1} state={state} actions={actions} onRetry={onRetry} />);
-  return (
+  const unsent = state && !asked && isUnsent(state);
+  if (state && !asked) rows.push(<UserMessage key={state.since} text={state.ask.message} attachments={state.ask.attachments} unsent={unsent ? { onRetry, onDiscard } : undefined} />);
+  if (state && !kept && !unsent) rows.push(<Answer key={state.since + 1} state={state} actions={actions} onRetry={onRetry} />);
+  return (<>
+    <Announcer state={state} />
     <div
       className={css.scroll} ref={scroller} tabIndex={0} role="region" aria-label="Conversation"
       onScroll={(e) => {
@@ -72,5 +75,41 @@ export function Thread({ messages, loading, error, state, actions, onRetry }: Pr
       </div>
       {away && <Button className="to-end" style={{ position: "absolute", bottom: 96, left: "50%", translate: "-50%" }} label="To the end" onClick={() => { atEnd.current = true; toEnd(); }}><ArrowDown aria-hidden="true" /></Button>}
     </div>
-  );
+  </>);
+}
+
+/** The answer for those who hear it: sentence by sentence, and what the tools do. */
+function Announcer({ state }: { state?: RunState }) {
+  const [sentence, setSentence] = useState("");
+  const latest = useRef(state);
+  useEffect(() => {
+    latest.current = state;
+  }, [state]);
+  const running = state?.status === "running";
+  useEffect(() => {
+    if (!running) return;
+    let heard = 0;
+    const speak = (ended: boolean) => {
+      const all = (latest.current?.parts ?? []).map(spoken).join(" ");
+      const end = ended ? all.length : Math.max(...[". ", "! ", "? ", "\n"].map((mark) => all.lastIndexOf(mark) + 1));
+      if (end <= heard) return;
+      setSentence(all.slice(heard, end));
+      heard = end;
+    };
+    const timer = setInterval(() => speak(false), 1_000);
+    return () => {
+      clearInterval(timer);
+      speak(true);
+    };
+  }, [running]);
+  return <div className="visually-hidden" aria-live="polite">{sentence}</div>;
+}
+
+function spoken(part: Part): string {
+  switch (part.type) {
+    case "text": return part.text;
+    case "question": return `${part.request.server} asks: ${part.request.message}.`;
+    case "tool": return `Tool ${part.name} ${part.state === "running" ? "was called" : part.state === "ok" ? "has answered" : "failed"}.`;
+    default: return "";
+  }
 }

@@ -1,9 +1,12 @@
 import { ChevronRight, CircleAlert, CircleCheck, LoaderCircle } from "lucide-react";
+import { parseJson, toJson } from "../api/digits";
 import { useTools, viewOf } from "../api/tools";
 import type { ToolResult } from "../api/client";
 import { pretty, ResultView } from "../tools/ResultView";
 import { Code } from "../ui/Code";
-import { millis } from "../ui/format";
+import { clock, millis } from "../ui/format";
+import { DecideCall } from "../approvals/Decide";
+import { isPending, useApprovals, type Approval } from "../approvals/waiting";
 import { Spinner } from "../ui/Spinner";
 import { AppView } from "../views/LazyAppView";
 import type { ToolPart } from "./run";
@@ -23,7 +26,8 @@ export function ToolCard({ call, onMessage }: Props) {
   const server = tool?.server ?? call.name.slice(0, Math.max(0, cut));
   const uri = call.resourceUri ?? (tool && viewOf(tool));
   const Icon = { running: LoaderCircle, ok: CircleCheck, failed: CircleAlert }[call.state];
-  const args = Object.keys(call.input ?? {}).length > 0 ? JSON.stringify(call.input) : "";
+  const args = Object.keys(call.input ?? {}).length > 0 ? toJson(call.input) : "";
+  const pictures = ((call.result?.content ?? []) as { type: string; data?: string; mimeType?: string }[]).filter((part) => part.type === "image" && part.data);
   return (
     <>
       <details className={css.tool}>
@@ -36,7 +40,7 @@ export function ToolCard({ call, onMessage }: Props) {
           <ChevronRight aria-hidden="true" className={css.chevron} />
         </summary>
         <div className={css.toolBody}>
-          <div><p className={css.caption}>Arguments</p><Code label="Arguments" text={JSON.stringify(call.input ?? {}, null, 2)} wrap /></div>
+          <div><p className={css.caption}>Arguments</p><Code label="Arguments" text={toJson(call.input ?? {}, 2)} wrap /></div>
           {(call.result ?? call.output) !== undefined && (
             <div>
               <p className={css.caption}>{call.state === "failed" ? "Error" : "Result"}</p>
@@ -45,7 +49,9 @@ export function ToolCard({ call, onMessage }: Props) {
           )}
         </div>
       </details>
+      {call.state !== "ok" && <Held call={call} />}
       {call.state === "running" && call.progress && <Progress {...call.progress} />}
+      {pictures.map((p, i) => <img key={i} className={css.picture} src={`data:${p.mimeType ?? "image/png"};base64,${p.data}`} alt={`Picture of ${server}`} />)}
       {uri && call.state === "ok" && <AppView server={server} uri={uri} tool={tool} input={call.input} result={resultOf(call)} onMessage={onMessage} />}
     </>
   );
@@ -56,13 +62,40 @@ function resultOf(call: ToolPart): ToolResult {
   if (call.result) return call.result as unknown as ToolResult;
   let structured: unknown;
   try {
-    const parsed: unknown = JSON.parse(call.output ?? "");
+    const parsed: unknown = parseJson(call.output ?? "");
     if (parsed && typeof parsed === "object" && !Array.isArray(parsed)) structured = parsed;
   } catch {
     structured = undefined;
   }
   return { content: [{ type: "text", text: call.output ?? "" }], ...(structured !== undefined && { structuredContent: structured }), isError: false, result: call.output } as unknown as ToolResult;
 }
+
+/** The decision on a call that waits for one, where it was asked for: also a late one, after the call was answered. */
+function Held({ call }: { call: ToolPart }) {
+  const waits = call.state === "running";
+  const id = /\((apr_\w+)\)/.exec((waits ? call.progress?.message : call.output) ?? "")?.[1];
+  const { data = [] } = useApprovals({ enabled: id !== undefined, recent: true });
+  const approval = data.find((a) => a.id === id);
+  if (!approval) return null;
+  if (!isPending(approval)) {
+    if (waits || !late[approval.state]) return null;
+    return <p role="status" className={css.meta}>{late[approval.state]}{approval.reason && ` Reason: ${approval.reason}`}</p>;
+  }
+  return (
+    <section className={css.question} aria-label={`Decision on ${approval.tool}`}>
+      <p>{waits ? "This call waits for a decision" : "Nobody has decided on this call yet"}, which is possible until {clock(approval.expiresAt)}.</p>
+      <Code label="Arguments of the call" text={toJson(approval.arguments, 2)} wrap />
+      <DecideCall approval={approval} />
+    </section>
+  );
+}
+
+/** What became of a call that was answered before anybody decided. */
+const late: Partial<Record<Approval["state"], string>> = {
+  approved: "This call is allowed now. Ask for it again, and it is made.",
+  used: "This call was allowed later, and made when it was asked for again.",
+  refused: "This call was refused later.",
+};
 
 function Progress({ progress, total, message }: NonNullable<ToolPart["progress"]>) {
   return (

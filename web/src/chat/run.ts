@@ -1,5 +1,6 @@
 import type { Schemas } from "../api/client";
-import { ApiError } from "../api/http";
+import { ApiError, send } from "../api/http";
+import { toJson } from "../api/digits";
 import { readEvents, type ServerEvent } from "../api/sse";
 
 export interface ToolPart {
@@ -23,12 +24,21 @@ export interface QuestionPart {
   complete?: boolean;
 }
 
-export type Part = { type: "text"; text: string } | ToolPart | QuestionPart;
+/** What the model thought before it went on, or the summary that it got instead of earlier messages. */
+export interface AsidePart {
+  type: "reasoning" | "summary";
+  text: string;
+  ms?: number;
+}
+
+export type Part = { type: "text"; text: string } | AsidePart | ToolPart | QuestionPart;
 
 export interface Attachment {
   name: string;
   mimeType: string;
-  data: string;
+  /** Base64; or, of an image elsewhere, its https address. */
+  data?: string;
+  url?: string;
 }
 
 export interface Ask {
@@ -47,14 +57,25 @@ export interface RunState {
   parts: Part[];
   status: "running" | "done" | "failed" | "stopped";
   error?: ApiError;
+  /** Whether the server has begun it. What it never got was not sent. */
+  sent?: boolean;
   answer?: Schemas["ChatAnswer"];
+  /** Whether the run has ended on the server while nothing was heard of it: the history has what there is. */
+  gone?: boolean;
   /** Whether the history was read after the run had ended. One that was read before may lack the end of the answer. */
   read?: boolean;
 }
 
 const perFrame = 1_500; // characters of text
 
+const rejoinPauses = [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000]; // ms
+
 const lost = () => new ApiError(0, "offline", "The connection was lost. What was said until then is kept.");
+
+/** Whether a message never reached the server, so that it is safe to send it as it was. */
+export const isUnsent = ({ status, sent, error }: RunState) => status === "failed" && !sent && error?.status === 0;
+
+const runOf = (conversationId: string) => `/v1/conversations/${encodeURIComponent(conversationId)}/run`;
 
 /** One run of a chat, which goes on whatever screen is shown. */
 export class Run {
@@ -64,9 +85,12 @@ export class Run {
   private readonly queue: ServerEvent[] = []; // what came and is not in the state yet
   private frame = 0;
   private drained = () => {};
+  private last = ""; // id of the last event
+  private stopping?: Promise<unknown>;
 
-  constructor(ask: Ask, since: number, private readonly settled: (run: Run) => void, private readonly started: (run: Run, conversationId: string) => void) {
-    this.state = { ask, since, conversationId: ask.conversationId, parts: [], status: "running" };
+  /** A run that began elsewhere, or before the page was loaded, is joined. */
+  constructor(ask: Ask, since: number, private readonly settled: (run: Run) => void, private readonly started: (run: Run, conversationId: string) => void, private readonly joins = false) {
+    this.state = { ask, since, conversationId: ask.conversationId, parts: [], status: "running", sent: joins };
     void this.follow();
   }
 
@@ -77,9 +101,11 @@ export class Run {
 
   snapshot = () => this.state;
 
-  /** Ends the run on the server too: it ends when its client leaves. */
+  /** Ends the run, on the server too. */
   stop(): void {
     this.abort.abort();
+    const id = this.state.conversationId;
+    if (id && this.state.sent) this.stopping = send(runOf(id), { method: "DELETE" }).catch(() => undefined);
   }
 
   /** The history was read after the end. */
@@ -89,20 +115,52 @@ export class Run {
 
   private async follow(): Promise<void> {
     try {
-      const body = JSON.stringify(this.state.ask);
-      await readEvents("/v1/chat/stream", { method: "POST", body, headers: { "Content-Type": "application/json" }, signal: this.abort.signal }, (e) => this.enqueue(e));
-      if (this.queue.length > 0) await new Promise<void>((resolve) => { this.drained = resolve; });
-      if (this.state.status === "running") this.change({ status: "failed", error: lost() });
+      if (this.joins) await this.join();
+      else await this.read("/v1/chat/stream", { method: "POST", body: toJson({ ...this.state.ask, detach: true }), headers: { "Content-Type": "application/json" } });
+      if (this.state.status === "running") await this.rejoin();
     } catch (error) {
       this.takeQueued(Infinity);
       if (this.abort.signal.aborted) this.change({ status: "stopped" });
-      else if (this.state.status === "running") this.change({ status: "failed", error: error instanceof ApiError ? error : lost() });
+      else if (this.state.status !== "running") this.change({});
+      else if (this.joins && error instanceof ApiError && error.status === 404) this.change({ status: "failed", gone: true });
+      else if (this.state.sent && (!(error instanceof ApiError) || error.status === 0)) await this.rejoin();
+      else this.change({ status: "failed", error: error instanceof ApiError ? error : lost() });
     }
+    await this.stopping;
     this.settled(this);
+  }
+
+  private async read(path: string, init: RequestInit): Promise<void> {
+    await readEvents(path, { ...init, signal: this.abort.signal }, (e) => this.enqueue(e));
+    if (this.queue.length > 0) await new Promise<void>((resolve) => { this.drained = resolve; });
+  }
+
+  private join(): Promise<void> {
+    return this.read(runOf(this.state.conversationId!), { headers: this.last ? { "Last-Event-ID": this.last } : {} });
+  }
+
+  /** Joins the run again, which goes on without the connection. */
+  private async rejoin(): Promise<void> {
+    this.change({ status: "failed", error: lost() });
+    for (const pause of rejoinPauses) {
+      await new Promise((resolve) => { setTimeout(resolve, pause); });
+      if (this.abort.signal.aborted) return this.change({ status: "stopped" });
+      try {
+        await this.join();
+        if (this.state.status === "done" || this.state.error?.status !== 0 || this.state.error.code !== "offline") return;
+      } catch (error) {
+        this.takeQueued(Infinity);
+        if (this.abort.signal.aborted) return this.change({ status: "stopped" });
+        if (error instanceof ApiError && error.status === 404) return this.change({ gone: true });
+        if (error instanceof ApiError && error.status !== 0 && error.status < 500) return;
+      }
+    }
   }
 
   /** Takes in what came, so much text in a frame that the page has time for others, however much came at once. */
   private enqueue(event: ServerEvent): void {
+    this.last = event.id || this.last;
+    if (this.state.error?.code === "offline") this.change({ status: "running", error: undefined }); // it is heard again
     this.queue.push(event);
     if (document.hidden) this.takeQueued(Infinity); // it has no frames
     else this.nextFrame();
@@ -113,7 +171,7 @@ export class Run {
     let left = characters;
     while (count < this.queue.length && left > 0) {
       const { name, data } = this.queue[count++]!;
-      if (name === "text.delta") left -= (data as Schemas["TextDelta"]).text.length;
+      if (name === "text.delta" || name === "reasoning.delta") left -= (data as Schemas["TextDelta"]).text.length;
       this.take(name, data);
     }
     this.queue.splice(0, count);
@@ -124,10 +182,18 @@ export class Run {
     switch (name) {
       case "chat.start": {
         const { conversationId } = data as Schemas["ChatStart"];
-        this.change({ conversationId });
+        this.change({ conversationId, sent: true });
+        if (this.abort.signal.aborted) this.stop(); // before it was known which run it is
         return this.started(this, conversationId);
       }
       case "text.delta": return this.addText((data as Schemas["TextDelta"]).text);
+      case "reasoning.delta": return this.addText((data as Schemas["TextDelta"]).text, "reasoning");
+      case "reasoning.done": {
+        const { ms } = data as { ms: number };
+        const last = this.state.parts.at(-1);
+        return last?.type === "reasoning" ? this.change({ parts: [...this.state.parts.slice(0, -1), { ...last, ms }] }) : undefined;
+      }
+      case "chat.compacted": return this.change({ parts: [...this.state.parts, { type: "summary", text: (data as Schemas["TextDelta"]).text }] });
       case "tool.start": {
         const tool = data as Schemas["ToolStart"];
         return this.change({ parts: [...this.state.parts, { type: "tool", state: "running", id: tool.id, name: tool.name, input: tool.input, resourceUri: tool.resourceUri }] });
@@ -160,10 +226,10 @@ export class Run {
     }
   }
 
-  private addText(text: string): void {
+  private addText(text: string, type: "text" | "reasoning" = "text"): void {
     const last = this.state.parts.at(-1);
-    if (last?.type === "text") this.change({ parts: [...this.state.parts.slice(0, -1), { type: "text", text: last.text + text }] });
-    else this.change({ parts: [...this.state.parts, { type: "text", text }] });
+    if (last?.type === type) this.change({ parts: [...this.state.parts.slice(0, -1), { type, text: last.text + text }] });
+    else this.change({ parts: [...this.state.parts, { type, text }] });
   }
 
   private edit(type: "tool" | "question", id: string, to: object): void {

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useSyncExternalStore } from "react";
 import { useSession } from "../api/session";
 import { Run, type Ask, type RunState } from "./run";
+import { notifyHidden } from "../shell/notify";
 import { refreshConversations } from "../api/conversationPages";
 
 /** The runs of this page: by conversation, and the one that has none yet. */
@@ -36,16 +37,17 @@ export function useRun(conversationId?: string): { run: Run | undefined; state: 
 export const useRunning = () => useSyncExternalStore(subscribe, () => runs);
 
 /** Begins a run in a conversation of so many messages. began is called when its conversation is known. */
-export function useBegin(): (ask: Ask, since: number, began: (conversationId: string) => void) => void {
+export function useBegin(): (ask: Ask, since: number, began: (conversationId: string) => void, joins?: boolean) => void {
   const { workspace } = useSession();
   const queries = useQueryClient();
-  return useCallback((ask, since, began) => {
+  return useCallback((ask, since, began, joins = false) => {
     const key = ask.conversationId ?? fresh(workspace.id);
     const run = new Run(
       ask,
       since,
       async (settled) => {
         const id = settled.state.conversationId;
+        if (!settled.state.gone) notifyHidden(settled.state.status === "done" ? "Answer ready" : "Answer ended");
         refreshConversations(queries);
         if (!id) return readers.forEach((reader) => reader());
         // A history that is still on its way may lack the answer, and a refetch would join it.
@@ -54,7 +56,9 @@ export function useBegin(): (ask: Ask, since: number, began: (conversationId: st
         await queries.refetchQueries(history);
         const failed = queries.getQueryState(history.queryKey)?.status === "error";
         if (!failed) settled.markRead();
-        if (settled.state.status === "done" && !failed) set((map) => map.get(id) === settled && map.delete(id));
+        const answered = queries.getQueryData<{ role: string }[]>(history.queryKey)?.at(-1)?.role === "assistant";
+        const over = settled.state.status === "done" || (settled.state.gone && (answered || joins));
+        if (over && !failed) set((map) => map.get(id) === settled && map.delete(id));
         else readers.forEach((reader) => reader());
       },
       (begun, id) => {
@@ -65,6 +69,7 @@ export function useBegin(): (ask: Ask, since: number, began: (conversationId: st
         refreshConversations(queries);
         began(id);
       },
+      joins,
     );
     set((map) => map.set(key, run));
   }, [workspace.id, queries]);

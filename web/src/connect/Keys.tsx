@@ -36,7 +36,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
   return (
     <Card flush title="API keys" actions={<Button small onClick={() => setMaking(true)}><KeyRound aria-hidden="true" />New key</Button>}>
       {made && <div style={{ padding: 16, display: "grid", gap: 12 }}><Notice tone="warn">Copy the key now: it is stored as a hash and never shown again.</Notice><Code label="New key" text={made} wrap /></div>}
-      {keys.error ? <Failure error={keys.error} /> : keys.isPending ? <Skeleton /> : keys.data.length === 0 ? <Empty title="No keys yet">A key lets a program or a client in, with a role in one workspace.</Empty> : (
+      {keys.isLoadingError ? <Failure error={keys.error} /> : keys.isPending ? <Skeleton /> : keys.data.length === 0 ? <Empty title="No keys yet">A key lets a program or a client in, with a role in one workspace.</Empty> : (
         <Table
           label="API keys" rows={keys.data} keyOf={(k) => k.id}
           columns={[
@@ -53,7 +53,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
 }
 
 function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: () => void }) {
-  const { workspace } = useSession();
+  const { workspace, isWorkspaceAdmin } = useSession();
   const [name, setName] = useState("");
   const [role, setRole] = useState<Key["role"]>("member");
   const [days, setDays] = useState("90");
@@ -75,7 +75,7 @@ function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: (
   return (
     <Dialog title="New API key" onClose={onClose} onSubmit={() => void submit()} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary" busy={busy}>Make the key</Button></>}>
       <Field label="Name" required hint="What uses it, so that you know it again">{(props) => <Input {...props} autoFocus value={name} onChange={(e) => setName(e.target.value)} />}</Field>
-      <Field label={`Role in ${workspace.name}`}>{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value as Key["role"])}><option value="member">member</option><option value="admin">admin</option></Select>}</Field>
+      <Field label={`Role in ${workspace.name}`}>{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value as Key["role"])}><option value="member">member</option>{isWorkspaceAdmin && <option value="admin">admin</option>}</Select>}</Field>
       <Field label="Expires">{(props) => <Select {...props} value={days} onChange={(e) => setDays(e.target.value)}><option value="30">in 30 days</option><option value="90">in 90 days</option><option value="365">in a year</option><option value="">never</option></Select>}</Field>
       {error !== null && <Failure error={error} />}
     </Dialog>

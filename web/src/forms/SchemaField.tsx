@@ -1,13 +1,15 @@
-import { Plus, Trash2 } from "lucide-react";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
+import { Digits, isNumber, numberOf, parseJson, toJson } from "../api/digits";
 import { Button } from "../ui/Button";
 import { Field, Input, Select, Textarea } from "../ui/Field";
 import { Switch } from "../ui/Switch";
+import { ListFields, MapFields } from "./Many";
 import { withField } from "./object";
-import { choicesOf, kindOf, resolve, typeOf, type JsonSchema } from "./schema";
+import { choicesOf, fits, initial, isTooDeep, kindOf, resolve, typeOf, variantsOf, type JsonSchema, type Kind } from "./schema";
+import { instantOf, localOf, zone } from "./time";
 import css from "./forms.module.css";
 
-interface Props {
+export interface FieldProps {
   name: string;
   schema: JsonSchema;
   root: JsonSchema;
@@ -19,29 +21,82 @@ interface Props {
 }
 
 /** The control of one property. */
-export function SchemaField({ name, schema, root, required, value, path, errors, onChange }: Props) {
-  const real = resolve(schema, root);
-  const label = real.title ?? name;
-  const kind = kindOf(real);
-  if (kind === "object") {
-    const object = (value ?? {}) as Record<string, unknown>;
-    return (
-      <fieldset className={css.group}>
-        <legend>{label}</legend>
-        {Object.entries(real.properties ?? {}).map(([inner, property]) => (
-          <SchemaField
-            key={inner} name={inner} schema={property} root={root} required={real.required?.includes(inner)} value={object[inner]}
-            path={`${path}/${inner}`} errors={errors} onChange={(v) => onChange(withField(object, inner, v))}
-          />
-        ))}
-      </fieldset>
-    );
+export function SchemaField(props: FieldProps) {
+  const { name, root, required, value, path, errors, onChange } = props;
+  const schema = resolve(props.schema, root);
+  const label = schema.title ?? name;
+  const kind = isTooDeep(path) ? "json" : kindOf(schema);
+  const inside = { ...props, schema };
+  switch (kind) {
+    case "object": return <Group label={label} error={errors.get(path)} about={schema.description}><Properties {...inside} /></Group>;
+    case "list": return <Group label={label} error={errors.get(path)} about={schema.description}><ListFields {...inside} label={label} /></Group>;
+    case "map": return <Group label={label} error={errors.get(path)} about={schema.description}><MapFields {...inside} label={label} /></Group>;
+    case "variants": return <Group label={label} error={errors.get(path)} about={schema.description}><Variants {...inside} label={label} /></Group>;
   }
   return (
-    <Field label={label} hint={real.description} required={required} error={errors.get(path)}>
-      {(props) => <Control {...props} kind={kind} schema={real} root={root} value={value} onChange={onChange} label={label} />}
+    <Field label={label} hint={hintOf(schema)} required={required} error={errors.get(path)}>
+      {(field) => <Control {...field} kind={kind} schema={schema} root={root} value={value} onChange={onChange} label={label} />}
     </Field>
   );
+}
+
+const Group = ({ label, about, error, children }: { label: string; about?: string; error?: string; children: ReactNode }) => (
+  <fieldset className={css.group}>
+    <legend>{label}</legend>
+    {about && <p className={css.about}>{about}</p>}
+    {children}
+    {error && <p className={css.error} role="alert">{error}</p>}
+  </fieldset>
+);
+
+/** The fields of an object. */
+export function Properties({ schema, root, value, path, errors, onChange }: FieldProps) {
+  const object = (value !== null && typeof value === "object" ? value : {}) as Record<string, unknown>;
+  return Object.entries(schema.properties ?? {}).map(([inner, property]) => (
+    <SchemaField
+      key={inner} name={inner} schema={property} root={root} required={schema.required?.includes(inner)} value={object[inner]}
+      path={`${path}/${inner}`} errors={errors} onChange={(v) => onChange(withField(object, inner, v))}
+    />
+  ));
+}
+
+const words: Record<string, string> = { string: "Text", number: "Number", integer: "Whole number", boolean: "Yes or no", object: "Fields", array: "List" };
+const nameOf = (schema: JsonSchema, i: number) => {
+  const discriminator = Object.values(schema.properties ?? {}).find((property) => property.const !== undefined)?.const ?? schema.const;
+  return schema.title ?? (discriminator === undefined ? (words[typeOf(schema) ?? ""] ?? `Variant ${i + 1}`) : String(discriminator));
+};
+
+/** A value that may be one of several: which one, and its fields. */
+function Variants({ schema, root, label, value, path, errors, onChange, required }: FieldProps & { label: string }) {
+  const variants = variantsOf(schema, root) ?? [];
+  const fitting = value === undefined ? -1 : variants.findIndex((variant) => fits(variant, value, root));
+  const [chosen, setChosen] = useState(fitting);
+  const variant = variants[chosen];
+  return (
+    <>
+      <Select aria-label={`Kind of ${label}`} aria-required={required || undefined} value={chosen} onChange={(e) => {
+        const to = Number(e.target.value);
+        setChosen(to);
+        onChange(to < 0 ? undefined : initial(variants[to]!, root));
+      }}>
+        <option value={-1}>Choose…</option>
+        {variants.map((option, i) => <option key={i} value={i}>{nameOf(option, i)}</option>)}
+      </Select>
+      {variant && (kindOf(variant) === "object"
+        ? <Properties key={chosen} name={label} schema={variant} root={root} value={value} path={path} errors={errors} onChange={onChange} />
+        : <SchemaField key={chosen} name={nameOf(variant, chosen)} schema={variant} root={root} value={value} path={path} errors={errors} onChange={onChange} />)}
+    </>
+  );
+}
+
+function hintOf(schema: JsonSchema): string | undefined {
+  const parts = [schema.description, schema.format === "date-time" && `In your time zone, ${zone()}.`];
+  if (typeOf(schema) === "number" || typeOf(schema) === "integer") {
+    if (schema.minimum !== undefined && schema.maximum !== undefined) parts.push(`From ${schema.minimum} to ${schema.maximum}.`);
+    else if (schema.minimum !== undefined) parts.push(`${schema.minimum} or more.`);
+    else if (schema.maximum !== undefined) parts.push(`${schema.maximum} or less.`);
+  }
+  return parts.filter(Boolean).join(" ") || undefined;
 }
 
 interface ControlProps {
@@ -49,7 +104,7 @@ interface ControlProps {
   "aria-describedby"?: string;
   "aria-invalid"?: true;
   "aria-required"?: true;
-  kind: ReturnType<typeof kindOf>;
+  kind: Kind;
   schema: JsonSchema;
   root: JsonSchema;
   value: unknown;
@@ -61,15 +116,13 @@ function Control({ kind, schema, root, value, label, onChange, ...props }: Contr
   switch (kind) {
     case "boolean":
       return <span className={css.row}><Switch id={props.id} aria-describedby={props["aria-describedby"]} checked={value === true} onChange={onChange} /></span>;
-    case "choice": {
-      const choices = choicesOf(schema)!;
+    case "choice":
       return (
-        <Select {...props} value={value === undefined ? "" : JSON.stringify(value)} onChange={(e) => onChange(e.target.value === "" ? undefined : JSON.parse(e.target.value))}>
+        <Select {...props} value={value === undefined ? "" : toJson(value)} onChange={(e) => onChange(e.target.value === "" ? undefined : parseJson(e.target.value))}>
           <option value="">Choose…</option>
-          {choices.map((choice) => <option key={JSON.stringify(choice.value)} value={JSON.stringify(choice.value)}>{choice.title}</option>)}
+          {choicesOf(schema)!.map((choice) => <option key={toJson(choice.value)} value={toJson(choice.value)}>{choice.title}</option>)}
         </Select>
       );
-    }
     case "choices": {
       const chosen = Array.isArray(value) ? (value as unknown[]) : [];
       return (
@@ -87,19 +140,43 @@ function Control({ kind, schema, root, value, label, onChange, ...props }: Contr
         </div>
       );
     }
-    case "number": {
-      const step = typeOf(schema) === "integer" ? 1 : "any";
-      return (
-        <Input
-          {...props} type="number" step={step} min={schema.minimum} max={schema.maximum} value={typeof value === "number" ? value : ""}
-          onChange={(e) => onChange(e.target.value === "" ? undefined : Number(e.target.value))}
-        />
-      );
-    }
-    case "list": return <ListControl {...props} numeric={typeOf(schema.items ?? {}) !== "string"} value={Array.isArray(value) ? value : []} label={label} onChange={onChange} />;
+    case "number": return <NumberControl {...props} whole={typeOf(schema) === "integer"} value={value} onChange={onChange} />;
+    case "file": return <FileControl {...props} label={label} value={value} onChange={onChange} />;
     case "text": return <TextControl {...props} schema={schema} value={value} onChange={onChange} />;
     default: return <JsonControl {...props} value={value} onChange={onChange} />;
   }
+}
+
+/** A number with the digits that were typed: the browser's own control would round them. */
+function NumberControl({ value, whole, onChange, ...props }: { id: string; value: unknown; whole: boolean; onChange: (value: unknown) => void }) {
+  const [text, setText] = useState(isNumber(value) ? String(value) : "");
+  const typed = text.trim() === "" ? undefined : numberOf(text.trim());
+  const shown = String(typed ?? "") === String(value ?? "") ? text : isNumber(value) ? String(value) : "";
+  return (
+    <Input
+      {...props} type="text" inputMode={whole ? "numeric" : "decimal"} autoComplete="off" value={shown}
+      onChange={(e) => {
+        setText(e.target.value);
+        const to = e.target.value.trim();
+        onChange(to === "" ? undefined : /^-?\d*\.?\d+([eE][-+]?\d+)?$/.test(to) ? numberOf(to) : new Digits(to));
+      }}
+    />
+  );
+}
+
+function FileControl({ value, label, onChange, ...props }: { id: string; value: unknown; label: string; onChange: (value: unknown) => void }) {
+  const read = (file: File | undefined) => {
+    if (!file) return onChange(undefined);
+    const reader = new FileReader();
+    reader.onload = () => onChange(String(reader.result).replace(/^[^,]*,/, ""));
+    reader.readAsDataURL(file);
+  };
+  return (
+    <span className={css.row}>
+      <Input {...props} type="file" onChange={(e) => read(e.target.files?.[0])} />
+      {value !== undefined && <Button small label={`Remove ${label}`} onClick={() => onChange(undefined)}>×</Button>}
+    </span>
+  );
 }
 
 const formats: Record<string, string> = { email: "email", uri: "url", date: "date", time: "time", "date-time": "datetime-local", password: "password" };
@@ -109,34 +186,13 @@ function TextControl({ schema, value, onChange, ...props }: Omit<ControlProps, "
   const set = (to: string) => onChange(to === "" ? undefined : to);
   const long = /(content|text|body|query|prompt|description|markdown|code|message)$/i.test(schema.title ?? props.id) || (schema.maxLength ?? 0) > 200 || text.includes("\n");
   const type = formats[schema.format ?? ""] ?? "text";
-  if (type === "datetime-local") {
-    const local = text && !Number.isNaN(Date.parse(text)) ? text.slice(0, 16) : "";
-    return <Input {...props} type={type} value={local} onChange={(e) => set(e.target.value && new Date(e.target.value).toISOString())} />;
-  }
+  if (type === "datetime-local") return <Input {...props} type={type} step="any" value={localOf(text)} onChange={(e) => set(instantOf(e.target.value))} />;
   if (type === "text" && long) return <Textarea {...props} rows={4} value={text} onChange={(e) => set(e.target.value)} />;
   return <Input {...props} type={type} value={text} placeholder={typeof schema.examples?.[0] === "string" ? schema.examples[0] : undefined} onChange={(e) => set(e.target.value)} />;
 }
 
-function ListControl({ value, numeric, label, onChange, ...props }: { id: string; value: unknown[]; numeric: boolean; label: string; onChange: (value: unknown) => void }) {
-  const set = (all: unknown[]) => onChange(all.length === 0 ? undefined : all);
-  return (
-    <div className={css.list} role="group" aria-label={label} id={props.id}>
-      {value.map((item, i) => (
-        <div key={i} className={css.row}>
-          <Input
-            aria-label={`${label}, ${i + 1}`} type={numeric ? "number" : "text"} step="any" value={String(item ?? "")}
-            onChange={(e) => set(value.map((other, j) => (j === i ? (numeric ? Number(e.target.value) : e.target.value) : other)))}
-          />
-          <Button look="quiet" label={`Remove ${i + 1}`} onClick={() => set(value.filter((_, j) => j !== i))}><Trash2 aria-hidden="true" /></Button>
-        </div>
-      ))}
-      <div><Button small onClick={() => set([...value, numeric ? 0 : ""])}><Plus aria-hidden="true" />Add</Button></div>
-    </div>
-  );
-}
-
 function JsonControl({ value, onChange, ...props }: { id: string; value: unknown; onChange: (value: unknown) => void }) {
-  const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value, null, 2));
+  const [text, setText] = useState(value === undefined ? "" : toJson(value, 2));
   const [bad, setBad] = useState(false);
   return (
     <>
@@ -145,7 +201,7 @@ function JsonControl({ value, onChange, ...props }: { id: string; value: unknown
         onChange={(e) => {
           setText(e.target.value);
           try {
-            onChange(e.target.value.trim() === "" ? undefined : JSON.parse(e.target.value));
+            onChange(e.target.value.trim() === "" ? undefined : parseJson(e.target.value));
             setBad(false);
           } catch {
             setBad(true);

@@ -1,8 +1,8 @@
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
+import { parseJson, toJson } from "../api/digits";
 import { Field, Textarea } from "../ui/Field";
-import { withField } from "./object";
-import { SchemaField } from "./SchemaField";
-import { resolve, type JsonSchema } from "./schema";
+import { Properties, SchemaField } from "./SchemaField";
+import { kindOf, resolve, type JsonSchema } from "./schema";
 import css from "./forms.module.css";
 
 interface Props {
@@ -15,16 +15,23 @@ interface Props {
   json?: boolean;
 }
 
+const none = new Map<string, string>();
+
 /** A form made of the schema of an object. */
-export function SchemaForm({ schema, value, onChange, errors = new Map(), json }: Props) {
+export function SchemaForm({ schema, value, onChange, errors = none, json }: Props) {
   const [asText, setAsText] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
   const root = resolve(schema, schema);
-  const names = Object.keys(root.properties ?? {});
+  const fields = useRef<HTMLDivElement>(null);
+  // Whoever sent the form is led to the first field that has to change.
+  useEffect(() => {
+    if (errors.size > 0) fields.current?.querySelector<HTMLElement>("[aria-invalid=true], fieldset:has(> [role=alert]) :is(input, select, textarea, button)")?.focus();
+  }, [errors]);
+  const inside = { name: "Arguments", schema: root, root: schema, value, path: "", errors, onChange: (to: unknown) => onChange((to ?? {}) as Record<string, unknown>) };
   const write = (text: string) => {
     setAsText(text);
     try {
-      const parsed: unknown = JSON.parse(text || "{}");
+      const parsed: unknown = parseJson(text || "{}");
       if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed)) throw new Error("want an object");
       onChange(parsed as Record<string, unknown>);
       setProblem("");
@@ -33,32 +40,18 @@ export function SchemaForm({ schema, value, onChange, errors = new Map(), json }
     }
   };
   return (
-    <div className={css.fields}>
+    <div className={css.fields} ref={fields}>
       {json && (
         <div className={css.modes} role="group" aria-label="How to write the arguments">
           <button type="button" className={css.mode} aria-pressed={asText === null} onClick={() => { setAsText(null); setProblem(""); }}>Form</button>
-          <button type="button" className={css.mode} aria-pressed={asText !== null} onClick={() => setAsText(JSON.stringify(value, null, 2))}>JSON</button>
+          <button type="button" className={css.mode} aria-pressed={asText !== null} onClick={() => setAsText(toJson(value, 2))}>JSON</button>
         </div>
       )}
       {asText !== null ? (
         <Field label="Arguments" error={problem}>
           {(props) => <Textarea {...props} mono rows={Math.min(20, Math.max(6, asText.split("\n").length + 1))} spellCheck={false} value={asText} onChange={(e) => write(e.target.value)} />}
         </Field>
-      ) : (
-        names.map((name) => (
-          <SchemaField
-            key={name}
-            name={name}
-            schema={root.properties![name]!}
-            root={schema}
-            required={root.required?.includes(name)}
-            value={value[name]}
-            path={`/${name}`}
-            errors={errors}
-            onChange={(inner) => onChange(withField(value, name, inner))}
-          />
-        ))
-      )}
+      ) : root.properties ? <Properties {...inside} /> : ["map", "variants"].includes(kindOf(root)) ? <SchemaField {...inside} /> : null}
     </div>
   );
 }

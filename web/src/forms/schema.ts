@@ -1,3 +1,5 @@
+import { Digits, isNumber, toJson } from "../api/digits";
+
 /** The part of JSON Schema that forms are made from. */
 export interface JsonSchema {
   $ref?: string;
@@ -9,16 +11,20 @@ export interface JsonSchema {
   properties?: Record<string, JsonSchema>;
   required?: string[];
   items?: JsonSchema;
+  prefixItems?: JsonSchema[];
   enum?: unknown[];
   enumNames?: string[];
   const?: unknown;
   default?: unknown;
   examples?: unknown[];
   format?: string;
+  contentEncoding?: string;
   minimum?: number;
   maximum?: number;
   minLength?: number;
   maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
   pattern?: string;
   oneOf?: JsonSchema[];
   anyOf?: JsonSchema[];
@@ -26,30 +32,41 @@ export interface JsonSchema {
   additionalProperties?: boolean | JsonSchema;
 }
 
-export type Kind = "choice" | "choices" | "boolean" | "number" | "text" | "object" | "list" | "json";
+export type Kind = "choice" | "choices" | "boolean" | "number" | "text" | "file" | "object" | "list" | "map" | "variants" | "json";
+
+const deepest = 8; // a schema that contains itself has no end
 
 /** A schema without its references, and without the null that an optional field may be. */
 export function resolve(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema {
   if (depth > 20) return {};
-  if (schema.$ref?.startsWith("#/")) {
+  if (schema.$ref?.startsWith("#")) {
     let at: unknown = root;
-    for (const key of schema.$ref.slice(2).split("/")) at = (at as Record<string, unknown> | undefined)?.[decodeURIComponent(key).replaceAll("~1", "/").replaceAll("~0", "~")];
+    for (const key of schema.$ref.slice(2).split("/").filter(Boolean)) at = (at as Record<string, unknown> | undefined)?.[decodeURIComponent(key).replaceAll("~1", "/").replaceAll("~0", "~")];
     const { $ref: _, ...rest } = schema;
     return resolve({ ...(at as JsonSchema | undefined), ...rest }, root, depth + 1);
   }
-  const options = schema.anyOf ?? schema.oneOf;
-  if (options) {
-    const real = options.map((option) => resolve(option, root, depth + 1)).filter((option) => option.type !== "null");
-    if (real.length === 1) {
-      const { anyOf: _a, oneOf: _o, ...rest } = schema;
-      return { ...real[0], ...rest };
-    }
+  const options = variantsOf(schema, root, depth);
+  if (options?.length === 1) {
+    const { anyOf: _a, oneOf: _o, ...rest } = schema;
+    return { ...options[0], ...rest };
   }
-  if (schema.allOf?.length === 1) {
+  if (schema.allOf?.length) {
     const { allOf, ...rest } = schema;
-    return resolve({ ...allOf[0], ...rest }, root, depth + 1);
+    return [...allOf.map((part) => resolve(part, root, depth + 1)), rest].reduce(merged);
   }
   return schema;
+}
+
+/** What holds for a value that fits both. */
+const merged = (a: JsonSchema, b: JsonSchema): JsonSchema => ({
+  ...a, ...b,
+  ...(a.properties && b.properties && { properties: { ...a.properties, ...b.properties } }),
+  ...(a.required && b.required && { required: [...a.required, ...b.required] }),
+});
+
+/** What a value may be one of, apart from null. */
+export function variantsOf(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema[] | undefined {
+  return (schema.anyOf ?? schema.oneOf)?.map((option) => resolve(option, root, depth + 1)).filter((option) => option.type !== "null");
 }
 
 export function typeOf(schema: JsonSchema): string | undefined {
@@ -62,6 +79,7 @@ export function typeOf(schema: JsonSchema): string | undefined {
 
 /** The values of a choice with what they are called, when the schema is one. */
 export function choicesOf(schema: JsonSchema): { value: unknown; title: string }[] | null {
+  if (schema.const !== undefined) return [{ value: schema.const, title: String(schema.const) }];
   if (schema.enum) return schema.enum.map((value, i) => ({ value, title: schema.enumNames?.[i] ?? String(value) }));
   const options = schema.oneOf ?? schema.anyOf;
   if (options?.length && options.every((option) => "const" in option)) return options.map((option) => ({ value: option.const, title: option.title ?? String(option.const) }));
@@ -71,49 +89,116 @@ export function choicesOf(schema: JsonSchema): { value: unknown; title: string }
 /** Which control a schema gets. What no control fits is written as JSON. */
 export function kindOf(schema: JsonSchema): Kind {
   if (choicesOf(schema)) return "choice";
+  if ((schema.anyOf ?? schema.oneOf)?.length && !schema.properties) return "variants";
   switch (typeOf(schema)) {
     case "boolean": return "boolean";
     case "integer":
     case "number": return "number";
-    case "string": return "text";
-    case "object": return schema.properties && Object.keys(schema.properties).length > 0 ? "object" : "json";
+    case "string": return schema.contentEncoding === "base64" || schema.format === "byte" ? "file" : "text";
+    case "object": {
+      if (schema.properties && Object.keys(schema.properties).length > 0) return "object";
+      return typeof schema.additionalProperties === "object" ? "map" : "json";
+    }
     case "array": {
-      const items = schema.items ?? {};
-      if (choicesOf(items)) return "choices";
-      return ["string", "number", "integer"].includes(typeOf(items) ?? "") ? "list" : "json";
+      if (!schema.items || typeof schema.items !== "object" || schema.prefixItems) return "json";
+      return choicesOf(schema.items) ? "choices" : "list";
     }
   }
   return "json";
 }
 
-/** The value that a form begins with. */
-export function initial(schema: JsonSchema, root: JsonSchema = schema): unknown {
-  const real = resolve(schema, root);
-  if (real.default !== undefined) return real.default;
-  if (kindOf(real) === "object") {
-    const value: Record<string, unknown> = {};
-    for (const [name, property] of Object.entries(real.properties ?? {})) {
-      const start = initial(property, root);
-      if (start !== undefined && (real.required?.includes(name) || typeof start !== "object" || Object.keys(start as object).length > 0)) value[name] = start;
+/** Whether a value is of the kind that a variant describes. */
+export function fits(schema: JsonSchema, value: unknown, root: JsonSchema): boolean {
+  const choices = choicesOf(schema);
+  if (choices) return choices.some((choice) => toJson(choice.value) === toJson(value));
+  switch (typeOf(schema)) {
+    case "boolean": return typeof value === "boolean";
+    case "integer":
+    case "number": return isNumber(value);
+    case "string": return typeof value === "string";
+    case "array": return Array.isArray(value);
+    case "object": {
+      if (value === null || typeof value !== "object" || Array.isArray(value) || value instanceof Digits) return false;
+      const object = value as Record<string, unknown>;
+      return Object.entries(schema.properties ?? {}).every(([name, property]) => object[name] === undefined || fits(resolve(property, root), object[name], root))
+        && (schema.required ?? []).every((name) => resolve(schema.properties?.[name] ?? {}, root).const === undefined || object[name] !== undefined);
     }
-    return value;
   }
-  if (kindOf(real) === "boolean" && real.const === undefined) return undefined;
-  return undefined;
+  return true;
 }
 
-/** The required fields that a value lacks, by JSON pointer. */
-export function missing(schema: JsonSchema, value: unknown, root: JsonSchema = schema, at = ""): Map<string, string> {
-  const problems = new Map<string, string>();
+/** The value that a form begins with. */
+export function initial(schema: JsonSchema, root: JsonSchema = schema, depth = 0): unknown {
   const real = resolve(schema, root);
-  if (kindOf(real) !== "object") return problems;
-  const object = (value ?? {}) as Record<string, unknown>;
+  if (real.default !== undefined) return real.default;
+  if (real.const !== undefined) return real.const;
+  if (kindOf(real) !== "object" || depth > deepest) return undefined;
+  const value: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(real.properties ?? {})) {
-    const path = `${at}/${name}`;
-    const inner = object[name];
-    const field = resolve(property, root);
-    if (real.required?.includes(name) && (inner === undefined || inner === "") && field.minLength !== 0 && kindOf(field) !== "boolean") problems.set(path, "This is needed.");
-    if (inner !== undefined) for (const [key, text] of missing(property, inner, root, path)) problems.set(key, text);
+    const isRequired = real.required?.includes(name);
+    const start = isRequired || resolve(property, root).const === undefined ? initial(property, root, depth + 1) : undefined;
+    if (start !== undefined && (isRequired || typeof start !== "object" || start === null || Object.keys(start).length > 0)) value[name] = start;
   }
-  return problems;
+  return value;
+}
+
+/** What a new item of a list, or a value of a map, begins with. */
+export const blank = (schema: JsonSchema, root: JsonSchema): unknown => initial(schema, root) ?? { object: {}, map: {}, list: [], choices: [], boolean: false, text: "" }[kindOf(resolve(schema, root)) as string] ?? null;
+
+/** Whether a field is so deep in a schema that it is written as JSON. */
+export const isTooDeep = (path: string) => path.split("/").length > deepest;
+
+/** What is wrong with a value as far as a form can know, by JSON pointer, in the order of the fields. */
+export function problemsOf(schema: JsonSchema, value: unknown, root: JsonSchema = schema, at = ""): Map<string, string> {
+  const real = resolve(schema, root);
+  const inner = (property: JsonSchema, key: string | number, item: unknown) => [...problemsOf(property, item, root, `${at}/${key}`)];
+  const simple = problemOf(real, value);
+  if (simple) return new Map([[at, simple]]);
+  switch (kindOf(real)) {
+    case "object": {
+      const object = (value ?? {}) as Record<string, unknown>;
+      return new Map(Object.entries(real.properties ?? {}).flatMap(([name, property]) => {
+        const item = object[name];
+        if (item !== undefined && item !== "") return inner(property, name, item);
+        const field = resolve(property, root);
+        const lacks = real.required?.includes(name) && (item === undefined || field.minLength !== 0) && kindOf(field) !== "boolean";
+        return lacks ? [[`${at}/${name}`, "This is needed."] as [string, string]] : [];
+      }));
+    }
+    case "list": return new Map((Array.isArray(value) ? value : []).flatMap((item, i) => inner(real.items!, i, item)));
+    case "map": return new Map(Object.entries((value ?? {}) as object).flatMap(([name, item]) => inner(real.additionalProperties as JsonSchema, name, item)));
+    case "variants": {
+      const variant = variantsOf(real, root)?.find((option) => fits(option, value, root));
+      return variant ? problemsOf(variant, value, root, at) : new Map();
+    }
+  }
+  return new Map();
+}
+
+/** What is wrong with a value by itself. */
+function problemOf(schema: JsonSchema, value: unknown): string {
+  if (isNumber(value)) {
+    const number = Number(value);
+    if (Number.isNaN(number)) return "Enter a number.";
+    if (typeOf(schema) === "integer" && !Number.isInteger(number)) return "Enter a whole number.";
+    if (schema.minimum !== undefined && number < Number(schema.minimum)) return `Enter ${schema.minimum} or more.`;
+    if (schema.maximum !== undefined && number > Number(schema.maximum)) return `Enter ${schema.maximum} or less.`;
+  } else if (typeof value === "string") {
+    const length = [...value].length;
+    if (schema.minLength !== undefined && length < schema.minLength) return `Enter at least ${schema.minLength} characters.`;
+    if (schema.maxLength !== undefined && length > schema.maxLength) return `Enter at most ${schema.maxLength} characters.`;
+    if (schema.pattern && !matches(schema.pattern, value)) return `This must match ${schema.pattern}.`;
+  } else if (Array.isArray(value)) {
+    if (schema.minItems !== undefined && value.length < schema.minItems) return `Choose or add at least ${schema.minItems}.`;
+    if (schema.maxItems !== undefined && value.length > schema.maxItems) return `Choose or add at most ${schema.maxItems}.`;
+  }
+  return "";
+}
+
+function matches(pattern: string, value: string): boolean {
+  try {
+    return new RegExp(pattern, "u").test(value);
+  } catch {
+    return true; // a pattern of another dialect: the app checks it
+  }
 }

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Confirm, Dialog } from "../ui/Dialog";
-import { Field, Select } from "../ui/Field";
+import { Field, Input, Select } from "../ui/Field";
 import { Card, Empty, Failure, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
 import { nameOf, putMember, removeMember, useMembers, usePeopleChange, useUsers, type Member } from "./data";
@@ -15,7 +15,7 @@ export function Members() {
   const change = usePeopleChange();
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<Member | null>(null);
-  if (members.error) return <Failure error={members.error} />;
+  if (members.isLoadingError) return <Failure error={members.error} />;
   if (members.isPending) return <Skeleton lines={4} />;
   const rows = members.data ?? [];
   return (
@@ -48,23 +48,24 @@ export function Members() {
 }
 
 function AddMember({ known, onClose }: { known: Set<string>; onClose: () => void }) {
-  const { workspace } = useSession();
-  const users = useUsers();
+  const { workspace, isOrgAdmin } = useSession();
+  const users = useUsers(isOrgAdmin);
   const change = usePeopleChange();
   const [who, setWho] = useState("");
   const [role, setRole] = useState<Member["role"]>("member");
   const others = (users.data ?? []).filter((u) => !known.has(u.id));
   return (
     <Dialog title={`Add to ${workspace.name}`} onClose={onClose} onSubmit={() => { if (who) { change.mutate(putMember(workspace.id, who, role)); onClose(); } }} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary" disabled={!who}>Add</Button></>}>
-      {users.error && <Failure error={users.error} />}
-      <Field label="Person" required hint="People are known here after their first login.">
+      {users.isLoadingError && <Failure error={users.error} />}
+      {!isOrgAdmin && <Field label="Email" required hint="Of somebody who has logged in here before.">{(props) => <Input {...props} type="email" autoFocus value={who} onChange={(e) => setWho(e.target.value.trim())} />}</Field>}
+      {isOrgAdmin && <Field label="Person" required hint="People are known here after their first login.">
         {(props) => (
           <Select {...props} value={who} onChange={(e) => setWho(e.target.value)}>
             <option value="">Choose…</option>
             {others.map((u) => <option key={u.id} value={u.id}>{nameOf(u)}{u.email && u.displayName ? ` (${u.email})` : ""}</option>)}
           </Select>
         )}
-      </Field>
+      </Field>}
       <Field label="Role">{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value as Member["role"])}><option value="member">member: uses apps and chats</option><option value="admin">admin: manages apps and members</option></Select>}</Field>
     </Dialog>
   );

@@ -16,7 +16,7 @@ export function Users() {
   const change = usePeopleChange();
   const [query, setQuery] = useState("");
   const [deleting, setDeleting] = useState<User | null>(null);
-  if (users.error) return <Failure error={users.error} />;
+  if (users.isLoadingError) return <Failure error={users.error} />;
   if (users.isPending) return <Skeleton lines={4} />;
   const found = (users.data ?? []).filter((u) => `${u.displayName} ${u.email} ${u.id}`.toLowerCase().includes(query.toLowerCase()));
   return (

@@ -16,7 +16,7 @@ export function WorkspaceList() {
   const change = usePeopleChange();
   const [editing, setEditing] = useState<WorkspaceInfo | "new" | null>(null);
   const [deleting, setDeleting] = useState<WorkspaceInfo | null>(null);
-  if (all.error) return <Failure error={all.error} />;
+  if (all.isLoadingError) return <Failure error={all.error} />;
   if (all.isPending) return <Skeleton lines={4} />;
   return (
     <Card flush title="Workspaces" actions={<Button small onClick={() => setEditing("new")}><Plus aria-hidden="true" />New workspace</Button>}>

@@ -1,14 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, take, type Schemas, type User } from "../api/client";
 import { refresh } from "../api/refresh";
-import { toastError } from "../ui/Toast";
 
 export type Member = Schemas["Members"]["members"][number];
 export type WorkspaceInfo = Schemas["WorkspaceInfos"]["workspaces"][number];
 
 export const nameOf = (u: Pick<User, "id" | "displayName" | "email">) => u.displayName || u.email || u.id;
 
-export const useUsers = () => useQuery({ queryKey: ["users"], queryFn: async () => (await take(api.GET("/v1/users"))).users });
+export const useUsers = (enabled = true) => useQuery({ enabled, queryKey: ["users"], queryFn: async () => (await take(api.GET("/v1/users"))).users });
 
 export const useWorkspaces = () => useQuery({ queryKey: ["workspaces"], queryFn: async () => (await take(api.GET("/v1/workspaces"))).workspaces });
 
@@ -20,7 +19,6 @@ export function usePeopleChange() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (change: () => Promise<unknown>) => change(),
-    onError: toastError,
     onSettled: () => {
       refresh(queries, ["users", "workspaces", "members", "bootstrap"]);
     },

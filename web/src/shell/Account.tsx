@@ -1,7 +1,8 @@
 import { useRouter } from "@tanstack/react-router";
-import { Check, ChevronsUpDown, LogOut, Moon, Sun, SunMoon } from "lucide-react";
+import { Bell, Check, ChevronsUpDown, LogOut, Moon, Sun, SunMoon } from "lucide-react";
 import { useSession } from "../api/session";
 import { Menu, MenuItem, MenuLabel, MenuLine } from "../ui/Menu";
+import { mayAskToNotify } from "./notify";
 import { applyTheme, useTheme } from "./theme";
 import css from "./shell.module.css";
 
@@ -15,6 +16,7 @@ export function WorkspaceMenu() {
   const open = async (id: string) => {
     const section = router.state.location.pathname.split("/")[1]!;
     await router.navigate({ to: `/${section}`, search: {} });
+    router.history.push(`/w/${encodeURIComponent(id)}/${section}`); // so that Back leads to the workspace before
     switchTo(id);
   };
   return (
@@ -62,6 +64,10 @@ export function AccountMenu({ compact }: { compact?: boolean }) {
       <MenuItem icon={theme === "system" ? <Check aria-label="chosen" /> : <SunMoon aria-hidden="true" />} onSelect={() => applyTheme("system")}>Theme of the system</MenuItem>
       <MenuItem icon={theme === "light" ? <Check aria-label="chosen" /> : <Sun aria-hidden="true" />} onSelect={() => applyTheme("light")}>Light theme</MenuItem>
       <MenuItem icon={theme === "dark" ? <Check aria-label="chosen" /> : <Moon aria-hidden="true" />} onSelect={() => applyTheme("dark")}>Dark theme</MenuItem>
+      {mayAskToNotify() && <>
+        <MenuLine />
+        <MenuItem icon={<Bell aria-hidden="true" />} onSelect={() => void Notification.requestPermission()}>Notify me of answers</MenuItem>
+      </>}
       {!facts.dev && <>
         <MenuLine />
         <MenuItem icon={<LogOut aria-hidden="true" />} onSelect={() => void logout()}>Log out</MenuItem>

@@ -59,7 +59,7 @@ function Plugins() {
           { title: "Adapter", cell: (p) => <><b>{p.name}</b>{p.adapter !== p.name && <> ({p.adapter})</>}<br />{kinds[p.kind] ?? p.kind}</> },
           { title: "State", cell: (p) => <>{state(p)}{p.lastError && <><br />{p.lastError}</>}</> },
           { title: "Version", cell: (p) => p.version || "–" },
-          { title: "Generation", number: true, cell: (p) => count(p.generation) },
+          { title: "Started", number: true, cell: (p) => plural(p.generation, "time") },
           { title: "Up", number: true, cell: (p) => duration((Date.now() - Date.parse(p.since)) / 1000) },
           { title: "Calls", number: true, cell: (p) => count(p.calls) },
           { title: "Failed", number: true, cell: (p) => count(p.errors) },
@@ -112,7 +112,7 @@ function Metrics({ samples }: { samples: Sample[] }) {
 function Skills() {
   const { workspace } = useSession();
   const skills = useQuery({ queryKey: ["skills", workspace.id], queryFn: async () => (await take(api.GET("/v1/skills"))).skills });
-  if (skills.error) return <Failure error={skills.error} />;
+  if (skills.isLoadingError) return <Failure error={skills.error} />;
   const how = (s: Skill) => (s.type === "context" ? "always" : [...s.triggers, ...s.keywords].slice(0, 6).join(", "));
   return (
     <Card flush title="Skills">
@@ -130,7 +130,7 @@ function Skills() {
 function Configuration() {
   const config = useQuery({ queryKey: ["config"], queryFn: async () => (await take(api.GET("/v1/config"))).settings });
   const [all, setAll] = useState(false);
-  if (config.error) return <Failure error={config.error} />;
+  if (config.isLoadingError) return <Failure error={config.error} />;
   const rows = (config.data ?? []).filter((s) => all || s.source !== "default");
   return (
     <Card flush title="Configuration" actions={<Button small aria-pressed={all} onClick={() => setAll(!all)}>{all ? "Hide defaults" : "Show defaults"}</Button>}>

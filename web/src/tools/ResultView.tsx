@@ -1,3 +1,4 @@
+import { parseJson, toJson } from "../api/digits";
 import type { ToolResult } from "../api/client";
 import { Code } from "../ui/Code";
 import css from "./tools.module.css";
@@ -19,7 +20,7 @@ export function ResultView({ result }: { result: Pick<ToolResult, "content" | "s
   const repeats = structured !== undefined && content.length === 1 && content[0]!.type === "text";
   return (
     <div className={css.result}>
-      {structured !== undefined && <Code label="Structured result" text={JSON.stringify(structured, null, 2)} wrap />}
+      {structured !== undefined && <Code label="Structured result" text={toJson(structured, 2)} wrap />}
       {!(repeats && sameJson(content[0]!.text, structured)) && content.map((part, i) => <Part key={i} part={part} />)}
       {content.length === 0 && structured === undefined && <p className={css.about}>The tool answered nothing.</p>}
     </div>
@@ -34,14 +35,14 @@ function Part({ part }: { part: Content }) {
     case "resource": return part.resource?.text !== undefined
       ? <Code label={part.resource.uri} text={part.resource.text} wrap />
       : <p>Resource <code>{part.resource?.uri}</code></p>;
-    default: return <Code label={part.type} text={JSON.stringify(part, null, 2)} wrap />;
+    default: return <Code label={part.type} text={toJson(part, 2)} wrap />;
   }
 }
 
 export function pretty(text: string): string {
   if (!/^\s*[[{]/.test(text)) return text;
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return toJson(parseJson(text), 2);
   } catch {
     return text;
   }
@@ -49,7 +50,7 @@ export function pretty(text: string): string {
 
 function sameJson(text: string | undefined, value: unknown): boolean {
   try {
-    return JSON.stringify(JSON.parse(text ?? "")) === JSON.stringify(value);
+    return toJson(parseJson(text ?? "")) === toJson(value);
   } catch {
     return false;
   }

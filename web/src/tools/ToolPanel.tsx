@@ -1,9 +1,10 @@
 import { Play, Square } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
+import { toJson } from "../api/digits";
 import { ApiError } from "../api/http";
 import { callTool, titleOf, viewOf, type Tool } from "../api/tools";
 import type { ToolResult } from "../api/client";
-import { initial, missing } from "../forms/schema";
+import { initial, kindOf, problemsOf } from "../forms/schema";
 import { SchemaForm } from "../forms/SchemaForm";
 import { Button } from "../ui/Button";
 import { count, millis, tokens } from "../ui/format";
@@ -13,7 +14,7 @@ import { ResultView } from "./ResultView";
 import css from "./tools.module.css";
 
 /** How many tokens a model pays to know a tool. */
-export const price = (tool: Tool) => tokens(JSON.stringify({ name: tool.name, description: tool.description, inputSchema: tool.inputSchema }));
+export const price = (tool: Tool) => tokens(toJson({ name: tool.name, description: tool.description, inputSchema: tool.inputSchema }));
 
 interface Outcome {
   args: Record<string, unknown>;
@@ -32,7 +33,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
   const abort = useRef<AbortController | null>(null);
 
   const run = async () => {
-    const gaps = missing(schema, value);
+    const gaps = problemsOf(schema, value);
     setErrors(gaps);
     if (gaps.size > 0) return;
     setRunning(true);
@@ -44,7 +45,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
       setOutcome({ args: value, result, ms: performance.now() - began });
     } catch (error) {
       if (!abort.current.signal.aborted) {
-        setErrors(problemsOf(error));
+        setErrors(refused(error));
         setOutcome({ args: value, error, ms: performance.now() - began });
       }
     } finally {
@@ -53,7 +54,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
   };
 
   const view = viewOf(tool);
-  const empty = Object.keys(schema.properties ?? {}).length === 0;
+  const empty = Object.keys(schema.properties ?? {}).length === 0 && ["json", "object"].includes(kindOf(schema));
   return (
     <div className={css.panel}>
       <Card title={titleOf(tool)} actions={<ToolBadges tool={tool} />}>
@@ -96,7 +97,7 @@ function ToolBadges({ tool }: { tool: Tool }) {
 }
 
 /** The problems that the server found in the arguments, by JSON pointer. */
-function problemsOf(error: unknown): Map<string, string> {
+function refused(error: unknown): Map<string, string> {
   const details = error instanceof ApiError ? (error.details as { errors?: { path: string; message: string }[] } | undefined) : undefined;
   return new Map((details?.errors ?? []).map((e) => [e.path, e.message]));
 }

@@ -1,6 +1,7 @@
 import clsx from "clsx";
 import { X } from "lucide-react";
 import { useEffect, useSyncExternalStore } from "react";
+import { isUnreachable } from "../api/http";
 import { Button } from "./Button";
 import css from "./overlay.module.css";
 
@@ -8,6 +9,7 @@ interface Note {
   id: number;
   text: string;
   bad: boolean;
+  retry?: () => void;
 }
 
 let notes: Note[] = [];
@@ -20,12 +22,15 @@ function change(to: Note[]) {
 }
 
 /** Shows a sentence for a while. */
-export function toast(text: string, bad = false): void {
-  change([...notes.slice(-3), { id: next++, text, bad }]);
+export function toast(text: string, bad = false, retry?: () => void): void {
+  change([...notes.slice(-3), { id: next++, text, bad, retry }]);
 }
 
-/** Shows why something failed. */
-export const toastError = (error: unknown) => toast(error instanceof Error ? error.message : String(error), true);
+/** Shows why something failed. What did not reach the server can be sent again. */
+export function toastError(error: unknown, retry?: () => void): void {
+  const unsent = retry !== undefined && isUnreachable(error);
+  toast(`${unsent ? "Not sent. " : ""}${error instanceof Error ? error.message : String(error)}`, true, unsent ? retry : undefined);
+}
 
 const subscribe = (reader: () => void) => {
   readers.add(reader);
@@ -44,12 +49,14 @@ export function Toasts() {
 function ToastItem({ note }: { note: Note }) {
   const close = () => change(notes.filter((other) => other.id !== note.id));
   useEffect(() => {
+    if (note.retry) return; // it waits for a decision
     const timer = setTimeout(close, note.bad ? 12_000 : 5_000);
     return () => clearTimeout(timer);
   }, [note.id, note.bad]);
   return (
     <div className={clsx(css.toast, note.bad && css.toastBad)}>
       <p>{note.text}</p>
+      {note.retry && <Button small onClick={() => { close(); note.retry?.(); }}>Retry</Button>}
       <Button look="quiet" small label="Dismiss" onClick={close}><X aria-hidden="true" /></Button>
     </div>
   );

@@ -37,7 +37,7 @@ export function UsageScreen() {
         </Select>
       }
     >
-      {days.error ? <Failure error={days.error} /> : days.isPending ? <Skeleton lines={6} /> : days.data.totals.llmCalls === 0 ? (
+      {days.isLoadingError ? <Failure error={days.error} /> : days.isPending ? <Skeleton lines={6} /> : days.data.totals.llmCalls === 0 ? (
         <Card flush><Empty icon={<ChartNoAxesColumn aria-hidden="true" />} title="No model was asked in this time">Chats show up here with their tokens and their cost.</Empty></Card>
       ) : <>
         <Totals totals={days.data.totals} />
@@ -68,7 +68,7 @@ function Totals({ totals }: { totals: UsageTotals }) {
 function Breakdown({ period, by, title }: { period: Period; by: GroupBy; title: string }) {
   const usage = useUsage(period, by);
   const rows = useMemo(() => (usage.data?.breakdown ?? []).toSorted((a, b) => (by === "day" ? b.key.localeCompare(a.key) : b.inputTokens + b.outputTokens - a.inputTokens - a.outputTokens)), [usage.data, by]);
-  if (usage.error) return <Failure error={usage.error} />;
+  if (usage.isLoadingError) return <Failure error={usage.error} />;
   if (usage.isPending) return <Skeleton lines={4} />;
   const most = Math.max(1, ...rows.map((r) => r.inputTokens + r.outputTokens));
   return (
@@ -93,7 +93,8 @@ function barsOf({ period, breakdown }: NonNullable<ReturnType<typeof useUsage>["
   const known = new Map(breakdown.map((row) => [row.key, row]));
   const days: Bar[] = [];
   const first = [...known.keys()].sort()[0];
-  const from = Math.max(Date.parse(period.from.slice(0, 10)), first ? Date.parse(first) - 6 * 86_400_000 : 0);
+  const named = Date.parse(period.from.slice(0, 10));
+  const from = named > 0 || !first ? named : Date.parse(first); // all time begins with the first use
   for (let at = from; at <= Date.parse(period.to) && days.length < 400; at += 86_400_000) {
     const label = new Date(at).toISOString().slice(0, 10);
     const row = known.get(label);

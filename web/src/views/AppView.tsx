@@ -28,7 +28,7 @@ export default function AppView(props: Props) {
   const view = useQuery({ queryKey: ["view", workspace.id, props.server, props.uri], staleTime: 60_000, queryFn: () => readView(props.server, props.uri) });
   const [granted, setGranted] = useState<ViewResource["meta"]["permissions"] | null>(null);
   const [flooded, setFlooded] = useState(false);
-  if (view.error) return <Failure error={view.error} />;
+  if (view.isLoadingError) return <Failure error={view.error} />;
   if (!view.data) return <Skeleton lines={4} />;
   const asked = Object.keys(view.data.meta.permissions ?? {});
   if (asked.length > 0 && granted === null) {
@@ -49,7 +49,7 @@ export default function AppView(props: Props) {
       </Notice>
     );
   }
-  return <Frame key={view.dataUpdatedAt} {...props} view={view.data} granted={granted ?? {}} onFlood={() => setFlooded(true)} />;
+  return <Frame {...props} view={view.data} granted={granted ?? {}} onFlood={() => setFlooded(true)} />;
 }
 
 interface Call {

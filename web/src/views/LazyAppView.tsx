@@ -1,7 +1,8 @@
 import { lazy, Suspense, type ComponentProps } from "react";
+import { untilLoaded } from "../ui/loading";
 import { Skeleton } from "../ui/Surface";
 
-const View = lazy(() => import("./AppView"));
+const View = lazy(() => untilLoaded(() => import("./AppView")));
 
 /** A view of an app. What shows it is loaded when the first one is. */
 export const AppView = (props: ComponentProps<typeof View>) => (

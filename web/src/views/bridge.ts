@@ -1,5 +1,6 @@
 import "./jitless";
 import { AppBridge, PostMessageTransport, type McpUiHostContext } from "@modelcontextprotocol/ext-apps/app-bridge";
+import { toJson } from "../api/digits";
 import { api, take, type ToolResult } from "../api/client";
 import type { Tool } from "../api/tools";
 import { readView, type ViewResource } from "./resource";
@@ -20,6 +21,9 @@ export interface BridgeOptions {
   onMessage?: (text: string) => void;
 }
 
+/** A value as the scripts of a view have it: with numbers of their own. */
+const plain = <T>(value: T): T => JSON.parse(toJson(value)) as T;
+
 /** The context of this page that views may follow: theme, place and size. */
 function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -32,7 +36,7 @@ function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
     locale: navigator.language,
     timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     platform: "web",
-    ...(tool && { toolInfo: { tool: { ...tool, inputSchema: { type: "object", ...tool.inputSchema } } as never } }),
+    ...(tool && { toolInfo: { tool: plain({ ...tool, inputSchema: { type: "object", ...tool.inputSchema } }) as never } }),
   };
 }
 
@@ -45,8 +49,8 @@ export async function connectView(o: BridgeOptions): Promise<() => void> {
   }, { hostContext: context(o.frame, o.tool) });
   bridge.onsandboxready = () => void bridge.sendSandboxResourceReady({ html: o.view.text, csp: o.view.meta.csp, permissions: o.granted });
   bridge.oninitialized = () => {
-    void bridge.sendToolInput({ arguments: o.input ?? {} });
-    if (o.result) void bridge.sendToolResult(o.result as never);
+    void bridge.sendToolInput({ arguments: plain(o.input ?? {}) });
+    if (o.result) void bridge.sendToolResult(plain(o.result) as never);
   };
   bridge.onsizechange = ({ height }) => {
     if (height) o.onHeight(Math.min(Math.max(Math.ceil(height), 48), 800));

@@ -5,28 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // event is one event of the stream; which members it has depends on its type.
 type event struct {
 	Type    string `json:"type"`
+	Index   int    `json:"index"` // of the block
 	Message struct {
 		Usage usage `json:"usage"`
 	} `json:"message"` // of message_start
-	ContentBlock struct {
-		Type string `json:"type"`
-		ID   string `json:"id"`
-		Name string `json:"name"`
-		Text string `json:"text"`
-	} `json:"content_block"` // of content_block_start
-	Delta struct {
-		Text        string `json:"text"`
-		PartialJSON string `json:"partial_json"`
-		StopReason  string `json:"stop_reason"`
+	ContentBlock json.RawMessage `json:"content_block"` // of content_block_start
+	Delta        struct {
+		Type        string          `json:"type"`
+		Text        string          `json:"text"`
+		PartialJSON string          `json:"partial_json"`
+		Thinking    json.RawMessage `json:"thinking"`
+		Signature   json.RawMessage `json:"signature"`
+		StopReason  string          `json:"stop_reason"`
 	} `json:"delta"` // of content_block_delta and message_delta
 	Usage usage `json:"usage"` // of message_delta
+}
+
+// start is a block as content_block_start has it.
+type start struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Text      string          `json:"text"`
+	Input     json.RawMessage `json:"input"`
+	Thinking  json.RawMessage `json:"thinking"`
+	Signature json.RawMessage `json:"signature"`
 }
 
 type usage struct {
@@ -36,17 +49,30 @@ type usage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 }
 
+// part is a block as far as it has arrived.
+type part struct {
+	index    int
+	kind     string // the vendor's
+	raw      json.RawMessage
+	id, name string
+	text     []byte
+	input    []byte
+	thinking json.RawMessage
+	signed   json.RawMessage
+	took     time.Duration
+}
+
 // assembly puts an answer together from the events of a stream.
 type assembly struct {
-	blocks   []model.Block
-	parts    [][]byte // of each block: its text or its input, as far as it has arrived
+	parts    []*part
 	usage    model.Usage
-	cut      bool
+	reason   string
 	complete bool
+	watch    model.Stopwatch
 }
 
 // read adds all events of a stream.
-func (a *assembly) read(stream *model.EventStream, said func(string)) error {
+func (a *assembly) read(stream *model.EventStream, pieces model.Pieces) error {
 	for {
 		data, err := stream.Next()
 		switch {
@@ -63,64 +89,171 @@ func (a *assembly) read(stream *model.EventStream, said func(string)) error {
 		if e.Type == "error" {
 			return model.FromEvent(data)
 		}
-		a.add(e, said)
+		a.add(e, pieces)
 	}
 }
 
 // add adds one event. Pings, and types that are not known, change nothing.
-func (a *assembly) add(e event, said func(string)) {
+func (a *assembly) add(e event, pieces model.Pieces) {
 	switch e.Type {
 	case "message_start":
 		a.usage = model.Usage(e.Message.Usage)
 	case "content_block_start":
-		a.begin(e, said)
+		a.begin(e, pieces)
 	case "content_block_delta":
-		if i := len(a.blocks) - 1; i >= 0 {
-			a.parts[i] = append(append(a.parts[i], e.Delta.Text...), e.Delta.PartialJSON...)
+		if p := a.part(e.Index); p != nil {
+			a.grow(p, e, pieces)
 		}
-		if e.Delta.Text != "" {
-			said(e.Delta.Text)
+	case "content_block_stop":
+		if p := a.part(e.Index); p != nil && p.kind == "thinking" {
+			p.took = a.watch.Stop(pieces)
 		}
 	case "message_delta":
 		a.usage.Output = e.Usage.Output
 		a.usage.Input = max(a.usage.Input, e.Usage.Input)
 		a.usage.CacheRead = max(a.usage.CacheRead, e.Usage.CacheRead)
 		a.usage.CacheWrite = max(a.usage.CacheWrite, e.Usage.CacheWrite)
-		a.cut = e.Delta.StopReason == "max_tokens"
+		if e.Delta.StopReason != "" {
+			a.reason = e.Delta.StopReason
+		}
 	case "message_stop":
 		a.complete = true
 	}
 }
 
-func (a *assembly) begin(e event, said func(string)) {
-	block, part := model.Block{Kind: model.Text}, []byte(nil)
-	if e.ContentBlock.Type == "tool_use" {
-		block = model.Block{Kind: model.ToolUse, ID: e.ContentBlock.ID, Name: e.ContentBlock.Name}
-	} else if text := e.ContentBlock.Text; text != "" {
-		part = []byte(text)
-		said(text)
+// part is the block of that index, nil when it has not begun.
+func (a *assembly) part(index int) *part {
+	for _, p := range a.parts {
+		if p.index == index {
+			return p
+		}
 	}
-	a.blocks, a.parts = append(a.blocks, block), append(a.parts, part)
+	return nil
 }
 
-// answer is what has arrived. A call of a tool whose input did not arrive whole is left out.
+func (a *assembly) begin(e event, pieces model.Pieces) {
+	var s start
+	_ = json.Unmarshal(e.ContentBlock, &s) // a member of another type is ignored
+	p := &part{index: e.Index, kind: s.Type, raw: slices.Clone(e.ContentBlock), id: s.ID, name: s.Name}
+	switch s.Type {
+	case "text":
+		p.text = []byte(s.Text)
+		a.watch.Say(pieces, s.Text)
+	case "thinking":
+		p.thinking, p.signed = s.Thinking, s.Signature
+		a.watch.Think(pieces, plain(s.Thinking))
+	case "tool_use":
+		if len(s.Input) > 2 { // some servers send it whole
+			p.input = s.Input
+		}
+	}
+	a.parts = append(a.parts, p)
+}
+
+// grow adds a delta to its block. One that does not belong to its kind of block is ignored.
+func (a *assembly) grow(p *part, e event, pieces model.Pieces) {
+	switch e.Delta.Type + " of " + p.kind {
+	case "text_delta of text":
+		p.text = append(p.text, e.Delta.Text...)
+		a.watch.Say(pieces, e.Delta.Text)
+	case "thinking_delta of thinking":
+		p.thinking = model.JoinStrings(p.thinking, e.Delta.Thinking)
+		a.watch.Think(pieces, plain(e.Delta.Thinking))
+	case "signature_delta of thinking":
+		p.signed = model.JoinStrings(p.signed, e.Delta.Signature)
+	default:
+		if e.Delta.Type == "input_json_delta" && p.kind != "text" && p.kind != "thinking" {
+			if string(p.input) == "{}" {
+				p.input = nil
+			}
+			p.input = append(p.input, e.Delta.PartialJSON...)
+		}
+	}
+}
+
+// plain is a JSON string decoded, "" for everything else.
+func plain(raw json.RawMessage) (text string) {
+	_ = json.Unmarshal(raw, &text)
+	return text
+}
+
+// end is why the message ended.
+func (a *assembly) end(calls int) model.End {
+	switch a.reason {
+	case "", "end_turn", "stop_sequence":
+		return model.EndTurn
+	case "tool_use":
+		if calls == 0 {
+			return model.EndNoCalls
+		}
+		return model.EndTurn
+	case "max_tokens":
+		return model.EndLength
+	case "pause_turn":
+		return model.EndPause
+	case "refusal":
+		return model.EndRefusal
+	case "model_context_window_exceeded":
+		return model.EndWindow
+	default:
+		return model.EndUnknown
+	}
+}
+
+// answer is what has arrived, in the order of the blocks. A tool call whose input did not arrive whole is left out.
 func (a *assembly) answer() model.Answer {
-	out := model.Answer{Usage: a.usage, Cut: a.cut}
-	for i, b := range a.blocks {
-		switch {
-		case b.Kind == model.Text && len(a.parts[i]) == 0:
-			continue
-		case b.Kind == model.Text:
-			b.Text = string(a.parts[i])
-		case b.Kind == model.ToolUse:
-			if b.Input = a.parts[i]; len(b.Input) == 0 {
+	out := model.Answer{Usage: a.usage}
+	slices.SortStableFunc(a.parts, func(x, y *part) int { return x.index - y.index })
+	whole := a.complete && a.reason != "max_tokens" && a.reason != "model_context_window_exceeded"
+	calls := 0
+	for i, p := range a.parts {
+		b, ok := p.block(whole)
+		if p.kind == "tool_use" {
+			calls++
+			if len(p.input) == 0 && (whole || i < len(a.parts)-1) {
 				b.Input = json.RawMessage("{}")
 			}
-			if (!a.complete || a.cut) && !json.Valid(b.Input) {
+			if cut := !whole && !json.Valid(b.Input); cut {
+				out.CutCall = true
 				continue
 			}
 		}
-		out.Blocks = append(out.Blocks, b)
+		if ok {
+			out.Blocks = append(out.Blocks, b)
+		}
+	}
+	if out.End = a.end(calls); out.End == model.EndUnknown {
+		out.Word = a.reason
 	}
 	return out
+}
+
+// block is the part in the vendor-neutral form; false when it is empty.
+func (p *part) block(whole bool) (model.Block, bool) {
+	switch p.kind {
+	case "text":
+		return model.Block{Kind: model.Text, Text: string(p.text)}, len(p.text) > 0
+	case "tool_use":
+		return model.Block{Kind: model.ToolUse, ID: p.id, Name: p.name, Input: p.input}, true
+	case "thinking":
+		b := model.Block{Kind: model.Reasoning, Text: plain(p.thinking), Ms: p.took.Milliseconds()}
+		if raw, err := rawjson.Set(p.raw, member("thinking", p.thinking), member("signature", p.signed)); err == nil && (whole || len(p.signed) > 2) {
+			b.Raw = raw
+		}
+		return b, true
+	case "redacted_thinking":
+		return model.Block{Kind: model.Reasoning, Raw: p.raw}, true
+	}
+	raw := p.raw
+	if len(p.input) > 0 && json.Valid(p.input) {
+		raw, _ = rawjson.Set(raw, rawjson.Member{Name: "input", Value: p.input}) // it is an object, else it had no kind
+	}
+	return model.Block{Kind: model.Opaque, Raw: raw}, p.kind != "" && len(raw) > 0
+}
+
+func member(name string, value json.RawMessage) rawjson.Member {
+	if len(value) == 0 {
+		value = json.RawMessage(`""`)
+	}
+	return rawjson.Member{Name: name, Value: value}
 }

@@ -42,6 +42,9 @@ func newBlock(b model.Block) *block {
 		if b.Text != "" {
 			result.Content = []*block{text(b.Text)}
 		}
+		for _, f := range b.Files {
+			result.Content = append(result.Content, newFile(f))
+		}
 		return result
 	default:
 		return text(b.Text)

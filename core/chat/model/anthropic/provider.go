@@ -1,10 +1,11 @@
 package anthropic
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"strings"
+	"sync"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
@@ -19,29 +20,30 @@ type Provider struct {
 	url    string
 	key    string
 	client *http.Client
+
+	mu      sync.Mutex
+	efforts map[string]effortWay // what was learned, by model
 }
 
 // New returns a provider; it connects when it is called.
 func New(s model.Settings) *Provider {
-	return &Provider{url: cmp.Or(s.BaseURL, BaseURL) + "/v1/messages", key: s.APIKey, client: model.NewClient(s)}
+	base, query := s.Endpoint(BaseURL)
+	return &Provider{url: strings.TrimSuffix(base, "/v1") + "/v1/messages" + query, key: s.APIKey, client: model.NewClient(s), efforts: map[string]effortWay{}}
 }
 
 // Close ends the connections that no call uses.
 func (p *Provider) Close() { p.client.CloseIdleConnections() }
 
 // Call is model.Provider's.
-func (p *Provider) Call(ctx context.Context, name string, r model.Request, said func(string)) (model.Answer, error) {
-	header := http.Header{"Anthropic-Version": {apiVersion}}
-	if p.key != "" {
-		header.Set("X-Api-Key", p.key)
-	}
-	response, err := model.Post(ctx, p.client, p.url, header, newRequest(name, r))
+func (p *Provider) Call(ctx context.Context, name string, r model.Request, pieces model.Pieces) (model.Answer, error) {
+	response, err := p.post(ctx, name, r)
 	if err != nil {
 		return model.Answer{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	var a assembly
-	err = a.read(model.NewEventStream(response.Body), said)
+	err = a.read(model.NewEventStream(response.Body), pieces)
+	a.watch.Stop(pieces)
 	if err == nil && !a.complete {
 		err = errors.New("the stream ended before the message did")
 	}
@@ -49,4 +51,34 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, said 
 		return a.answer(), model.FromBreak(ctx, err)
 	}
 	return a.answer(), nil
+}
+
+// post sends a request. A model that refuses the way in which the effort is written is asked in the next way,
+// which is remembered.
+func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
+	header := http.Header{"Anthropic-Version": {apiVersion}}
+	if p.key != "" {
+		header.Set("X-Api-Key", p.key)
+	}
+	p.mu.Lock()
+	way := p.efforts[name]
+	p.mu.Unlock()
+	for {
+		body := newRequest(name, r, way)
+		response, err := model.Post(ctx, p.client, p.url, header, body)
+		refused, ok := errors.AsType[*model.Error](err)
+		if err == nil || !ok || body.Thinking == nil || !aboutEffort(refused) {
+			return response, err
+		}
+		way++
+		p.mu.Lock()
+		p.efforts[name] = max(way, p.efforts[name])
+		p.mu.Unlock()
+	}
+}
+
+func aboutEffort(e *model.Error) bool {
+	m := strings.ToLower(e.Message)
+	return e.Status == http.StatusBadRequest && !strings.Contains(m, "signature") && !strings.Contains(m, "messages.") &&
+		(strings.Contains(m, "thinking") || strings.Contains(m, "effort") || strings.Contains(m, "output_config") || strings.Contains(m, "adaptive"))
 }

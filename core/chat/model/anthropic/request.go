@@ -1,6 +1,10 @@
 package anthropic
 
-import "github.com/ropewalk/ropewalk/core/chat/model"
+import (
+	"encoding/json"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
+)
 
 // request is the body of a call, with the members that this package uses.
 type request struct {
@@ -10,25 +14,39 @@ type request struct {
 	System    []*block  `json:"system,omitempty"`
 	Messages  []message `json:"messages"`
 	Tools     []tool    `json:"tools,omitempty"`
+
+	Thinking     *thinking     `json:"thinking,omitempty"`
+	OutputConfig *outputConfig `json:"output_config,omitempty"`
+}
+
+// thinking is how the model thinks: adaptive, or enabled with a budget of tokens for models that know no other way.
+type thinking struct {
+	Type    string `json:"type"`
+	Budget  int    `json:"budget_tokens,omitempty"`
+	Display string `json:"display,omitempty"`
+}
+
+type outputConfig struct {
+	Effort string `json:"effort"`
 }
 
 type message struct {
 	Role    model.Role `json:"role"`
-	Content []*block   `json:"content"`
+	Content []any      `json:"content"` // *block, or json.RawMessage that goes back as it came
 }
 
 type tool struct {
-	Name         string         `json:"name"`
-	Description  string         `json:"description,omitempty"`
-	InputSchema  map[string]any `json:"input_schema"`
-	CacheControl *cacheControl  `json:"cache_control,omitempty"`
+	Name         string          `json:"name"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	CacheControl *cacheControl   `json:"cache_control,omitempty"`
 }
 
 type cacheControl struct {
 	Type string `json:"type"`
 }
 
-func newRequest(name string, r model.Request) request {
+func newRequest(name string, r model.Request, way effortWay) request {
 	body := request{Model: name, MaxTokens: r.MaxTokens, Stream: true, Messages: []message{}}
 	for _, part := range r.System {
 		body.System = append(body.System, text(part))
@@ -37,12 +55,17 @@ func newRequest(name string, r model.Request) request {
 		body.Tools = append(body.Tools, tool{Name: model.SafeName(t.Name), Description: t.Description, InputSchema: model.SafeSchema(t.Schema)})
 	}
 	for _, m := range r.Messages {
-		content := []*block{}
+		content := []any{}
 		for _, b := range m.Blocks {
-			content = append(content, newBlock(b))
+			if len(b.Raw) > 0 && (b.Kind == model.Reasoning || b.Kind == model.Opaque) {
+				content = append(content, b.Raw)
+			} else if b.Kind != model.Reasoning && b.Kind != model.Opaque {
+				content = append(content, newBlock(b))
+			}
 		}
 		body.Messages = append(body.Messages, message{m.Role, content})
 	}
+	body.setEffort(r.Effort, way)
 	body.setCacheBreakpoints()
 	return body
 }
@@ -59,9 +82,39 @@ func (r *request) setCacheBreakpoints() {
 	}
 	if n := len(r.Messages); n > 0 {
 		if content := r.Messages[n-1].Content; len(content) > 0 {
-			if last := content[len(content)-1]; last.Type == "text" || last.Type == "tool_result" {
+			if last, ok := content[len(content)-1].(*block); ok && (last.Type == "text" || last.Type == "tool_result") {
 				last.CacheControl = mark
 			}
 		}
+	}
+}
+
+// effortWay is how a model takes an effort. The ways are tried in their order.
+type effortWay int
+
+const (
+	adaptive effortWay = iota
+	budgeted
+	unable
+)
+
+// leastBudget is the smallest budget that the vendor takes, tokens.
+const leastBudget = 1024
+
+// setEffort writes the effort in one of the vendor's ways.
+func (r *request) setEffort(effort string, way effortWay) {
+	if effort == "" || effort == "none" || way == unable {
+		return
+	}
+	if way == adaptive {
+		if effort == "minimal" {
+			effort = "low"
+		}
+		r.Thinking, r.OutputConfig = &thinking{Type: "adaptive", Display: "summarized"}, &outputConfig{effort}
+		return
+	}
+	budget := map[string]int{"minimal": leastBudget, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}[effort]
+	if budget = min(budget, r.MaxTokens-leastBudget); budget >= leastBudget {
+		r.Thinking = &thinking{Type: "enabled", Budget: budget}
 	}
 }

@@ -37,7 +37,7 @@ func TestWhatIsSent(t *testing.T) {
 	answer, err := p.Call(t.Context(), "m", model.Request{
 		System: []string{"a", "b"}, MaxTokens: 7, Messages: []model.Message{model.Said(model.User, "x"), model.Said(model.Assistant, "y"), model.Said(model.User, "z")},
 		Tools: []model.Tool{{Name: "t1"}, {Name: "t.2", Description: "d", Schema: json.RawMessage(`{"type":"object","properties":{"a":{}},"additionalProperties":false}`)}},
-	}, func(string) {})
+	}, model.Pieces{})
 	if err != nil || answer.Usage != (model.Usage{Input: 3, Output: 9, CacheRead: 40, CacheWrite: 5}) {
 		t.Errorf("%+v, %v", answer, err)
 	}
@@ -73,7 +73,7 @@ func TestAnErrorInTheStreamAndASilenceAreFailures(t *testing.T) {
 	p := anthropic.New(model.Settings{BaseURL: server.URL, APIKey: "k", Idle: 100 * time.Millisecond})
 	defer p.Close()
 	for name, want := range map[string]model.Failure{"loud": model.Overloaded, "silent": model.Broken} {
-		_, err := p.Call(t.Context(), name, model.Request{MaxTokens: 1, Messages: []model.Message{model.Said(model.User, "x")}}, func(string) {})
+		_, err := p.Call(t.Context(), name, model.Request{MaxTokens: 1, Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{})
 		known, ok := errors.AsType[*model.Error](err)
 		if !ok || known.Failure != want {
 			t.Errorf("%s gives %v", name, err)
@@ -98,7 +98,7 @@ func TestFilesAreSentAsTheVendorDocuments(t *testing.T) {
 		{Kind: model.File, Name: "c.pdf", MIMEType: "application/pdf", Data: []byte("pdf")},
 		{Kind: model.File, Name: "d.txt", MIMEType: "text/plain", Data: []byte("words")},
 		{Kind: model.Text, Text: "look"},
-	}}}}, func(string) {}); err != nil {
+	}}}}, model.Pieces{}); err != nil {
 		t.Fatal(err)
 	}
 	want := `[{"content":[{"source":{"data":"cG5n","media_type":"image/png","type":"base64"},"type":"image"},` +

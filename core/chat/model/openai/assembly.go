@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ const maxBody = 64 << 20
 // chunk is one event of the stream.
 type chunk struct {
 	Choices []struct {
+		Index        int    `json:"index"`
 		Delta        delta  `json:"delta"`
 		Message      delta  `json:"message"` // instead of Delta, from some servers
 		FinishReason string `json:"finish_reason"`
@@ -32,24 +32,35 @@ type chunk struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// delta is a piece of the answer; in a response that is no stream it is all of it.
+// delta is a piece of the answer; in a response that is not a stream it is all of it.
 type delta struct {
-	Content   string      `json:"content"`
-	Refusal   string      `json:"refusal"`
-	ToolCalls []callDelta `json:"tool_calls"`
+	Content   json.RawMessage `json:"content"` // a string, or a list of parts
+	Refusal   string          `json:"refusal"`
+	ToolCalls []callDelta     `json:"tool_calls"`
+
+	// What the server wants back with the message.
+	ReasoningContent json.RawMessage `json:"reasoning_content"` // DeepSeek, Qwen
+	Reasoning        json.RawMessage `json:"reasoning"`         // vLLM, OpenRouter
+	ReasoningDetails json.RawMessage `json:"reasoning_details"` // OpenRouter
+	ExtraContent     json.RawMessage `json:"extra_content"`     // Gemini
 }
 
-func (d delta) text() string { return d.Content + d.Refusal }
+func (d delta) empty() bool {
+	return len(d.Content) <= 2 && d.Refusal == "" && len(d.ToolCalls) == 0 && !present(d.ReasoningContent) && !present(d.Reasoning) &&
+		!present(d.ReasoningDetails) && !present(d.ExtraContent)
+}
 
-func (d delta) empty() bool { return d.text() == "" && len(d.ToolCalls) == 0 }
+// present reports whether a member has a value.
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 type callDelta struct {
-	Index    int64  `json:"index"`
+	Index    *int64 `json:"index"` // some servers number no calls
 	ID       string `json:"id"`
 	Function struct {
 		Name      string    `json:"name"`
 		Arguments arguments `json:"arguments"`
 	} `json:"function"`
+	ExtraContent json.RawMessage `json:"extra_content"` // Gemini: what it wants back with the call
 }
 
 // arguments is a part of a call's arguments: JSON text in a string, or, from some servers, an object.
@@ -69,25 +80,34 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 
 // assembly puts an answer together from the chunks of a stream.
 type assembly struct {
-	text     strings.Builder
-	tools    []model.Block
-	calls    map[int64]int // the vendor's index of a call to ours
+	thought  thought
+	parts    []*part
+	tools    []*call
 	usage    model.Usage
 	finish   string
+	refused  bool
 	complete bool
 	pieces   bool // the server sends pieces; a whole message after them says the same again
+	watch    model.Stopwatch
+}
+
+// call is a tool call as far as it has arrived.
+type call struct {
+	block model.Block
+	index int64
+	extra json.RawMessage
 }
 
 // read adds all chunks of a body: a stream of events, or the JSON object that some servers answer with
 // although a stream was asked for.
-func (a *assembly) read(body io.Reader, said func(string)) error {
+func (a *assembly) read(body io.Reader, to model.Pieces) error {
 	r := bufio.NewReader(io.LimitReader(body, maxBody))
 	if first, _ := r.Peek(1); string(first) == "{" { // an error comes again with the next read
 		raw, err := io.ReadAll(r)
 		if err != nil {
 			return err
 		}
-		return a.addJSON(raw, said)
+		return a.addJSON(raw, to)
 	}
 	stream := model.NewEventStream(r)
 	for {
@@ -100,83 +120,161 @@ func (a *assembly) read(body io.Reader, said func(string)) error {
 		case strings.HasPrefix(string(data), "[DONE]"):
 			return nil
 		}
-		if err := a.addJSON(data, said); err != nil {
+		if err := a.addJSON(data, to); err != nil {
 			return err
 		}
 	}
 }
 
-func (a *assembly) addJSON(data []byte, said func(string)) error {
+func (a *assembly) addJSON(data []byte, to model.Pieces) error {
+	if data[0] == '[' { // a list of one error, as from Gemini
+		return model.FromEvent(data)
+	}
 	var c chunk
 	err := json.Unmarshal(data, &c)
 	if _, differs := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !differs { // a field of another type is ignored
 		return fmt.Errorf("an event is not JSON: %w", err)
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
+	if present(c.Error) {
 		return model.FromEvent(data)
 	}
-	a.add(c, said)
+	a.add(c, to)
 	return nil
 }
 
-func (a *assembly) add(c chunk, said func(string)) {
+func (a *assembly) add(c chunk, to model.Pieces) {
 	if u := c.Usage; u.PromptTokens > 0 || u.CompletionTokens > 0 {
 		cached := min(u.Details.CachedTokens, u.PromptTokens)
 		a.usage = model.Usage{Input: u.PromptTokens - cached, Output: u.CompletionTokens, CacheRead: cached}
 	}
-	if len(c.Choices) == 0 {
-		return
-	}
-	choice := c.Choices[0]
-	piece := choice.Delta
-	if a.pieces = a.pieces || !piece.empty(); !a.pieces {
-		piece = choice.Message
-	}
-	if text := piece.text(); text != "" {
-		a.text.WriteString(text)
-		said(text)
-	}
-	for _, call := range piece.ToolCalls {
-		at, known := a.calls[call.Index]
-		if !known || isAnother(a.tools[at], call) {
-			at = len(a.tools)
-			a.calls[call.Index] = at
-			a.tools = append(a.tools, model.Block{Kind: model.ToolUse})
+	for _, choice := range c.Choices {
+		if choice.Index != 0 {
+			continue
 		}
-		t := &a.tools[at]
-		t.ID = cmp.Or(t.ID, call.ID)
-		if call.Function.Name != t.Name { // some servers repeat it with each piece
-			t.Name += call.Function.Name
+		piece := choice.Delta
+		if a.pieces = a.pieces || !piece.empty(); !a.pieces {
+			piece = choice.Message
 		}
-		t.Input = append(t.Input, call.Function.Arguments...)
-	}
-	if choice.FinishReason != "" {
-		a.finish, a.complete = choice.FinishReason, true
+		a.addDelta(piece, to)
+		if choice.FinishReason != "" {
+			a.finish, a.complete = choice.FinishReason, true
+		}
 	}
 }
 
-// isAnother reports whether a chunk begins a call of its own although its index was seen already: some
-// servers number no calls, or all of them 0.
-func isAnother(before model.Block, call callDelta) bool {
-	if call.ID != "" && before.ID != "" {
-		return call.ID != before.ID
+func (a *assembly) addDelta(d delta, to model.Pieces) {
+	if text := a.thought.add(d); text != "" {
+		a.watch.Think(to, text)
 	}
-	name := call.Function.Name
-	return name != "" && json.Valid(before.Input) && (name != before.Name || call.Function.Arguments != "")
+	a.addContent(d.Content, to)
+	if d.Refusal != "" {
+		a.refused = true
+		a.addText(d.Refusal, to)
+	}
+	for _, piece := range d.ToolCalls {
+		a.endThinking(to)
+		t := a.callOf(piece)
+		if t.block.ID == "" {
+			t.block.ID = piece.ID
+		}
+		if piece.Function.Name != t.block.Name { // some servers repeat it with each piece
+			t.block.Name += piece.Function.Name
+		}
+		t.block.Input = append(t.block.Input, piece.Function.Arguments...)
+		if present(piece.ExtraContent) {
+			t.extra = merge(t.extra, piece.ExtraContent)
+		}
+	}
+}
+
+func (a *assembly) stopThinking(to model.Pieces) {
+	if took := a.watch.Stop(to); took > 0 {
+		a.thought.took += took
+	}
+}
+
+// callOf returns the call that a piece belongs to: the one of its id, else the latest of its index, unless the piece
+// begins a call of its own. Some servers number no calls, or all of them 0.
+func (a *assembly) callOf(piece callDelta) *call {
+	index := int64(0)
+	if piece.Index != nil {
+		index = *piece.Index
+	}
+	var found *call
+	for _, t := range a.tools {
+		if piece.ID != "" && t.block.ID == piece.ID && t.index == index {
+			return t
+		}
+		if t.index == index {
+			found = t
+		}
+	}
+	if found == nil || isAnother(found.block, piece) {
+		found = &call{block: model.Block{Kind: model.ToolUse}, index: index}
+		a.tools = append(a.tools, found)
+	}
+	return found
+}
+
+// isAnother reports whether a piece begins a call of its own although its index was seen already.
+func isAnother(before model.Block, piece callDelta) bool {
+	if piece.ID != "" && before.ID != "" {
+		return piece.ID != before.ID
+	}
+	name := piece.Function.Name
+	return name != "" && json.Valid(before.Input) && (name != before.Name || piece.Function.Arguments != "")
+}
+
+// end is why the answer ended.
+func (a *assembly) end() model.End {
+	switch a.finish {
+	case "", "stop", "eos", "end_turn", "stop_sequence", "function_call":
+		if a.refused {
+			return model.EndRefusal
+		}
+		return model.EndTurn
+	case "tool_calls":
+		if len(a.tools) == 0 {
+			return model.EndNoCalls
+		}
+		return model.EndTurn
+	case "length", "max_tokens":
+		return model.EndLength
+	case "model_length":
+		return model.EndWindow
+	case "content_filter":
+		return model.EndFilter
+	case "refusal":
+		return model.EndRefusal
+	default:
+		return model.EndUnknown
+	}
 }
 
 // answer is what has arrived. A tool call whose input is incomplete is left out.
 func (a *assembly) answer() model.Answer {
-	out := model.Answer{Usage: a.usage, Cut: a.finish == "length"}
-	if a.text.Len() > 0 {
-		out.Blocks = append(out.Blocks, model.Block{Kind: model.Text, Text: a.text.String()})
+	out := model.Answer{Usage: a.usage, End: a.end()}
+	if out.End == model.EndUnknown {
+		out.Word = a.finish
 	}
-	for _, b := range a.tools {
-		if len(b.Input) == 0 {
+	whole := a.complete && out.End != model.EndLength && out.End != model.EndWindow
+	if b, ok := a.thought.block(); ok {
+		out.Blocks = append(out.Blocks, b)
+	}
+	for _, p := range a.parts {
+		out.Blocks = append(out.Blocks, p.block())
+	}
+	for i, t := range a.tools {
+		b := t.block
+		if len(b.Input) == 0 && (whole || i < len(a.tools)-1) {
 			b.Input = json.RawMessage("{}")
 		}
-		if (!a.complete || out.Cut) && !json.Valid(b.Input) {
+		if !whole && !json.Valid(b.Input) {
+			out.CutCall = true
 			continue
+		}
+		if len(t.extra) > 0 {
+			b.Raw = t.extra
 		}
 		out.Blocks = append(out.Blocks, b)
 	}

@@ -1,10 +1,12 @@
 package openai
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
+	"strings"
+	"sync"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
@@ -15,40 +17,88 @@ const BaseURL = "https://api.openai.com/v1"
 // Provider is a model.Provider.
 type Provider struct {
 	url    string
-	key    string
+	header http.Header
 	client *http.Client
 	own    bool // it is the vendor's own service
+
+	mu      sync.Mutex
+	learned map[string]dialect // by model
 }
 
 // New returns a provider; it connects when it is called.
 func New(s model.Settings) *Provider {
-	return &Provider{
-		url: cmp.Or(s.BaseURL, BaseURL) + "/chat/completions", key: s.APIKey, client: model.NewClient(s),
-		own: s.BaseURL == "" || s.BaseURL == BaseURL,
+	base, query := s.Endpoint(BaseURL)
+	p := &Provider{
+		url: base + "/chat/completions" + query, header: http.Header{}, client: model.NewClient(s), own: base == BaseURL, learned: map[string]dialect{},
 	}
+	switch {
+	case s.APIKey == "":
+	case strings.Contains(query, "api-version=") || isAzure(base): // https://learn.microsoft.com/azure/ai-foundry/openai/reference
+		p.header.Set("Api-Key", s.APIKey)
+	default:
+		p.header.Set("Authorization", "Bearer "+s.APIKey)
+	}
+	return p
+}
+
+func isAzure(base string) bool {
+	at, err := url.Parse(base)
+	return err == nil && strings.HasSuffix(at.Hostname(), ".azure.com")
 }
 
 // Close ends the connections that no call uses.
 func (p *Provider) Close() { p.client.CloseIdleConnections() }
 
 // Call is model.Provider's.
-func (p *Provider) Call(ctx context.Context, name string, r model.Request, said func(string)) (model.Answer, error) {
-	header := http.Header{}
-	if p.key != "" {
-		header.Set("Authorization", "Bearer "+p.key)
-	}
-	response, err := model.Post(ctx, p.client, p.url, header, p.newRequest(name, r))
+func (p *Provider) Call(ctx context.Context, name string, r model.Request, pieces model.Pieces) (model.Answer, error) {
+	response, err := p.post(ctx, name, r)
 	if err != nil {
 		return model.Answer{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	a := assembly{calls: map[int64]int{}}
-	err = a.read(response.Body, said)
+	var a assembly
+	err = a.read(response.Body, pieces)
+	a.endThinking(pieces)
 	if err == nil && !a.complete {
 		err = errors.New("the stream ended before the message did")
+	}
+	if err == nil && a.finish == "error" {
+		err = &model.Error{Failure: model.Broken, Reported: true, Message: "the answer ended with an error"}
 	}
 	if err != nil {
 		return a.answer(), model.FromBreak(ctx, err)
 	}
 	return a.answer(), nil
+}
+
+// post sends a request, and again as long as something can be learned from what the server refuses.
+func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
+	d := p.dialect(name)
+	for {
+		body := newRequest(name, r, d)
+		response, err := model.Post(ctx, p.client, p.url, p.header, body)
+		refused, ok := errors.AsType[*model.Error](err)
+		if err == nil || !ok || !d.learn(refused, body) {
+			if err == nil {
+				p.remember(name, d)
+			}
+			return response, err
+		}
+	}
+}
+
+func (p *Provider) dialect(name string) dialect {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d, ok := p.learned[name]; ok {
+		return d
+	}
+	return dialect{completionTokens: p.own}
+}
+
+// remember keeps the dialect in which a request was accepted.
+func (p *Provider) remember(name string, d dialect) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.learned[name] = d
 }

@@ -3,9 +3,12 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // maxDescription is the length of a tool's description that the vendor accepts, bytes.
@@ -20,6 +23,7 @@ type request struct {
 	MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"` // the vendor's name
 	Stream              bool           `json:"stream"`
 	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
+	ReasoningEffort     string         `json:"reasoning_effort,omitempty"`
 }
 
 type streamOptions struct {
@@ -32,12 +36,30 @@ type message struct {
 	Content    any        `json:"content,omitempty"`
 	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
+
+	extra map[string]json.RawMessage // members that the server wants back
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m message) MarshalJSON() ([]byte, error) {
+	type plain message
+	raw, err := model.Encode(plain(m))
+	if err != nil || len(m.extra) == 0 {
+		return raw, err
+	}
+	var members []rawjson.Member
+	for _, name := range slices.Sorted(maps.Keys(m.extra)) {
+		members = append(members, rawjson.Member{Name: name, Value: m.extra[name]})
+	}
+	return rawjson.Set(raw, members...)
 }
 
 type toolCall struct {
 	ID       string   `json:"id"`
 	Type     string   `json:"type"`
 	Function function `json:"function"`
+
+	ExtraContent json.RawMessage `json:"extra_content,omitempty"`
 }
 
 type function struct {
@@ -51,13 +73,13 @@ type tool struct {
 }
 
 type definition struct {
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitempty"`
-	Parameters  map[string]any `json:"parameters"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// part is a part of a user's message.
-type part struct {
+// contentPart is a part of a message's content.
+type contentPart struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text,omitempty"`
 	ImageURL *imageURL `json:"image_url,omitempty"`
@@ -73,10 +95,16 @@ type file struct {
 	Data string `json:"file_data"`
 }
 
-// newRequest writes a request in the vendor's form.
-func (p *Provider) newRequest(name string, r model.Request) request {
-	out := request{Model: name, Stream: true, StreamOptions: &streamOptions{IncludeUsage: true}}
-	if p.own {
+// newRequest writes a request in the form that the model takes.
+func newRequest(name string, r model.Request, d dialect) request {
+	out := request{Model: name, Stream: true, ReasoningEffort: r.Effort}
+	if !d.noStreamOptions {
+		out.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
+	if d.noEffort {
+		out.ReasoningEffort = ""
+	}
+	if d.completionTokens {
 		out.MaxCompletionTokens = r.MaxTokens
 	} else {
 		out.MaxTokens = r.MaxTokens
@@ -85,7 +113,11 @@ func (p *Provider) newRequest(name string, r model.Request) request {
 		out.Messages = append(out.Messages, message{Role: "system", Content: strings.Join(r.System, "\n\n")})
 	}
 	for _, m := range r.Messages {
-		out.Messages = append(out.Messages, messagesOf(m)...)
+		if m.Role == model.User {
+			out.Messages = append(out.Messages, d.userMessages(m)...)
+		} else {
+			out.Messages = append(out.Messages, d.assistantMessage(m))
+		}
 	}
 	for _, t := range r.Tools {
 		description := strings.ToValidUTF8(t.Description[:min(len(t.Description), maxDescription)], "")
@@ -96,65 +128,136 @@ func (p *Provider) newRequest(name string, r model.Request) request {
 	return out
 }
 
-// messagesOf writes one message as the vendor's, which has one for each tool result.
-func messagesOf(m model.Message) (out []message) {
+// userMessages writes a user's message, which is one of the vendor's for each tool result and one for the rest. The
+// images of results are in the rest, because most servers take only text as a result.
+func (d dialect) userMessages(m model.Message) (out []message) {
 	var texts []string
-	var files []part
-	var calls []toolCall
+	var parts []contentPart
 	for _, b := range m.Blocks {
 		switch b.Kind {
-		case model.Text:
+		case model.Text, model.Summary:
 			texts = append(texts, b.Text)
 		case model.File:
-			files = append(files, filePart(b))
-		case model.ToolUse:
-			calls = append(calls, toolCall{ID: b.ID, Type: "function", Function: function{
-				Name: model.SafeName(b.Name), Arguments: string(model.Object(b.Input)),
-			}})
+			parts = append(parts, d.filePart(b))
 		case model.ToolResult:
-			out = append(out, message{Role: "tool", Content: json.RawMessage(quoted(b.Text)), ToolCallID: b.ID})
+			result := message{Role: "tool", Content: json.RawMessage(quoted(b.Text)), ToolCallID: d.id(b.ID)}
+			images := d.imagesOf(b)
+			if d.filesInTools && len(images) > 0 {
+				result.Content = append([]contentPart{{Type: "text", Text: b.Text}}, images...)
+			} else if len(images) > 0 {
+				parts = append(append(parts, contentPart{Type: "text", Text: "The images of the result of the tool call " + b.ID + ":"}), images...)
+			}
+			out = append(out, result)
+		case model.ToolUse, model.Reasoning, model.Opaque: // a user has none
 		}
 	}
 	text := strings.Join(texts, "\n\n")
-	if m.Role != model.User {
-		return append(out, withText(message{Role: "assistant", ToolCalls: calls}, text))
+	if d.bridged && len(out) > 0 && (len(parts) > 0 || text != "") {
+		out = append(out, message{Role: "assistant", Content: "Understood."})
 	}
 	switch {
-	case len(files) > 0:
+	case len(parts) > 0:
 		if text != "" {
-			files = append(files, part{Type: "text", Text: text})
+			parts = append(parts, contentPart{Type: "text", Text: text})
 		}
-		return append(out, message{Role: "user", Content: files})
+		return append(out, message{Role: "user", Content: parts})
 	case text != "":
 		return append(out, message{Role: "user", Content: text})
 	}
 	return out
 }
 
-func withText(m message, text string) message {
-	if text != "" {
-		m.Content = text
+func (d dialect) imagesOf(b model.Block) (images []contentPart) {
+	for _, f := range b.Files {
+		if !d.noImages {
+			images = append(images, d.filePart(f))
+		}
 	}
-	return m
+	return images
+}
+
+// assistantMessage writes what the model said. Parts of its content that it wants back make the content a list.
+func (d dialect) assistantMessage(m model.Message) message {
+	out := message{Role: "assistant"}
+	var texts []string
+	var list []any
+	listed := false
+	for _, b := range m.Blocks {
+		switch b.Kind {
+		case model.Text:
+			texts = append(texts, b.Text)
+			list = append(list, contentPart{Type: "text", Text: b.Text})
+		case model.Reasoning, model.Opaque:
+			back := returnedOf(b)
+			if len(back.Part) > 0 {
+				list, listed = append(list, back.Part), true
+			}
+			for name, value := range back.Message {
+				if out.extra == nil {
+					out.extra = map[string]json.RawMessage{}
+				}
+				out.extra[name] = merge(out.extra[name], value)
+			}
+		case model.ToolUse:
+			out.ToolCalls = append(out.ToolCalls, toolCall{ID: d.id(b.ID), Type: "function", ExtraContent: b.Raw, Function: function{
+				Name: model.SafeName(b.Name), Arguments: string(model.Object(b.Input)),
+			}})
+		case model.ToolResult, model.File, model.Summary: // a model says none
+		}
+	}
+	if listed {
+		out.Content = list
+	} else if text := strings.Join(texts, "\n\n"); text != "" {
+		out.Content = text
+	}
+	d.complete(&out)
+	return out
+}
+
+func (d dialect) id(id string) string {
+	if d.shortIDs {
+		return model.SafeID(id)
+	}
+	return id
+}
+
+// complete adds what the server wants with tool calls of other models, too.
+func (d dialect) complete(m *message) {
+	if len(m.ToolCalls) == 0 {
+		return
+	}
+	if d.wantsReasoning && m.extra["reasoning_content"] == nil {
+		if m.extra == nil {
+			m.extra = map[string]json.RawMessage{}
+		}
+		m.extra["reasoning_content"] = json.RawMessage(`""`)
+	}
+	if d.wantsSignature && m.ToolCalls[0].ExtraContent == nil { // https://ai.google.dev/gemini-api/docs/thought-signatures
+		m.ToolCalls[0].ExtraContent = json.RawMessage(`{"google":{"thought_signature":"skip_thought_signature_validator"}}`)
+	}
 }
 
 // quoted is a string as JSON: a tool result has content even when it is empty.
 func quoted(text string) string {
-	raw, _ := json.Marshal(text) // strings always marshal
+	raw, _ := model.Encode(text) // strings always marshal
 	return string(raw)
 }
 
-func filePart(b model.Block) part {
+func (d dialect) filePart(b model.Block) contentPart {
 	data := b.URL
 	if data == "" {
 		data = "data:" + b.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
 	}
 	switch {
 	case b.IsText():
-		return part{Type: "text", Text: b.FileText()}
+		return contentPart{Type: "text", Text: b.FileText()}
+	case b.IsImage() && d.noImages:
+		return contentPart{Type: "text", Text: "[The image " + b.Name + " was left out: this model cannot see images.]"}
 	case b.IsImage():
-		return part{Type: "image_url", ImageURL: &imageURL{URL: data}}
+		return contentPart{Type: "image_url", ImageURL: &imageURL{URL: data}}
+	case d.noFiles:
+		return contentPart{Type: "text", Text: "[The file " + b.Name + " (" + b.MIMEType + ") was left out: this model cannot read it.]"}
 	default:
-		return part{Type: "file", File: &file{Name: b.Name, Data: data}}
+		return contentPart{Type: "file", File: &file{Name: b.Name, Data: data}}
 	}
 }

@@ -3,6 +3,7 @@ package relyingparty
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -74,12 +75,20 @@ func (c Claims) instant(name string) (at time.Time, present bool, err error) {
 
 const maxInstant = 253402300799 // the last second of the year 9999
 
-// merge returns c with what is only in other.
+// merge returns c with what is only in other. An address and whether it is verified come from one of them.
 func (c Claims) merge(other Claims) Claims {
-	merged := Claims{}
-	for _, from := range []Claims{other, c} {
-		for name, value := range from {
-			merged[name] = value
+	merged := maps.Clone(other)
+	if merged == nil {
+		merged = Claims{}
+	}
+	if _, ok := c["email"]; ok {
+		delete(merged, "email_verified")
+	}
+	maps.Copy(merged, c)
+	if _, ok := c["email"]; !ok {
+		delete(merged, "email_verified")
+		if verified, stated := other["email_verified"]; stated {
+			merged["email_verified"] = verified
 		}
 	}
 	return merged

@@ -1,7 +1,6 @@
 package relyingparty
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -42,7 +41,7 @@ func (p *Party) identity(claims Claims) (auth.Identity, error) {
 		return auth.Identity{}, refuse("the token's exp %w", err)
 	}
 	id := auth.Identity{
-		Issuer: claims.Text("iss"), Subject: claims.Text("sub"), Email: claims.email(),
+		Issuer: claims.Text("iss"), Subject: claims.Text("sub"), Email: p.email(claims),
 		OrganizationID: organization, OrgRole: p.role(claims), Scopes: claims.scopes(), ExpiresAt: expires,
 	}
 	id.SessionID = claims.Text("sid")
@@ -60,12 +59,18 @@ func (p *Party) identity(claims Claims) (auth.Identity, error) {
 	return id, nil
 }
 
-// email is the address, unless the provider says that nobody has proven to own it.
-func (c Claims) email() string {
-	if bytes.Equal(bytes.TrimSpace(c["email_verified"]), []byte("false")) {
-		return ""
+// email is the address that the provider has verified: people who may type in any address must not be taken for its
+// owner. Some providers write the claim as text.
+func (p *Party) email(claims Claims) string {
+	verified, stated := claims["email_verified"]
+	switch string(verified) {
+	case `true`, `"true"`:
+		return claims.Text("email")
 	}
-	return c.Text("email")
+	if !stated && p.options.AssumeEmailVerified {
+		return claims.Text("email")
+	}
+	return ""
 }
 
 // role is the highest rank among the roles that the provider gave; "" when none of them is one.

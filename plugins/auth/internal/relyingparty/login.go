@@ -36,7 +36,7 @@ func (p *Party) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (st
 
 // Exchange trades a code for the person's identity. The id token says who it is; what it leaves
 // out, such as an organization or roles, is taken from the access token when that is a JWT of
-// the same issuer about the same subject.
+// the same issuer about the same subject and no other organization.
 func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
 	if req.Code == "" || req.CodeVerifier == "" || req.Nonce == "" {
 		return auth.Identity{}, refuse("a login needs a code, its verifier and its nonce")
@@ -68,7 +68,7 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 
 // loggedIn is the identity of a login whose id token has been checked.
 func (p *Party) loggedIn(ctx context.Context, claims Claims, answer *oauth2.Token, r renewal) (auth.Identity, error) {
-	if more, err := p.Check(ctx, answer.AccessToken, nil); err == nil && more.Text("sub") == claims.Text("sub") {
+	if more, err := p.Check(ctx, answer.AccessToken, nil); err == nil && more.Text("sub") == claims.Text("sub") && p.sameOrganization(claims, more) {
 		claims = claims.merge(more)
 	}
 	id, err := p.identity(claims.merge(p.userInfo(ctx, claims, answer.AccessToken)))
@@ -77,6 +77,13 @@ func (p *Party) loggedIn(ctx context.Context, claims Claims, answer *oauth2.Toke
 	}
 	id.SessionID, id.Renewal = r.Session, r.secret()
 	return id, nil
+}
+
+// sameOrganization reports whether two tokens do not name different organizations: roles and groups of one
+// organization say nothing about another.
+func (p *Party) sameOrganization(a, b Claims) bool {
+	first, second := a.List(p.options.OrganizationClaim), b.List(p.options.OrganizationClaim)
+	return len(first) == 0 || len(second) == 0 || slices.Equal(slices.Sorted(slices.Values(first)), slices.Sorted(slices.Values(second)))
 }
 
 // userInfoTimeout bounds how long a login waits for a name and an e-mail address.

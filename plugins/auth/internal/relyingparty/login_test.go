@@ -222,9 +222,15 @@ func TestTheUserInfoEndpointNamesWhomTheTokensDoNot(t *testing.T) {
 		info  any
 		want  string
 	}{
-		"nothing in the token":   {nil, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "role": "owner"}, "Alice a@example.com"},
-		"a name in the token":    {map[string]any{"name": "A."}, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com"}, "A. a@example.com"},
-		"both in the token":      {map[string]any{"name": "A.", "email": "a@example.org"}, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com"}, "A. a@example.org"},
+		"nothing in the token": {nil, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": true, "role": "owner"}, "Alice a@example.com"},
+		"a name in the token":  {map[string]any{"name": "A."}, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": true}, "A. a@example.com"},
+		"both in the token": {map[string]any{"name": "A.", "email": "a@example.org", "email_verified": true},
+			map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": true}, "A. a@example.org"},
+		"an address that only the token calls verified": {map[string]any{"email_verified": true}, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com"}, "Alice "},
+		"an address that only the token calls unverified": {map[string]any{"email_verified": false},
+			map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": true}, "Alice a@example.com"},
+		"an address of the token that only the answer calls verified": {map[string]any{"email": "a@example.org"},
+			map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": true}, "Alice "},
 		"an unverified address":  {nil, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": false}, "Alice "},
 		"about somebody else":    {nil, map[string]any{"sub": "bob", "name": "Bob", "email": "b@example.com"}, " "},
 		"an answer of something": {nil, []string{"alice"}, " "},

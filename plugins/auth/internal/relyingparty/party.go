@@ -30,6 +30,8 @@ type Options struct {
 	Roles             map[string]string // the provider's role -> owner, admin or member; nil for the same names
 	GroupsClaim       string            // "" for no groups
 
+	AssumeEmailVerified bool // an email without the claim email_verified counts as verified
+
 	Introspect bool // ask the provider about each token that is verified
 
 	Log hclog.Logger

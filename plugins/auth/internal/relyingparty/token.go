@@ -15,6 +15,7 @@ const maxToken = 64 << 10
 type token struct {
 	compact string
 	kid     string
+	alg     string
 	claims  Claims
 }
 
@@ -56,5 +57,5 @@ func readToken(compact string, algorithms []string, types ...string) (token, err
 	if err := json.Unmarshal(message.Payload(), &claims); err != nil || claims == nil {
 		return token{}, refuse("the token's payload is not a JSON object")
 	}
-	return token{compact: compact, kid: header.KeyID(), claims: claims}, nil
+	return token{compact: compact, kid: header.KeyID(), alg: header.Algorithm().String(), claims: claims}, nil
 }

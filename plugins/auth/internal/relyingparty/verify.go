@@ -40,6 +40,9 @@ func (p *Party) signer(ctx context.Context, read token) (jwk.Key, error) {
 		return nil, err
 	}
 	for _, key := range candidates {
+		if key.Algorithm().String() != read.alg { // the JWS library verifies with the key's algorithm, whatever the header says
+			continue
+		}
 		if _, err := jws.Verify([]byte(read.compact), jws.WithKey(key.Algorithm(), key)); err == nil {
 			return key, nil
 		}

@@ -44,11 +44,12 @@ type Record struct {
 	Address string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
 	// The id of the workspace that it was done in. May be empty.
 	Workspace string `protobuf:"bytes,5,opt,name=workspace,proto3" json:"workspace,omitempty"`
-	// What was done, such as "tools.call" or "POST /v1/apps/install".
+	// What was done, such as "tools.call", "tools.call.ended" or "POST /v1/apps/install".
 	Action string `protobuf:"bytes,6,opt,name=action,proto3" json:"action,omitempty"`
 	// What it was done to, such as the name of a tool. May be empty.
 	Target string `protobuf:"bytes,7,opt,name=target,proto3" json:"target,omitempty"`
-	// How it ended: "ok", "allowed", or an error code such as "forbidden".
+	// How it ended: "ok", "allowed", "input_required", "tool_error", "rpc_error", "cancelled", or an error code such as
+	// "forbidden".
 	Outcome string `protobuf:"bytes,8,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// The id of the request. May be empty.
 	RequestId string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -56,6 +57,10 @@ type Record struct {
 	TraceId string `protobuf:"bytes,10,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	// The arguments of a tool call, one JSON value of up to 4 MiB. Empty unless the operator wants them.
 	ArgumentsJson string `protobuf:"bytes,11,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
+	// How long it took, in milliseconds, for the record of an end, such as "tools.call.ended". 0 for every other.
+	DurationMs float64 `protobuf:"fixed64,12,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
+	// Why it was refused or failed, for people. Empty when it went well.
+	Reason        string `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,6 +168,20 @@ func (x *Record) GetTraceId() string {
 func (x *Record) GetArgumentsJson() string {
 	if x != nil {
 		return x.ArgumentsJson
+	}
+	return ""
+}
+
+func (x *Record) GetDurationMs() float64 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
+}
+
+func (x *Record) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -373,7 +392,7 @@ var File_ropewalk_audit_v1_audit_proto protoreflect.FileDescriptor
 
 const file_ropewalk_audit_v1_audit_proto_rawDesc = "" +
 	"\n" +
-	"\x1dropewalk/audit/v1/audit.proto\x12\x11ropewalk.audit.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\x02\n" +
+	"\x1dropewalk/audit/v1/audit.proto\x12\x11ropewalk.audit.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\x03\n" +
 	"\x06Record\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
@@ -387,7 +406,10 @@ const file_ropewalk_audit_v1_audit_proto_rawDesc = "" +
 	"request_id\x18\t \x01(\tR\trequestId\x12\x19\n" +
 	"\btrace_id\x18\n" +
 	" \x01(\tR\atraceId\x12%\n" +
-	"\x0earguments_json\x18\v \x01(\tR\rargumentsJson\"[\n" +
+	"\x0earguments_json\x18\v \x01(\tR\rargumentsJson\x12\x1f\n" +
+	"\vduration_ms\x18\f \x01(\x01R\n" +
+	"durationMs\x12\x16\n" +
+	"\x06reason\x18\r \x01(\tR\x06reason\"[\n" +
 	"\fWriteRequest\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\tR\x06stream\x123\n" +
 	"\arecords\x18\x02 \x03(\v2\x19.ropewalk.audit.v1.RecordR\arecords\"\x0f\n" +

@@ -42,14 +42,15 @@ type AuditServiceClient interface {
 	// Write keeps records in the order of the batch. An answer that is OK says that every one of them is
 	// durable: it survives the end of the process at any moment, and that of what it runs on as far as
 	// the operator's storage does. A sink that passes records on answers OK once the receiver has taken
-	// all of them. After any other answer each record of the batch may or may not have been kept, and the
-	// server writes it again. UNAVAILABLE when the records could not be kept now, for example because the
-	// backend is away or the disk is full; nothing is acknowledged in the hope that it will be kept later.
+	// all of them. After any other answer the first records of the batch may have been kept, in their order and up to
+	// any one of them, and none after one that was not; the server writes the batch again. UNAVAILABLE when the
+	// records could not be kept now, for example because the backend is unreachable or the disk is full; nothing is
+	// acknowledged in the hope that it will be kept later.
 	//
 	// A record that is written again is kept once, if it was kept: one whose sequence is not higher than
-	// that of the last kept record of its stream is passed over, and the answer is OK. This holds across
-	// restarts for a sink that has the capability "read"; another one passes on stream and sequence, so
-	// that its receiver can tell. Records that differ in nothing but their sequence, or in nothing but
+	// that of the last kept record of its stream is passed over, whatever it says, and the answer is OK. For a
+	// sink that has the capability "read" this holds for every stream and record that it has, however old, across
+	// restarts and in every process; another one passes on stream and sequence, so that its receiver can tell. Records that differ in nothing but their sequence, or in nothing but
 	// their stream, are different records.
 	//
 	// INVALID_ARGUMENT, and nothing of the batch is kept, for a stream that is empty and for sequences
@@ -103,14 +104,15 @@ type AuditServiceServer interface {
 	// Write keeps records in the order of the batch. An answer that is OK says that every one of them is
 	// durable: it survives the end of the process at any moment, and that of what it runs on as far as
 	// the operator's storage does. A sink that passes records on answers OK once the receiver has taken
-	// all of them. After any other answer each record of the batch may or may not have been kept, and the
-	// server writes it again. UNAVAILABLE when the records could not be kept now, for example because the
-	// backend is away or the disk is full; nothing is acknowledged in the hope that it will be kept later.
+	// all of them. After any other answer the first records of the batch may have been kept, in their order and up to
+	// any one of them, and none after one that was not; the server writes the batch again. UNAVAILABLE when the
+	// records could not be kept now, for example because the backend is unreachable or the disk is full; nothing is
+	// acknowledged in the hope that it will be kept later.
 	//
 	// A record that is written again is kept once, if it was kept: one whose sequence is not higher than
-	// that of the last kept record of its stream is passed over, and the answer is OK. This holds across
-	// restarts for a sink that has the capability "read"; another one passes on stream and sequence, so
-	// that its receiver can tell. Records that differ in nothing but their sequence, or in nothing but
+	// that of the last kept record of its stream is passed over, whatever it says, and the answer is OK. For a
+	// sink that has the capability "read" this holds for every stream and record that it has, however old, across
+	// restarts and in every process; another one passes on stream and sequence, so that its receiver can tell. Records that differ in nothing but their sequence, or in nothing but
 	// their stream, are different records.
 	//
 	// INVALID_ARGUMENT, and nothing of the batch is kept, for a stream that is empty and for sequences

@@ -20,13 +20,15 @@
 // client certificate and accepts only the server's, and prints its own certificate as the sixth field:
 // the DER bytes in base64 without padding.
 //
-// Beside PluginService and the service of its kind, a plugin serves the standard
+// Besides PluginService and the service of its kind, a plugin serves the standard
 // grpc.health.v1.Health and answers SERVING for the service "plugin", and plugin.GRPCController (of
 // hashicorp/go-plugin), whose Shutdown ends the process within two seconds. SIGTERM ends it too.
 //
 // Calls. A plugin accepts messages of up to 16 MiB and at least 100 calls at once. A call that is
 // not answered by its deadline is of no use to the server, and the plugin stops working on it. The
-// use of memory and file descriptors does not grow with the number of calls.
+// use of memory, file descriptors, threads, processes and files does not grow with the number of calls. Whatever else
+// it is sent, it goes on serving the server: connections that do not speak TLS, methods that do not exist, messages
+// that cannot be read or are larger.
 //
 // Lines on stderr go to the server's log. A line that is a JSON object with "@level", "@message"
 // and other keys becomes a log line of that level with those fields. Stdout carries nothing after
@@ -115,7 +117,7 @@ type InfoResponse struct {
 	// The kind it serves: "auth", "sessionstore", "registry" or "audit".
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The protocol versions of that kind that it can serve, such as [1].
-	WireVersions []uint32 `protobuf:"varint,4,rep,packed,name=wire_versions,json=wireVersions,proto3" json:"wire_versions,omitempty"`
+	ProtocolVersions []uint32 `protobuf:"varint,4,rep,packed,name=protocol_versions,json=protocolVersions,proto3" json:"protocol_versions,omitempty"`
 	// The optional capabilities it has, in any order. Of every kind: "configure" (it takes settings),
 	// "validate" (it answers Validate), "exclusive" (its backend has one writer: the server ends the
 	// old process before it configures a new one). Of the kind auth: "login" (it serves
@@ -128,7 +130,7 @@ type InfoResponse struct {
 	// same settings and data_dir. The backend of a plugin with "exclusive" is free again when its
 	// process has ended, also by kill -9; until then another process that is configured may wait for
 	// it or answer UNAVAILABLE.
-	Powers        []string `protobuf:"bytes,5,rep,name=powers,proto3" json:"powers,omitempty"`
+	Capabilities  []string `protobuf:"bytes,5,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -184,16 +186,16 @@ func (x *InfoResponse) GetKind() string {
 	return ""
 }
 
-func (x *InfoResponse) GetWireVersions() []uint32 {
+func (x *InfoResponse) GetProtocolVersions() []uint32 {
 	if x != nil {
-		return x.WireVersions
+		return x.ProtocolVersions
 	}
 	return nil
 }
 
-func (x *InfoResponse) GetPowers() []string {
+func (x *InfoResponse) GetCapabilities() []string {
 	if x != nil {
-		return x.Powers
+		return x.Capabilities
 	}
 	return nil
 }
@@ -202,7 +204,8 @@ func (x *InfoResponse) GetPowers() []string {
 type ConfigureRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The settings as one JSON object, as the operator wrote them. Never empty: "{}" when there are
-	// none. They may hold secrets, which belong in no error, no log line and no problem.
+	// none. They may hold secrets, which belong in no error, no log line, no problem, no argument of a process and no
+	// file that others can read.
 	SettingsJson string `protobuf:"bytes,1,opt,name=settings_json,json=settingsJson,proto3" json:"settings_json,omitempty"`
 	// A directory that is the plugin's alone and outlives it: an absolute path, mode 0700. Empty
 	// when the server has none to give; a plugin that needs one then reports a problem.
@@ -511,13 +514,13 @@ var File_ropewalk_plugin_v1_plugin_proto protoreflect.FileDescriptor
 const file_ropewalk_plugin_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"\x1fropewalk/plugin/v1/plugin.proto\x12\x12ropewalk.plugin.v1\"\r\n" +
-	"\vInfoRequest\"\x8d\x01\n" +
+	"\vInfoRequest\"\xa1\x01\n" +
 	"\fInfoResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
-	"\x04kind\x18\x03 \x01(\tR\x04kind\x12#\n" +
-	"\rwire_versions\x18\x04 \x03(\rR\fwireVersions\x12\x16\n" +
-	"\x06powers\x18\x05 \x03(\tR\x06powers\"\xa2\x01\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12+\n" +
+	"\x11protocol_versions\x18\x04 \x03(\rR\x10protocolVersions\x12\"\n" +
+	"\fcapabilities\x18\x05 \x03(\tR\fcapabilities\"\xa2\x01\n" +
 	"\x10ConfigureRequest\x12#\n" +
 	"\rsettings_json\x18\x01 \x01(\tR\fsettingsJson\x12\x19\n" +
 	"\bdata_dir\x18\x02 \x01(\tR\adataDir\x12!\n" +

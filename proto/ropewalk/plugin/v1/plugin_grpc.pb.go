@@ -20,13 +20,15 @@
 // client certificate and accepts only the server's, and prints its own certificate as the sixth field:
 // the DER bytes in base64 without padding.
 //
-// Beside PluginService and the service of its kind, a plugin serves the standard
+// Besides PluginService and the service of its kind, a plugin serves the standard
 // grpc.health.v1.Health and answers SERVING for the service "plugin", and plugin.GRPCController (of
 // hashicorp/go-plugin), whose Shutdown ends the process within two seconds. SIGTERM ends it too.
 //
 // Calls. A plugin accepts messages of up to 16 MiB and at least 100 calls at once. A call that is
 // not answered by its deadline is of no use to the server, and the plugin stops working on it. The
-// use of memory and file descriptors does not grow with the number of calls.
+// use of memory, file descriptors, threads, processes and files does not grow with the number of calls. Whatever else
+// it is sent, it goes on serving the server: connections that do not speak TLS, methods that do not exist, messages
+// that cannot be read or are larger.
 //
 // Lines on stderr go to the server's log. A line that is a JSON object with "@level", "@message"
 // and other keys becomes a log line of that level with those fields. Stdout carries nothing after
@@ -88,8 +90,7 @@ type PluginServiceClient interface {
 	// path of that setting. UNAVAILABLE when the settings are good but a required backend cannot be
 	// reached. A plugin without settings accepts "{}" and reports everything else as a problem.
 	Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureResponse, error)
-	// Validate reports the problems that Configure would report, changes nothing and starts
-	// nothing. It may be called at any time, also on a plugin that already serves. A plugin that
+	// Validate reports the problems that Configure would report, changes nothing and starts nothing. It may be called at any time, also on a plugin that already serves. A plugin that
 	// has the capability "validate" never answers UNIMPLEMENTED, one that has not always does.
 	Validate(ctx context.Context, in *ValidateRequest, opts ...grpc.CallOption) (*ValidateResponse, error)
 }
@@ -149,8 +150,7 @@ type PluginServiceServer interface {
 	// path of that setting. UNAVAILABLE when the settings are good but a required backend cannot be
 	// reached. A plugin without settings accepts "{}" and reports everything else as a problem.
 	Configure(context.Context, *ConfigureRequest) (*ConfigureResponse, error)
-	// Validate reports the problems that Configure would report, changes nothing and starts
-	// nothing. It may be called at any time, also on a plugin that already serves. A plugin that
+	// Validate reports the problems that Configure would report, changes nothing and starts nothing. It may be called at any time, also on a plugin that already serves. A plugin that
 	// has the capability "validate" never answers UNIMPLEMENTED, one that has not always does.
 	Validate(context.Context, *ValidateRequest) (*ValidateResponse, error)
 	mustEmbedUnimplementedPluginServiceServer()

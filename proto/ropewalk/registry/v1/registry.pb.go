@@ -213,7 +213,7 @@ type Entry struct {
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// One sentence; may be empty.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// The latest version.
+	// The latest version, as Resolve chooses it.
 	Version string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
 	// 0 to 100; 0 when the registry says nothing.
 	TrustScore    uint32 `protobuf:"varint,5,opt,name=trust_score,json=trustScore,proto3" json:"trust_score,omitempty"`
@@ -514,7 +514,8 @@ type Package struct {
 	Kind Kind `protobuf:"varint,6,opt,name=kind,proto3,enum=ropewalk.registry.v1.Kind" json:"kind,omitempty"`
 	// Of KIND_MCPB: what Fetch needs to find the file; opaque to the server.
 	Artifact string `protobuf:"bytes,7,opt,name=artifact,proto3" json:"artifact,omitempty"`
-	// Of KIND_MCPB: the file's digest in lower-case hex; empty only where the registry knows none.
+	// Of KIND_MCPB: the file's sha256 in lower-case hex, as the registry states it and not worked out from what a
+	// backend happens to send; empty only where the registry knows none.
 	Sha256 string `protobuf:"bytes,8,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	// Of KIND_MCPB: the file's length in bytes; 0 when unknown.
 	Size int64 `protobuf:"varint,9,opt,name=size,proto3" json:"size,omitempty"`

@@ -31,25 +31,43 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// RegistryService finds bundles by name. Calls come concurrently, each with a deadline. NOT_FOUND
-// only after the registry really was asked and has no such bundle or version; UNAVAILABLE when it
-// could not be asked. The server goes on to its next registry after the first and reports the
-// second. What Resolve named is immutable: the same name and version are the same bytes.
+// RegistryService finds bundles by name. Calls come concurrently, each with a deadline.
+//
+// NOT_FOUND only after the registry really was asked and has no such bundle or version. UNAVAILABLE
+// when it could not be asked: its backend does not answer, breaks off, or answers with an error or with
+// something that is not an answer of the registry. The server goes on to its next registry after the
+// first and reports the second.
+//
+// Names, versions and platforms are compared byte for byte. The same name and version are the same bytes
+// on each platform, for ever. An answer is at most a minute old: bundles and versions that were
+// published or withdrawn before are seen, and one that was withdrawn does not exist.
 type RegistryServiceClient interface {
-	// Search returns bundles that fit a text, best first: a bundle fits its own name, and a text that is
-	// in nothing a bundle says of itself fits none. Each bundle is on one page only, and a search comes to its last page.
+	// Search returns bundles that fit a text, best first. A bundle fits its own name, and a text with a
+	// word that is in nothing a bundle says of itself fits none. Whether a part of the name, the title or
+	// the description fits is up to the registry. A text is not a pattern.
+	//
+	// Each bundle is on one page only, and a search comes to its last page. Searches that are read at the
+	// same time do not disturb each other. While a search is read, each bundle that is published or
+	// withdrawn may cause one other bundle to be repeated or left out.
+	//
 	// INVALID_ARGUMENT for a limit over 100.
 	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchResponse, error)
 	// Resolve returns how to get one bundle for one platform. The answer names an exact version,
-	// never a range: the one that was asked for, or the latest. What it names is for that platform.
+	// never a range: the one that was asked for, or the latest. The latest is the highest release by
+	// semantic versioning, or the highest prerelease where there is no release; a registry that keeps
+	// track of the latest itself decides. What the answer names is for that platform. If the latest is
+	// not, the answer is the newest version that is, or NOT_FOUND.
+	//
 	// NOT_FOUND for a bundle that exists, but not in that version or not for that platform.
 	// INVALID_ARGUMENT for an empty name.
 	Resolve(ctx context.Context, in *ResolveRequest, opts ...grpc.CallOption) (*ResolveResponse, error)
 	// Fetch streams the bytes of a package of kind KIND_MCPB, in order. The stream ends OK after the
-	// last byte; any other end means that the bytes are not complete. The server checks size and
-	// sha256 itself. INVALID_ARGUMENT for packages of another kind. An artifact is not trusted for
-	// having come back: one that Resolve never gave is an error, and nothing else is read or asked for
-	// it.
+	// last byte; any other end means that the bytes are not complete. A file that breaks off and an error
+	// page of the backend are not the package. The server checks size and sha256 itself, so that a plugin
+	// need not.
+	//
+	// INVALID_ARGUMENT for packages of another kind. An artifact is not trusted for having come back: one
+	// that Resolve never gave is an error, and nothing else is read or asked for it.
 	Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchResponse], error)
 }
 
@@ -104,25 +122,43 @@ type RegistryService_FetchClient = grpc.ServerStreamingClient[FetchResponse]
 // All implementations must embed UnimplementedRegistryServiceServer
 // for forward compatibility.
 //
-// RegistryService finds bundles by name. Calls come concurrently, each with a deadline. NOT_FOUND
-// only after the registry really was asked and has no such bundle or version; UNAVAILABLE when it
-// could not be asked. The server goes on to its next registry after the first and reports the
-// second. What Resolve named is immutable: the same name and version are the same bytes.
+// RegistryService finds bundles by name. Calls come concurrently, each with a deadline.
+//
+// NOT_FOUND only after the registry really was asked and has no such bundle or version. UNAVAILABLE
+// when it could not be asked: its backend does not answer, breaks off, or answers with an error or with
+// something that is not an answer of the registry. The server goes on to its next registry after the
+// first and reports the second.
+//
+// Names, versions and platforms are compared byte for byte. The same name and version are the same bytes
+// on each platform, for ever. An answer is at most a minute old: bundles and versions that were
+// published or withdrawn before are seen, and one that was withdrawn does not exist.
 type RegistryServiceServer interface {
-	// Search returns bundles that fit a text, best first: a bundle fits its own name, and a text that is
-	// in nothing a bundle says of itself fits none. Each bundle is on one page only, and a search comes to its last page.
+	// Search returns bundles that fit a text, best first. A bundle fits its own name, and a text with a
+	// word that is in nothing a bundle says of itself fits none. Whether a part of the name, the title or
+	// the description fits is up to the registry. A text is not a pattern.
+	//
+	// Each bundle is on one page only, and a search comes to its last page. Searches that are read at the
+	// same time do not disturb each other. While a search is read, each bundle that is published or
+	// withdrawn may cause one other bundle to be repeated or left out.
+	//
 	// INVALID_ARGUMENT for a limit over 100.
 	Search(context.Context, *SearchRequest) (*SearchResponse, error)
 	// Resolve returns how to get one bundle for one platform. The answer names an exact version,
-	// never a range: the one that was asked for, or the latest. What it names is for that platform.
+	// never a range: the one that was asked for, or the latest. The latest is the highest release by
+	// semantic versioning, or the highest prerelease where there is no release; a registry that keeps
+	// track of the latest itself decides. What the answer names is for that platform. If the latest is
+	// not, the answer is the newest version that is, or NOT_FOUND.
+	//
 	// NOT_FOUND for a bundle that exists, but not in that version or not for that platform.
 	// INVALID_ARGUMENT for an empty name.
 	Resolve(context.Context, *ResolveRequest) (*ResolveResponse, error)
 	// Fetch streams the bytes of a package of kind KIND_MCPB, in order. The stream ends OK after the
-	// last byte; any other end means that the bytes are not complete. The server checks size and
-	// sha256 itself. INVALID_ARGUMENT for packages of another kind. An artifact is not trusted for
-	// having come back: one that Resolve never gave is an error, and nothing else is read or asked for
-	// it.
+	// last byte; any other end means that the bytes are not complete. A file that breaks off and an error
+	// page of the backend are not the package. The server checks size and sha256 itself, so that a plugin
+	// need not.
+	//
+	// INVALID_ARGUMENT for packages of another kind. An artifact is not trusted for having come back: one
+	// that Resolve never gave is an error, and nothing else is read or asked for it.
 	Fetch(*FetchRequest, grpc.ServerStreamingServer[FetchResponse]) error
 	mustEmbedUnimplementedRegistryServiceServer()
 }

@@ -27,10 +27,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Record is what is remembered of one session: a few hundred bytes, and its state.
+// Record is what is remembered of one session: a few hundred bytes, and its state. Each text has at most 1,024 bytes
+// unless its field says otherwise. Times that are set lie between the years 2000 and 2100.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session's id: opaque, at least 128 random bits, at most 128 bytes.
+	// The session's id: opaque text of 22 to 128 bytes with at least 128 random bits, and without NUL. Ids are
+	// compared byte by byte.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Who opened the session, as the issuer names them.
 	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
@@ -46,7 +48,8 @@ type Record struct {
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// When the session was last used.
 	LastAccessedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_accessed_at,json=lastAccessedAt,proto3" json:"last_accessed_at,omitempty"`
-	// Which server has the session; any text. Empty when no server has it.
+	// Which server has the session; any text. Empty when no server has it. A store that has not the capability
+	// "replace" need not keep owner and state.
 	Owner string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
 	// What a server needs to go on with the session; any text of up to 64 KiB. The store does not
 	// interpret it.

@@ -34,35 +34,41 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SessionStoreService remembers sessions. Calls come concurrently. Each carries a deadline and
-// returns soon after it passes. Any method answers UNAVAILABLE when the backend could not be
-// asked; the server then answers 503 and keeps its own sessions alive, whereas a wrong NOT_FOUND
-// ends somebody's session. A write that was answered OK is seen by every later read, from this
-// server or another one that shares the backend, and survives the end of the process if the plugin
-// has the capability "durable".
+// SessionStoreService remembers sessions. Calls come concurrently, from one server or several. Each carries a deadline
+// and returns soon after it passes. Any method answers UNAVAILABLE when the backend could not be asked; the server
+// then answers 503 and keeps its own sessions alive, whereas a wrong NOT_FOUND ends somebody's session. While nothing
+// is wrong with the backend, a call that the contract allows succeeds.
+//
+// Each call takes effect on each session at one moment between its request and its answer. So a write that was
+// answered OK is seen by every later read, from this server or another one that shares the backend. It survives the
+// end of the process if the plugin has the capability "durable". Sessions do not influence each other, however many
+// there are and however alike their ids.
+//
+// A write that was answered UNAVAILABLE, DEADLINE_EXCEEDED or not at all may have been done or not: it takes effect
+// before its deadline plus 300 ms, or never. INVALID_ARGUMENT and NOT_FOUND mean that nothing was done.
 type SessionStoreServiceClient interface {
-	// Put writes a record under its id, whether or not it exists, to live for ttl from now unless a
-	// Touch prolongs it. Record and lifetime are written as one: no moment shows one without the
-	// other. Lifetimes of up to 30 days are exact to the second. INVALID_ARGUMENT for an empty id and
-	// for a ttl that is not positive.
+	// Put writes a record under its id, whether or not it exists, to live for ttl from now unless a later write
+	// starts the lifetime anew. Every field is replaced, last_accessed_at too. Record and lifetime are written as one:
+	// no moment shows one without the other. Lifetimes of up to 30 days are exact to the second. INVALID_ARGUMENT for
+	// an empty id and for a ttl that is not positive.
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutResponse, error)
-	// Get returns the record exactly as it was put (times to the millisecond), with the
-	// last_accessed_at of the latest Touch. Any text may be in any field. NOT_FOUND once the lifetime is
+	// Get returns the record exactly as it was put or replaced (times to the millisecond), with the newest
+	// last_accessed_at of the touches since. Any text may be in any field. NOT_FOUND once the lifetime is
 	// over, not before it and at most a second later, after Delete, and for an id that never was.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
 	// Touch sets last_accessed_at and starts the lifetime anew for each session of the batch that
 	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
 	// one that is deleted at the same moment. An older last_accessed_at never replaces a newer one,
 	// but starts the lifetime anew all the same. An empty batch is not an error. INVALID_ARGUMENT for
-	// a ttl that is not positive; nothing of the batch is then done. The sessions of a batch that was refused
-	// are as they were, and the next Touch reaches them.
+	// a ttl that is not positive; nothing of the batch is then done. The sessions of a batch need not be touched at
+	// the same moment.
 	Touch(ctx context.Context, in *TouchRequest, opts ...grpc.CallOption) (*TouchResponse, error)
-	// Delete removes a session. Removing what is not there is not an error.
+	// Delete removes a session. Removing a session that does not exist is not an error.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
 	// Replace writes a record over the one with its id if that one has the expected owner, and answers
 	// whether it did. Comparing and writing are one step: of several calls that expect the same owner,
-	// from this process or another one, one alone writes. With a ttl the lifetime starts anew, without
-	// one it stays as it is. NOT_FOUND where Get would answer it: a Replace never brings a session back.
+	// from this process or another one, one alone writes. Every field is replaced. With a ttl the lifetime starts anew,
+	// without one it stays as it is. NOT_FOUND where Get would answer it: a Replace never brings a session back.
 	// INVALID_ARGUMENT for an empty id and for a negative ttl. A plugin that has the capability
 	// "replace" never answers UNIMPLEMENTED, and keeps the fields owner and state of a record.
 	Replace(ctx context.Context, in *ReplaceRequest, opts ...grpc.CallOption) (*ReplaceResponse, error)
@@ -130,35 +136,41 @@ func (c *sessionStoreServiceClient) Replace(ctx context.Context, in *ReplaceRequ
 // All implementations must embed UnimplementedSessionStoreServiceServer
 // for forward compatibility.
 //
-// SessionStoreService remembers sessions. Calls come concurrently. Each carries a deadline and
-// returns soon after it passes. Any method answers UNAVAILABLE when the backend could not be
-// asked; the server then answers 503 and keeps its own sessions alive, whereas a wrong NOT_FOUND
-// ends somebody's session. A write that was answered OK is seen by every later read, from this
-// server or another one that shares the backend, and survives the end of the process if the plugin
-// has the capability "durable".
+// SessionStoreService remembers sessions. Calls come concurrently, from one server or several. Each carries a deadline
+// and returns soon after it passes. Any method answers UNAVAILABLE when the backend could not be asked; the server
+// then answers 503 and keeps its own sessions alive, whereas a wrong NOT_FOUND ends somebody's session. While nothing
+// is wrong with the backend, a call that the contract allows succeeds.
+//
+// Each call takes effect on each session at one moment between its request and its answer. So a write that was
+// answered OK is seen by every later read, from this server or another one that shares the backend. It survives the
+// end of the process if the plugin has the capability "durable". Sessions do not influence each other, however many
+// there are and however alike their ids.
+//
+// A write that was answered UNAVAILABLE, DEADLINE_EXCEEDED or not at all may have been done or not: it takes effect
+// before its deadline plus 300 ms, or never. INVALID_ARGUMENT and NOT_FOUND mean that nothing was done.
 type SessionStoreServiceServer interface {
-	// Put writes a record under its id, whether or not it exists, to live for ttl from now unless a
-	// Touch prolongs it. Record and lifetime are written as one: no moment shows one without the
-	// other. Lifetimes of up to 30 days are exact to the second. INVALID_ARGUMENT for an empty id and
-	// for a ttl that is not positive.
+	// Put writes a record under its id, whether or not it exists, to live for ttl from now unless a later write
+	// starts the lifetime anew. Every field is replaced, last_accessed_at too. Record and lifetime are written as one:
+	// no moment shows one without the other. Lifetimes of up to 30 days are exact to the second. INVALID_ARGUMENT for
+	// an empty id and for a ttl that is not positive.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
-	// Get returns the record exactly as it was put (times to the millisecond), with the
-	// last_accessed_at of the latest Touch. Any text may be in any field. NOT_FOUND once the lifetime is
+	// Get returns the record exactly as it was put or replaced (times to the millisecond), with the newest
+	// last_accessed_at of the touches since. Any text may be in any field. NOT_FOUND once the lifetime is
 	// over, not before it and at most a second later, after Delete, and for an id that never was.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Touch sets last_accessed_at and starts the lifetime anew for each session of the batch that
 	// exists. Ids that do not exist are passed over: a Touch never brings a session back, not even
 	// one that is deleted at the same moment. An older last_accessed_at never replaces a newer one,
 	// but starts the lifetime anew all the same. An empty batch is not an error. INVALID_ARGUMENT for
-	// a ttl that is not positive; nothing of the batch is then done. The sessions of a batch that was refused
-	// are as they were, and the next Touch reaches them.
+	// a ttl that is not positive; nothing of the batch is then done. The sessions of a batch need not be touched at
+	// the same moment.
 	Touch(context.Context, *TouchRequest) (*TouchResponse, error)
-	// Delete removes a session. Removing what is not there is not an error.
+	// Delete removes a session. Removing a session that does not exist is not an error.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 	// Replace writes a record over the one with its id if that one has the expected owner, and answers
 	// whether it did. Comparing and writing are one step: of several calls that expect the same owner,
-	// from this process or another one, one alone writes. With a ttl the lifetime starts anew, without
-	// one it stays as it is. NOT_FOUND where Get would answer it: a Replace never brings a session back.
+	// from this process or another one, one alone writes. Every field is replaced. With a ttl the lifetime starts anew,
+	// without one it stays as it is. NOT_FOUND where Get would answer it: a Replace never brings a session back.
 	// INVALID_ARGUMENT for an empty id and for a negative ttl. A plugin that has the capability
 	// "replace" never answers UNIMPLEMENTED, and keeps the fields owner and state of a record.
 	Replace(context.Context, *ReplaceRequest) (*ReplaceResponse, error)

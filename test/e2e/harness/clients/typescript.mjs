@@ -74,9 +74,9 @@ async function cancel(c, file) {
 
 // change has a bundle add a tool, and lists the tools again when the server says that they changed.
 async function change(c) {
-  const told = new Promise((resolve) => c.setNotificationHandler(ToolListChangedNotificationSchema, resolve));
+  const notified = new Promise((resolve) => c.setNotificationHandler(ToolListChangedNotificationSchema, resolve));
   await call(c, "grower__grow", { text: "grown" });
-  await told;
+  await notified;
   return (await toolNames(c)).includes("grower__grown");
 }
 

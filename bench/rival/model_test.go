@@ -1,0 +1,51 @@
+package rival
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
+)
+
+// The service's own client reads it, so it speaks the wire.
+func TestTheModelSaysWhenItSaidEachPiece(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- Model(ctx, 20, time.Millisecond, w) }()
+	url, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, ok := strings.CutSuffix(strings.TrimSpace(url), "/v1/messages")
+	if !ok {
+		t.Fatalf("it says that it is at %q", url)
+	}
+	p := anthropic.New(model.Settings{BaseURL: base, APIKey: "k"})
+	for name, want := range map[string]int{"any": 20, "once": 1} {
+		var said []string
+		answer, err := p.Call(ctx, name, model.Request{MaxTokens: 9, Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{Text: func(text string) { said = append(said, text) }})
+		if err != nil || len(said) != want || answer.Text() != strings.Join(said, "") || answer.Usage.Output != int64(want) {
+			t.Errorf("%s: %d pieces, want %d; %+v, %v", name, len(said), want, answer, err)
+		}
+		for _, piece := range said {
+			if len(piece) != len("1795167905000000000 ") {
+				t.Errorf("%s: a piece is %q", name, piece)
+			}
+		}
+	}
+	p.Close()
+	if resp, err := http.Post(strings.TrimSpace(url), "application/json", strings.NewReader("no JSON")); err != nil || resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("%v, %v", resp, err)
+	} else {
+		_ = resp.Body.Close()
+	}
+	cancel()
+	<-ended
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/bench/rival"
+	"github.com/ropewalk/ropewalk/bench/table"
+)
+
+func tableCommand() *cobra.Command {
+	var o table.Options
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "table --service PATH", Short: "Measure every figure against the rivals, in one run", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.Self, err = os.Executable(); err != nil {
+				return err
+			}
+			o.Log = cmd.ErrOrStderr()
+			rows, err := table.Run(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return printTable(cmd.OutOrStdout(), rows, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&o.Service, "service", "bin/ropewalk", "the executable of the service")
+	cmd.Flags().StringVar(&o.Against, "against", "", "another executable of the service, such as that of a parent commit; each row gets a ratio against it")
+	cmd.Flags().BoolVar(&o.Quick, "quick", false, "fewer and shorter rounds: to see that all works, not to quote")
+	cmd.Flags().StringSliceVar(&o.Only, "only", nil, "the parts to measure: "+strings.Join(table.Parts(), ", ")+" (default all)")
+	cmd.Flags().StringVar(&o.Dir, "dir", "", "where the service's homes are made (default the system's temporary directory)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printTable(out io.Writer, rows []table.Row, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(rows)
+	}
+	return table.Print(out, rows)
+}
+
+// rivalCommand is what the table starts besides the service.
+func rivalCommand() *cobra.Command {
+	var tools, deltas int
+	var every time.Duration
+	cmd := &cobra.Command{Use: "rival", Short: "Be one of the servers and bundles of the table", Hidden: true}
+	many := func(c *cobra.Command) *cobra.Command {
+		c.Flags().IntVar(&tools, "tools", 1, "how many tools there are")
+		return c
+	}
+	model := &cobra.Command{Use: "model", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		return rival.Model(c.Context(), deltas, every, c.OutOrStdout())
+	}}
+	model.Flags().IntVar(&deltas, "deltas", 100, "how many pieces an answer has")
+	model.Flags().DurationVar(&every, "every", 5*time.Millisecond, "how long after one piece the next leaves")
+	cmd.AddCommand(
+		model,
+		many(&cobra.Command{Use: "bundle", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+			return rival.Bundle(c.Context(), tools)
+		}}),
+		&cobra.Command{Use: "light", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+			return rival.Light(c.InOrStdin(), c.OutOrStdout())
+		}},
+		many(&cobra.Command{Use: "direct", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+			return rival.Direct(c.Context(), tools, c.OutOrStdout())
+		}}),
+		before("gateway", rival.Gateway),
+		before("relay", rival.Relay),
+	)
+	return cmd
+}
+
+// before is a rival that stands before a bundle: this executable with the arguments given.
+func before(name string, run bundleServer) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Args: cobra.MinimumNArgs(1), DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("find this executable: %w", err)
+			}
+			return run(c.Context(), append([]string{self}, args...), c.OutOrStdout())
+		},
+	}
+}
+
+type bundleServer func(ctx context.Context, bundle []string, out io.Writer) error

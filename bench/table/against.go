@@ -1,0 +1,44 @@
+package table
+
+import (
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/bench/load"
+)
+
+// otherBuild ends the name of a service that runs the executable to compare with.
+const otherBuild = ", other build"
+
+// The bounds of every ratio against the other build: a smaller difference is noise.
+const (
+	leastOfOther = 0.97
+	mostOfOther  = 1 / leastOfOther
+)
+
+// compareBuilds adds the rows of one race that compare the two builds of the service: at a fixed rate
+// how long calls take, else how many there are, and in both cases what they cost.
+func (b *bench) compareBuilds(what string, p load.Plan, ours, other []sample) {
+	if p.Rate > 0 {
+		b.slower(what+": p50 against the other build", mostOfOther, ours, other, sample.p50)
+		b.slower(what+": p99 against the other build", mostOfOther, ours, other, sample.p99)
+	} else {
+		b.versus(what+": requests/s against the other build", leastOfOther, ours, other)
+	}
+	b.cheaper(what+": CPU per request against the other build", mostOfOther, ours, other)
+}
+
+// compareFigures adds the row of a figure that should be small, as both builds of the service reached it.
+// Without the other build it adds nothing.
+func (b *bench) compareFigures(figure, unit string, ours, other []float64) {
+	if len(other) == 0 {
+		return
+	}
+	ratios := make([]float64, 0, len(ours))
+	for i := range min(len(ours), len(other)) {
+		ratios = append(ratios, ours[i]/other[i])
+	}
+	b.rows = append(b.rows, Row{
+		Figure: figure + ": against the other build", Must: mostOfOther, Less: true, Reached: median(ratios),
+		Ours: fmt.Sprintf("%.1f %s", median(ours), unit), Theirs: fmt.Sprintf("%.1f %s", median(other), unit),
+	})
+}

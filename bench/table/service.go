@@ -1,0 +1,178 @@
+package table
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store"
+)
+
+// service is how one instance of the service is set up.
+type service struct {
+	name       string
+	bundle     []string       // arguments that make this executable the bundle
+	auth       map[string]any // the section auth; nil is dev mode
+	sessions   map[string]any // the section sessionStore; nil is memory
+	models     map[string]any // the section models; nil is none
+	storage    map[string]any // the section storage; nil is a file of the home
+	workspaces int            // beside the default one, each with an app
+	env        []string       // variables of its process
+	filled     bool           // its storage holds conversations already
+}
+
+// ownSchema reports whether the state is written by this build before the service starts. Another build
+// may have another schema, and is not compared with.
+func (s service) ownSchema() bool { return s.workspaces > 0 || s.filled }
+
+// startService installs the bundle from a directory under the name "bench", and starts an executable of
+// the service.
+func (b *bench) startService(ctx context.Context, executable string, s service) (*process, error) {
+	home, err := b.home(ctx, executable, s)
+	if err != nil {
+		return nil, err
+	}
+	p, err := startWith(ctx, surroundings{env: s.env}, serviceURL, executable, "serve", "--home", home)
+	if err != nil {
+		return nil, err
+	}
+	b.started = append(b.started, p)
+	return p, nil
+}
+
+// serviceURL reads the address from the log line of a server that listens. The message of that line
+// differs between builds; its fields home and url do not.
+func serviceURL(line string) string {
+	var entry struct {
+		Home string `json:"home"`
+		URL  string `json:"url"`
+	}
+	if json.Unmarshal([]byte(line), &entry) != nil || entry.Home == "" || !strings.HasPrefix(entry.URL, "http://") {
+		return ""
+	}
+	return entry.URL + "/mcp"
+}
+
+// home makes the home of an executable of the service: the bundle, the configuration, the other workspaces.
+func (b *bench) home(ctx context.Context, executable string, s service) (string, error) {
+	home := filepath.Join(b.dir, s.name)
+	bundle := filepath.Join(home, "bundle")
+	if err := os.MkdirAll(bundle, 0o700); err != nil {
+		return "", err
+	}
+	manifest := map[string]any{
+		"manifest_version": "0.3", "name": "@ropewalk/bench", "version": "1.0.0", "description": "The benchmark's bundle.",
+		"author": map[string]any{"name": "Ropewalk"},
+		"server": map[string]any{"type": "binary", "entry_point": "bundle", "mcp_config": map[string]any{"command": "${__dirname}/bundle", "args": s.bundle}},
+	}
+	if err := provide(b.o.Self, filepath.Join(bundle, "bundle")); err != nil {
+		return "", err
+	}
+	config := map[string]any{
+		"http": map[string]any{"port": 0}, "mcp": map[string]any{"maxSessions": 10_000}, "log": map[string]any{"format": "json"},
+		"apps": map[string]any{"bench": map[string]any{"path": bundle}},
+	}
+	limited, err := hasLimits(ctx, executable)
+	if err != nil {
+		return "", err
+	}
+	if limited { // one user makes all the load
+		config["limits"] = map[string]any{"sessions": 0, "calls": 0, "callsPerSecond": 0}
+	}
+	if s.auth != nil {
+		config["auth"] = s.auth
+	}
+	for name, section := range map[string]map[string]any{"sessionStore": s.sessions, "models": s.models, "storage": s.storage} {
+		if section != nil {
+			config[name] = section
+		}
+	}
+	for path, value := range map[string]any{filepath.Join(bundle, "manifest.json"): manifest, filepath.Join(home, "ropewalk.yaml"): config} {
+		raw, err := json.MarshalIndent(value, "", "  ") // JSON is YAML
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			return "", err
+		}
+	}
+	return home, b.populate(ctx, home, bundle, s)
+}
+
+// hasLimits reports whether an executable of the service has the setting limits: an older one to compare
+// with may lack it.
+func hasLimits(ctx context.Context, executable string) (bool, error) {
+	raw, err := exec.CommandContext(ctx, executable, "config", "schema").CombinedOutput() // an older one writes it to standard error
+	if err != nil {
+		return false, fmt.Errorf("%s config schema: %w", executable, err)
+	}
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return false, fmt.Errorf("%s config schema: %w", executable, err)
+	}
+	_, has := schema.Properties["limits"]
+	return has, nil
+}
+
+// provide makes an executable available at a path in a bundle: the sandbox of an app allows no other.
+func provide(executable, path string) error {
+	err := os.Link(executable, path)
+	if err == nil || errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	raw, err := os.ReadFile(executable) // a link cannot lead to another file system
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, raw, 0o700)
+}
+
+// populate makes further workspaces, each of a user of its own and with an app. The apps are
+// stopped: what counts here is that requests do not pay for what others have configured.
+func (b *bench) populate(ctx context.Context, home, bundle string, s service) error {
+	if s.workspaces == 0 {
+		return nil
+	}
+	st, err := store.Open(ctx, store.Options{Path: filepath.Join(home, "ropewalk.db"), Logger: b.log})
+	if err != nil {
+		return err
+	}
+	for i := range s.workspaces {
+		err = b.settle(ctx, st, fmt.Sprintf("user%d", i), bundle)
+		if err != nil {
+			break
+		}
+	}
+	if closeErr := st.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func (b *bench) settle(ctx context.Context, st *store.Store, name, bundle string) error {
+	user, err := st.Provision(ctx, core.Identity{Issuer: "https://bench.example", Subject: name, User: core.User{DisplayName: name}}, nil)
+	if err != nil {
+		return err
+	}
+	own, err := st.Workspaces(ctx, user)
+	if err != nil {
+		return err
+	}
+	manifest, err := os.ReadFile(filepath.Join(bundle, "manifest.json"))
+	if err != nil {
+		return err
+	}
+	return st.AddInstallation(ctx, core.Installation{
+		Workspace: own[0].ID, Name: "bench", Source: core.Source{Kind: core.SourcePath, Ref: bundle}, BundleName: "@ropewalk/bench",
+		Version: "1.0.0", Manifest: manifest, Dir: bundle, InstalledAt: time.Now(),
+	})
+}

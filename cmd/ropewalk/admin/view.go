@@ -1,0 +1,172 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+const viewsPath = "/v1/views"
+
+// ViewCommand returns `ropewalk view`.
+func ViewCommand() *cobra.Command {
+	c := &cli.Connection{}
+	cmd := &cobra.Command{Use: "view", Aliases: []string{"views"}, Short: "List, set and remove views: named parts of the tools of the workspace"}
+	c.Bind(cmd)
+	cmd.AddCommand(
+		listViews(c), setView(c),
+		request(c, "remove NAME", "Remove a view; API keys that are bound to it see no tools then", 1, func(_ context.Context, _ *apiclient.Client, args []string) (call, error) {
+			return call{method: http.MethodDelete, path: viewsPath + "/" + url.PathEscape(args[0]), done: "View " + args[0] + " is removed."}, nil
+		}),
+	)
+	return cmd
+}
+
+// listedView is a view of GET /v1/views.
+type listedView struct {
+	core.View
+	Declared bool
+	Roles    []string
+}
+
+func listViews(c *cli.Connection) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the views of the workspace", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.Get(c, cmd, viewsPath, nil, func(o *cli.Output, r struct{ Views []listedView }) error {
+				if len(r.Views) == 0 {
+					cmd.PrintErrln("There is no view; `ropewalk view set NAME --tool 'files__*'` makes one.")
+					return nil
+				}
+				rows := make([][]string, len(r.Views))
+				for i, v := range r.Views {
+					from := "workspace"
+					if v.Declared {
+						from = "configuration"
+					}
+					rows[i] = []string{v.Name, string(v.Default), strconv.Itoa(len(v.Include)), strconv.Itoa(len(v.Exclude)), strconv.Itoa(len(v.Tools)), from, strings.Join(v.Roles, ",")}
+				}
+				return o.Table([]string{"NAME", "DEFAULT", "INCLUDE", "EXCLUDE", "TOOLS", "FROM", "ROLES"}, rows)
+			})
+		},
+	}
+}
+
+// viewFlags are what `view set` makes a definition of.
+type viewFlags struct {
+	file                                           string
+	tools, apps, hiddenTools, hiddenApps, renaming []string
+	readOnly                                       bool
+}
+
+func setView(c *cli.Connection) *cobra.Command {
+	f := &viewFlags{}
+	cmd := &cobra.Command{
+		Use: "set NAME", Short: "Create a view, or replace the one of that name", Args: cobra.ExactArgs(1),
+		Long: "Create a view, or replace the one of that name. MCP clients see it at the address /mcp/WORKSPACE/v/NAME, and whoever uses a key of " +
+			"`ropewalk key create --view NAME` sees nothing else. A file can say more than the flags: descriptions, and all annotations (docs/views.md).",
+		Example: "  ropewalk view set support --app tickets --tool 'files__read*' --exclude-tool '*__delete*'\n" +
+			"  ropewalk view set safe --read-only\n  ropewalk view set support --file support.yaml",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := f.definition(cmd, args[0])
+			if err != nil {
+				return cli.Usage(err)
+			}
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return do(cmd, c, client, call{method: http.MethodPost, path: viewsPath, body: v, done: "View " + v.Name + " is set."})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.file, "file", "", "read the definition from a YAML or JSON file, - for standard input")
+	flags.StringArrayVar(&f.tools, "tool", nil, "show the tools of this full name, in which * matches any text; may be repeated")
+	flags.StringArrayVar(&f.apps, "app", nil, "show the tools of this app; may be repeated")
+	flags.StringArrayVar(&f.hiddenTools, "exclude-tool", nil, "hide the tools of this full name, also from what is shown otherwise; may be repeated")
+	flags.StringArrayVar(&f.hiddenApps, "exclude-app", nil, "hide the tools of this app; may be repeated")
+	flags.BoolVar(&f.readOnly, "read-only", false, "show only tools that say of themselves that they only read")
+	flags.StringArrayVar(&f.renaming, "rename", nil, "FULL_NAME=NAME, the name that replaces the tool's own behind the name of its app; may be repeated")
+	return cmd
+}
+
+// definition returns the view that the flags describe.
+func (f *viewFlags) definition(cmd *cobra.Command, name string) (core.View, error) {
+	rules := slices.Concat(f.tools, f.apps, f.hiddenTools, f.hiddenApps, f.renaming)
+	if f.file != "" {
+		if len(rules) > 0 || f.readOnly {
+			return core.View{}, errors.New("--file is the whole definition; leave the other flags out")
+		}
+		return readView(cmd, f.file, name)
+	}
+	if len(rules) == 0 && !f.readOnly {
+		return core.View{}, errors.New("say what the view shows: --tool, --app, --exclude-tool, --exclude-app, --read-only, --rename or --file")
+	}
+	v := core.View{Name: name, Include: rulesOf(f.tools, f.apps), Exclude: rulesOf(f.hiddenTools, f.hiddenApps), Tools: map[string]core.Relabel{}}
+	if f.readOnly {
+		writes := false
+		v.Exclude = append(v.Exclude, core.ToolRule{ReadOnly: &writes})
+	}
+	for _, one := range f.renaming {
+		full, own, ok := strings.Cut(one, "=")
+		if !ok {
+			return core.View{}, fmt.Errorf("--rename %s is not FULL_NAME=NAME", one)
+		}
+		v.Tools[full] = core.Relabel{Name: own}
+	}
+	return v, nil
+}
+
+func rulesOf(tools, apps []string) []core.ToolRule {
+	rules := []core.ToolRule{}
+	for _, tool := range tools {
+		rules = append(rules, core.ToolRule{Tool: tool})
+	}
+	for _, app := range apps {
+		rules = append(rules, core.ToolRule{App: app})
+	}
+	return rules
+}
+
+// readView reads a definition. A key that it does not know is an error: a rule that is spelled wrong would hide nothing.
+func readView(cmd *cobra.Command, path, name string) (v core.View, err error) {
+	var text []byte
+	if path == "-" {
+		text, err = io.ReadAll(cmd.InOrStdin())
+	} else {
+		text, err = os.ReadFile(path) //nolint:gosec // the person at the command line names it
+	}
+	if err != nil {
+		return v, err
+	}
+	var document map[string]any
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
+	}
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&v); err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
+	}
+	v.Name = name
+	return v, nil
+}

@@ -1,0 +1,184 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+// started is a login that waits for its person.
+type started struct {
+	Token, Code, URL, LoginURL string
+	ExpiresAt                  time.Time
+	IntervalSeconds            int
+}
+
+// session is who a login belongs to.
+type session struct {
+	User struct{ ID, Email, DisplayName, OrgRole string }
+}
+
+// name is what a person knows the user by.
+func (s session) name() string {
+	for _, name := range []string{s.User.Email, s.User.DisplayName} {
+		if name != "" {
+			return cli.Printable(name)
+		}
+	}
+	return cli.Printable(s.User.ID)
+}
+
+// Command returns `ropewalk login`.
+func Command() *cobra.Command {
+	c := &cli.Connection{}
+	var device, key bool
+	cmd := &cobra.Command{
+		Use: "login [URL]", Short: "Log in at a server, as commands then do everything", Args: cobra.MaximumNArgs(1),
+		Long: "Log in at a server, here or elsewhere: the browser opens and asks where you have an account. Without a browser on this " +
+			"computer (or with --device) you open a page on any other one and type a code.\n\nThe login is kept in a context, in a file that " +
+			"only you can read, lasts 7 days at most, and ends with `ropewalk logout`. At a server without an identity provider the command asks for an API key.",
+		Example: "  ropewalk login https://tools.example.com\n  ropewalk whoami",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, err := address(cmd.Context(), c, args)
+			if err != nil {
+				return err
+			}
+			to, err := authenticate(cmd, server, device, key)
+			if err != nil {
+				return err
+			}
+			return keep(cmd, c, to)
+		},
+	}
+	c.Bind(cmd)
+	cmd.Flags().BoolVar(&device, "device", false, "show a code to type on another computer, in place of opening a browser")
+	cmd.Flags().BoolVar(&key, "key", false, "ask for an API key, or read it from standard input")
+	return cmd
+}
+
+// address is the server to log in at, without credentials.
+func address(ctx context.Context, c *cli.Connection, args []string) (*apiclient.Client, error) {
+	if len(args) == 0 {
+		client, err := c.Person(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &apiclient.Client{Server: client.Server, ServerFrom: client.ServerFrom, HTTP: client.HTTP}, nil
+	}
+	server := strings.TrimSuffix(args[0], "/")
+	if !strings.Contains(server, "://") {
+		server = "https://" + server
+	}
+	return &apiclient.Client{Server: server}, nil
+}
+
+// authenticate returns the client with a login, or with a key.
+func authenticate(cmd *cobra.Command, server *apiclient.Client, device, key bool) (*apiclient.Client, error) {
+	if key {
+		return withKey(cmd, server)
+	}
+	if err := server.Get(cmd.Context(), "/v1/auth/session", nil, &session{}); err == nil {
+		return nil, fmt.Errorf("the server at %s needs no login: it runs in dev mode, where everybody is the owner", server.Server)
+	} else if _, answered := errors.AsType[*apiclient.Error](err); !answered {
+		return nil, err
+	}
+	to, err := withBrowser(cmd, server, device)
+	if !apiclient.IsCode(err, "not_configured") {
+		return to, err
+	}
+	if !cli.IsTerminal(cmd.InOrStdin()) {
+		return nil, fmt.Errorf("the server at %s has no identity provider to log in with: make an API key on its machine (`ropewalk key create NAME`), and run `ropewalk login --key` here", server.Server)
+	}
+	cmd.PrintErrln("The server has no identity provider to log in with. `ropewalk key create NAME` makes an API key on its machine.")
+	return withKey(cmd, server)
+}
+
+func withKey(cmd *cobra.Command, server *apiclient.Client) (*apiclient.Client, error) {
+	text, err := cli.ReadKey(cmd)
+	server.Key, server.KeyFrom = text, "the prompt"
+	if err == nil && text == "" {
+		err = errors.New("no key was given")
+	}
+	return server, err
+}
+
+// withBrowser starts a login and waits until its person has agreed in a browser.
+func withBrowser(cmd *cobra.Command, server *apiclient.Client, device bool) (*apiclient.Client, error) {
+	host, _ := os.Hostname()
+	if host == "" {
+		host = "a computer"
+	}
+	ask := map[string]any{"name": host}
+	var back *listener
+	if !device && hasBrowser() {
+		var err error
+		if back, err = listen(cmd.Context()); err != nil {
+			return nil, err
+		}
+		defer back.close()
+		ask["redirectUri"] = back.address
+	}
+	var s started
+	if err := server.Do(cmd.Context(), http.MethodPost, "/v1/auth/device", ask, &s); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithDeadlineCause(cmd.Context(), s.ExpiresAt, errors.New("nobody logged in within ten minutes; run `ropewalk login` again"))
+	defer cancel()
+	server.Login = s.Token
+	if back == nil {
+		cmd.PrintErrf("Open %s on any computer and type the code\n\n    %s\n\n", cli.Printable(s.URL), cli.Printable(s.Code))
+		return server, poll(ctx, server, time.Duration(max(1, s.IntervalSeconds))*time.Second)
+	}
+	cmd.PrintErrf("The browser asks whether to allow the code %s. If none opens, visit\n%s\n", cli.Printable(s.Code), cli.Printable(s.LoginURL))
+	open(ctx, s.LoginURL)
+	return server, back.wait(ctx, func(code string) error {
+		server.Login = s.Token + code
+		return server.Get(ctx, "/v1/auth/session", nil, &session{})
+	})
+}
+
+// poll asks for the login until it is there.
+func poll(ctx context.Context, server *apiclient.Client, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+		err := server.Get(ctx, "/v1/auth/session", nil, &session{})
+		if refused, answered := errors.AsType[*apiclient.Error](err); err == nil || answered && refused.Status < 500 && refused.Status != http.StatusUnauthorized && refused.Status != http.StatusTooManyRequests {
+			return err
+		}
+	}
+}
+
+// keep checks a login and stores it in a context, which becomes the current one.
+func keep(cmd *cobra.Command, c *cli.Connection, to *apiclient.Client) error {
+	var who session
+	if err := to.Get(cmd.Context(), "/v1/auth/session", nil, &who); err != nil {
+		return err
+	}
+	all, err := cli.LoadContexts()
+	if err != nil {
+		return err
+	}
+	name := c.ContextFor(all, to.Server)
+	all.Contexts[name] = cli.Context{Server: to.Server, Workspace: all.Contexts[name].Workspace, Key: to.Key, Login: to.Login}
+	all.Current = name
+	if err := all.Save(); err != nil {
+		return err
+	}
+	cmd.PrintErrf("Logged in at %s as %s. Commands use the context %s now.\n", cli.Printable(to.Server), who.name(), cli.Printable(name))
+	return nil
+}

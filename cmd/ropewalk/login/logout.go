@@ -1,0 +1,89 @@
+package login
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/internal/apiclient"
+)
+
+// LogoutCommand returns `ropewalk logout`.
+func LogoutCommand() *cobra.Command {
+	c := &cli.Connection{}
+	cmd := &cobra.Command{
+		Use: "logout", Short: "End the login of a context, and forget it", Args: cobra.NoArgs,
+		Long: "End the login of the current context (or of --context), here and at the server. An API key in it is forgotten here only: `ropewalk key revoke` ends it.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := cli.LoadContexts()
+			if err != nil {
+				return err
+			}
+			name, err := c.ContextName(all)
+			if err != nil {
+				return err
+			}
+			of := all.Contexts[name]
+			if of.Login == "" && of.Key == "" {
+				return errors.New("you are not logged in; `ropewalk whoami` says whom commands act as")
+			}
+			login := of.Login
+			of.Login, of.Key = "", ""
+			all.Contexts[name] = of
+			if err := all.Save(); err != nil {
+				return err
+			}
+			cmd.PrintErrf("Logged out at %s.\n", cli.Printable(of.Server))
+			if login == "" {
+				return nil
+			}
+			client := &apiclient.Client{Server: of.Server, Login: login}
+			err = client.Do(cmd.Context(), http.MethodPost, "/v1/auth/logout", nil, nil)
+			if refused, answered := errors.AsType[*apiclient.Error](err); err != nil && (!answered || refused.Status != http.StatusUnauthorized) {
+				return fmt.Errorf("the login is forgotten here, but the server did not end it, so that it lasts 7 days at most: %w", err)
+			}
+			return nil
+		},
+	}
+	c.Bind(cmd)
+	return cmd
+}
+
+// WhoamiCommand returns `ropewalk whoami`.
+func WhoamiCommand() *cobra.Command {
+	c := &cli.Connection{}
+	cmd := &cobra.Command{
+		Use: "whoami", Short: "Show whom commands act as, and at which server", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := c.Person(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return cli.Get(c, cmd, "/v1/auth/session", nil, func(o *cli.Output, who session) error {
+				o.Line("%s (%s), %s of the organization", o.Bold(who.name()), who.User.ID, cmp.Or(who.User.OrgRole, "member"))
+				o.Line("at %s", client.Server)
+				o.Line("by %s", by(client))
+				return nil
+			})
+		},
+	}
+	c.Bind(cmd)
+	return cmd
+}
+
+// by says what the commands show the server.
+func by(client *apiclient.Client) string {
+	switch {
+	case client.KeyFrom != "":
+		return "the key of " + client.KeyFrom
+	case client.Key != "":
+		return "the control socket of the server on this machine"
+	case client.Login != "":
+		return "a login"
+	}
+	return "nothing: the server asks for no login"
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// noBackend is the --backend of a plugin that asks no other process.
+const noBackend = "none"
+
+// backendPlaceholder stands in settings for the address of the kit's proxy in front of a backend.
+const backendPlaceholder = "${backend}"
+
+// proxied is the proxy in front of the plugin's backend, none when none was asked for.
+type proxied struct{ *kit.Proxy }
+
+func (p proxied) Close() {
+	if p.Proxy != nil {
+		p.Proxy.Close()
+	}
+}
+
+// withBackend starts a proxy in front of --backend and puts its address into the settings.
+func (t *trial) withBackend() (json.RawMessage, proxied, error) {
+	settings := t.settings.JSON()
+	if t.backend == "" || t.backend == noBackend {
+		return settings, proxied{}, nil
+	}
+	if !bytes.Contains(settings, []byte(backendPlaceholder)) {
+		return nil, proxied{}, fmt.Errorf("--backend %s: write %s in the settings where that address belongs", t.backend, backendPlaceholder)
+	}
+	proxy, err := kit.NewProxy(t.backend)
+	if err != nil {
+		return nil, proxied{}, err
+	}
+	return bytes.ReplaceAll(settings, []byte(backendPlaceholder), []byte(proxy.Address())), proxied{proxy}, nil
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// limitFiles lets no file of a process become longer than length, as if the disk were full; negative for no limit.
+func limitFiles(pid int, length int64) error {
+	limit := unix.Rlimit{Cur: math.MaxUint64, Max: math.MaxUint64}
+	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &limit); err != nil {
+		return err
+	}
+	if limit.Cur = limit.Max; length >= 0 {
+		limit.Cur = min(uint64(length), limit.Max)
+	}
+	return unix.Prlimit(pid, unix.RLIMIT_FSIZE, &limit, nil)
+}

@@ -1,0 +1,149 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// Device is a computer whose command line asks to be logged in (RFC 8628). A person logs in with a browser, on that
+// computer or on another, and agrees; the token that the command line had all the time is valid from then on.
+type Device struct {
+	Name     string // what it calls itself
+	Address  string // where the request came from
+	Redirect string // where the command line listens for the browser (RFC 8252 section 7.3); "" if it asks until it is logged in
+	Code     string // what its person compares, such as "WDJB-MJHT"
+	Token    string // of its login; with Redirect the first part, which the browser brings the second of
+	Expires  time.Time
+}
+
+// consent is a login for a device that its person has not agreed to.
+type consent struct {
+	Device   Device
+	Identity core.Identity
+	Provider string
+	Rest     string // of the token
+	Renewal  string // sealed with the text that only the page of the question has
+}
+
+const (
+	codeLetters = "BCDFGHJKLMNPQRSTVWXZ" // no vowels, so that no word appears (RFC 8628 section 6.1)
+	codeLength  = 8
+	maxDevice   = 100 // characters of a name
+)
+
+func newCode() string {
+	var code strings.Builder
+	for code.Len() < codeLength+1 {
+		if code.Len() == codeLength/2 {
+			code.WriteByte('-')
+		}
+		b := make([]byte, 1)
+		_, _ = rand.Read(b)                                    // never fails
+		if int(b[0]) < 256/len(codeLetters)*len(codeLetters) { // each letter is as likely as the others
+			code.WriteByte(codeLetters[int(b[0])%len(codeLetters)])
+		}
+	}
+	return code.String()
+}
+
+// deviceKey is what the device with a code is pending under, however a person typed the code.
+func deviceKey(code string) string {
+	return "device " + strings.Map(func(r rune) rune {
+		if !strings.ContainsRune(codeLetters, r) {
+			return -1
+		}
+		return r
+	}, strings.ToUpper(code))
+}
+
+// AskForLogin makes a token and a code for a device that wants to be logged in. The errors are core.CodeNotConfigured
+// without an adapter that supports logins, and core.CodeBadRequest for a name or an address that is wrong.
+func (a *Access) AskForLogin(ctx context.Context, d Device) (Device, error) {
+	if _, err := a.gate.Load().loginProviders(ctx); err != nil {
+		return Device{}, err
+	}
+	switch {
+	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > maxDevice:
+		return Device{}, core.Errorf(core.CodeBadRequest, "name must have 1 to %d characters", maxDevice)
+	case d.Redirect != "" && !loopbackURL(d.Redirect):
+		return Device{}, core.Errorf(core.CodeBadRequest, "redirectUri must be an address of this computer, such as http://127.0.0.1:8000/done")
+	}
+	if err := core.CheckText("name", d.Name); err != nil {
+		return Device{}, err
+	}
+	d.Code, d.Token, d.Expires = newCode(), secret(), time.Now().Add(pendingLife).Truncate(time.Second)
+	return d, a.pending.put(ctx, deviceKey(d.Code), d, d.Expires)
+}
+
+// loopbackURL reports whether an address is that of a program on the computer of the browser.
+func loopbackURL(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
+		return false
+	}
+	to, err := netip.ParseAddrPort(u.Host)
+	return err == nil && to.Addr().IsLoopback() && to.Port() != 0 && to.Addr().Zone() == "" && !to.Addr().Is4In6()
+}
+
+// device returns the device with a code, which stays pending: a person may come to the page more than once.
+func (a *Access) device(ctx context.Context, code string) (*Device, error) {
+	d, err := take[Device](ctx, a.pending, deviceKey(code))
+	if core.CodeOf(err) == core.CodeUnauthenticated {
+		return nil, core.Errorf(core.CodeNotFound, "this code is unknown, used or expired; run `ropewalk login` again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &d, a.pending.put(ctx, deviceKey(code), d, d.Expires)
+}
+
+// askConsent keeps a login for a device until its person agrees. Only the page that asks them gets the text.
+func (a *Access) askConsent(ctx context.Context, done Finished, id core.Identity, renewal plugins.Secret) (string, error) {
+	text := secret()
+	sealed, err := sealRenewal(text, renewal)
+	if err != nil {
+		return "", unavailable(err)
+	}
+	c := consent{Device: done.Device, Identity: id, Provider: done.Provider, Renewal: sealed}
+	if c.Device.Redirect != "" {
+		c.Rest = secret()
+	}
+	return text, a.pending.put(ctx, text, c, done.Device.Expires)
+}
+
+// AnswerDevice logs a device in as the person whose login had the consent, or does not. Either way the device's code is
+// used. continueAt is where to send the browser, "" to leave it. The error is core.CodeUnauthenticated for a consent
+// that is unknown, used or expired.
+func (a *Access) AnswerDevice(ctx context.Context, text string, allow bool) (done Finished, continueAt string, err error) {
+	c, err := take[consent](ctx, a.pending, text)
+	if err != nil {
+		return done, "", err
+	}
+	done = Finished{Device: c.Device, Provider: c.Provider, User: c.Identity.User}
+	if _, err := take[Device](ctx, a.pending, deviceKey(c.Device.Code)); err != nil {
+		return done, "", err
+	}
+	answer := url.Values{"error": {"access_denied"}}
+	if allow {
+		renewal, err := openRenewal(text, c.Renewal)
+		if err != nil {
+			return done, "", unavailable(err)
+		}
+		if _, err := a.newLogin(ctx, c.Device.Token+c.Rest, c.Identity, a.gate.Load().key.print(), renewal); err != nil {
+			return done, "", err
+		}
+		answer = url.Values{"code": {c.Rest}}
+	}
+	if c.Device.Redirect != "" {
+		continueAt = c.Device.Redirect + "?" + answer.Encode()
+	}
+	return done, continueAt, nil
+}

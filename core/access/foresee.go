@@ -1,0 +1,39 @@
+package access
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Foresee says what running providers mean for users. It leaves out the instance's owner. The error is
+// core.CodeUnavailable if a provider cannot describe itself.
+func Foresee(ctx context.Context, users []core.KnownUser, providers []Provider) (core.Foreseen, error) {
+	f := core.Foreseen{New: []core.KnownUser{}}
+	issuers := make([]string, len(providers))
+	for i, p := range providers {
+		about, err := p.Adapter.Describe(ctx)
+		if err != nil {
+			return f, unavailable(err)
+		}
+		issuers[i] = about.Issuer
+	}
+	for _, u := range users {
+		switch {
+		case u.KnownTo(core.IssuerLocal):
+		case u.KnownTo(issuers...):
+			f.Known++
+		case slices.ContainsFunc(providers, func(p Provider) bool { return isFound(u, users, p.SameAs) }):
+			f.Linked++
+		default:
+			f.New = append(f.New, u)
+		}
+	}
+	return f, nil
+}
+
+// isFound reports whether the email of a user names the user alone among those whom the issuers know.
+func isFound(u core.KnownUser, users []core.KnownUser, issuers []string) bool {
+	return u.KnownTo(issuers...) && len(core.UsersWithEmail(users, u.Email, issuers)) == 1
+}

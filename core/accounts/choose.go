@@ -1,0 +1,213 @@
+package accounts
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Choose returns the account with which c calls an app: the one of that name, or the default for "". It is zero for an app
+// that is not called with accounts. readOnly says that the call changes nothing.
+//
+// Errors: core.CodeLoginNeeded with core.AccountNeeded if the account does not exist or needs a new login;
+// core.CodeForbidden for callers who may use no accounts; core.CodeBadRequest when there are several and the call must name
+// one.
+func (m *Manager) Choose(ctx context.Context, c core.Caller, app, name string, readOnly bool) (core.Account, error) {
+	auth, err := m.apps.AuthOf(c.Workspace.ID, app)
+	switch {
+	case err != nil:
+		return core.Account{}, err
+	case !auth.UsesAccounts() && name != "":
+		return core.Account{}, core.Errorf(core.CodeBadRequest, "app %s is not called with accounts: leave out account", app)
+	case !auth.UsesAccounts():
+		return core.Account{}, nil
+	}
+	owner, err := m.ownerFor(c, auth)
+	if err != nil {
+		return core.Account{}, err
+	}
+	own, err := m.of(ctx, c.Workspace.ID, owner, app)
+	if err != nil {
+		return core.Account{}, err
+	}
+	a, found := pick(own, name)
+	switch {
+	case !found:
+		return core.Account{}, m.needed(c, app, cmp.Or(name, DefaultName), nil, "no account is linked")
+	case name == "" && len(own) > 1 && !readOnly:
+		return core.Account{}, severalAccounts(app, own)
+	case a.State == core.AccountLoginNeeded:
+		return core.Account{}, m.needed(c, app, a.Name, nil, "the login of the account "+a.Name+" has ended")
+	}
+	return a, nil
+}
+
+// ownerFor returns whose accounts c uses at an app: "" for those that everybody uses.
+func (m *Manager) ownerFor(c core.Caller, auth core.RemoteAuth) (string, error) {
+	switch {
+	case auth.Type == core.AuthShared:
+		return "", nil
+	case c.Issuer == core.IssuerLocal && !m.o.Dev:
+		return "", core.Errorf(core.CodeForbidden, "SERVICE_API_KEY belongs to no person, and uses only accounts that are shared: log in through an identity provider")
+	case c.Scope.Key != "" && !c.Scope.Accounts:
+		return "", core.Errorf(core.CodeForbidden, "this API key was made without accounts: make one with accounts (ropewalk key create --accounts)")
+	}
+	return c.User.ID, nil
+}
+
+// of returns the accounts of an owner at an app.
+func (m *Manager) of(ctx context.Context, workspace, owner, app string) (own []core.Account, err error) {
+	all, err := m.inWorkspace(ctx, workspace)
+	for _, a := range all {
+		if a.Owner == owner && a.App == app {
+			own = append(own, a)
+		}
+	}
+	return own, err
+}
+
+// pick returns the account of a name, or the default for "".
+func pick(own []core.Account, name string) (core.Account, bool) {
+	i := slices.IndexFunc(own, func(a core.Account) bool { return a.Name == name || name == "" && a.Default })
+	if i < 0 {
+		return core.Account{}, false
+	}
+	return own[i], true
+}
+
+func severalAccounts(app string, own []core.Account) error {
+	var names []string
+	for _, a := range own {
+		names = append(names, a.Name)
+	}
+	return core.Errorf(core.CodeBadRequest, "you have several accounts at %s (%s), and this tool may change something: name the account, as in %s_%s__TOOL",
+		app, strings.Join(names, ", "), app, names[0]).WithDetails(map[string]any{"app": app, "accounts": names})
+}
+
+// Needed completes the error of a call whose account lacks a login or rights: with what its person has to do.
+func (m *Manager) Needed(c core.Caller, a core.Account, err error) error {
+	var scopes []string
+	if known, ok := asNeeded(err); ok {
+		scopes = known.Scopes
+	}
+	reason := "the login of the account " + a.Name + " has ended"
+	if len(scopes) > 0 {
+		reason = "the account " + a.Name + " lacks rights"
+	}
+	return m.needed(c, a.App, a.Name, scopes, reason)
+}
+
+func (m *Manager) needed(c core.Caller, app, name string, scopes []string, reason string) error {
+	want := core.AccountNeeded{App: app, Name: name, Scopes: scopes, URL: m.LinkURL(c, app, name, scopes)}
+	return core.Errorf(core.CodeLoginNeeded, "app %s takes a login: %s. Open %s in a browser, then make the call again", app, reason, want.URL).WithDetails(want)
+}
+
+// LinkPath is where the page is on which a person links an account.
+const LinkPath = "/v1/accounts/link"
+
+// LinkURL returns the address at which the person of c links an account. It is of no use to others, and holds no secret.
+func (m *Manager) LinkURL(c core.Caller, app, name string, scopes []string) string {
+	q := url.Values{"workspace": {c.Workspace.ID}, "app": {app}, "account": {name}, "for": {c.User.ID}}
+	if len(scopes) > 0 {
+		q.Set("scope", strings.Join(scopes, " "))
+	}
+	return cmp.Or(m.o.BaseURL, m.o.URL()) + LinkPath + "?" + q.Encode()
+}
+
+// pollEvery is how often a login that is waited for is looked for: another server may have it.
+const pollEvery = 2 * time.Second
+
+// Await waits until the person of c has linked the account that an error of Choose or Needed is about, and returns it.
+func (m *Manager) Await(ctx context.Context, c core.Caller, want core.AccountNeeded, since time.Time) (core.Account, error) {
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for {
+		m.mu.Lock()
+		changed := m.changed
+		m.mu.Unlock()
+		all, err := m.o.Store.Accounts(ctx, c.Workspace.ID)
+		if err != nil && ctx.Err() == nil {
+			return core.Account{}, err
+		}
+		for _, a := range all {
+			if a.App == want.App && a.Name == want.Name && (a.Owner == c.User.ID || a.Owner == "") && a.State == core.AccountActive && !a.LinkedAt.Before(since) {
+				return a, nil
+			}
+		}
+		select {
+		case <-changed:
+		case <-poll.C:
+		case <-ctx.Done():
+			return core.Account{}, context.Cause(ctx)
+		}
+	}
+}
+
+// List returns the accounts that c sees in its workspace: its own, and those that everybody uses; admins see all.
+func (m *Manager) List(ctx context.Context, c core.Caller) (seen []core.Account, err error) {
+	all, err := m.o.Store.Accounts(ctx, c.Workspace.ID)
+	for _, a := range all {
+		if a.Owner == "" || a.Owner == c.User.ID || c.Workspace.Role.Admin() {
+			seen = append(seen, a)
+		}
+	}
+	return seen, err
+}
+
+// mayChange returns why c may not change an account: its own it may, and admins those of everybody. With unlink, admins may
+// all.
+func (m *Manager) mayChange(ctx context.Context, c core.Caller, id string, unlink bool) error {
+	a, err := m.o.Store.Account(ctx, id)
+	admin := c.Workspace.Role.Admin()
+	switch {
+	case err != nil && core.CodeOf(err) != core.CodeNotFound:
+		return err
+	case err != nil || a.Workspace != c.Workspace.ID || a.Owner != "" && a.Owner != c.User.ID && !admin:
+		return core.Errorf(core.CodeNotFound, "this workspace has no account %.100q of yours", id)
+	case a.Owner == "" && !admin:
+		return core.Errorf(core.CodeForbidden, "an account that everybody uses is changed by admins of the workspace")
+	case a.Owner != "" && a.Owner != c.User.ID && !unlink:
+		return core.Errorf(core.CodeForbidden, "an account is changed by the person whose it is; admins may unlink it")
+	case c.Scope.Key != "" && !c.Scope.Accounts:
+		return core.Errorf(core.CodeForbidden, "this API key was made without accounts")
+	}
+	return nil
+}
+
+// Change renames an account of c, or makes it the default.
+func (m *Manager) Change(ctx context.Context, c core.Caller, id string, change core.AccountChange) (core.Account, error) {
+	if change.Name != nil {
+		if err := CheckName(*change.Name); err != nil {
+			return core.Account{}, err
+		}
+	}
+	if err := m.mayChange(ctx, c, id, false); err != nil {
+		return core.Account{}, err
+	}
+	a, err := m.o.Store.ChangeAccount(ctx, id, change)
+	m.Changed(id)
+	return a, err
+}
+
+// Unlink ends an account: nothing uses its tokens any more, and they are revoked at its authorization server in the
+// background.
+func (m *Manager) Unlink(ctx context.Context, c core.Caller, id string) error {
+	if err := m.mayChange(ctx, c, id, true); err != nil {
+		return err
+	}
+	a, err := m.o.Store.UnlinkAccount(ctx, id)
+	m.Changed(id)
+	if err != nil {
+		return err
+	}
+	m.apps.AccountUnlinked(id)
+	m.log.Info("account unlinked", "account", id, "app", a.App, "workspace", a.Workspace, "owner", a.Owner, "by", c.User.ID)
+	m.publish(core.EventAccountUnlinked, a)
+	m.wakeRevoker()
+	return nil
+}

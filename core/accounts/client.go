@@ -1,0 +1,186 @@
+package accounts
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/remote"
+)
+
+// The ways in which a client authenticates at a token endpoint (RFC 7591).
+const (
+	methodNone  = "none"
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+)
+
+// ClientPath is where the metadata document of this server as an OAuth client is, CallbackPath where authorization servers
+// redirect browsers to.
+const (
+	ClientPath   = "/v1/accounts/client"
+	CallbackPath = "/v1/accounts/callback"
+)
+
+// ClientDocument is what this server says about itself as an OAuth client: its Client ID Metadata Document, and what it
+// registers with (RFC 7591).
+type ClientDocument struct {
+	ID            string   `json:"client_id,omitempty"`
+	Name          string   `json:"client_name"`
+	URI           string   `json:"client_uri,omitempty"`
+	RedirectURIs  []string `json:"redirect_uris"`
+	GrantTypes    []string `json:"grant_types"`
+	ResponseTypes []string `json:"response_types"`
+	Method        string   `json:"token_endpoint_auth_method"`
+	Type          string   `json:"application_type"`
+	Scope         string   `json:"scope,omitempty"`
+}
+
+func newDocument(redirectURI string) ClientDocument {
+	d := ClientDocument{
+		Name: "Ropewalk", RedirectURIs: []string{redirectURI}, GrantTypes: []string{"authorization_code", "refresh_token"},
+		ResponseTypes: []string{"code"}, Method: methodNone, Type: "web",
+	}
+	if u, err := url.Parse(redirectURI); err == nil {
+		d.URI = u.Scheme + "://" + u.Host
+		if u.Scheme == "http" { // of this machine; only native clients may have such
+			d.Type = "native"
+		}
+	}
+	return d
+}
+
+// Document returns the Client ID Metadata Document; core.CodeNotFound where the server has no public https address at which
+// authorization servers could read it.
+func (m *Manager) Document() (ClientDocument, error) {
+	if !m.isPublic() {
+		return ClientDocument{}, core.Errorf(core.CodeNotFound, "this server has no public https address (http.baseUrl)")
+	}
+	d := newDocument(m.o.BaseURL + CallbackPath)
+	d.ID = m.o.BaseURL + ClientPath
+	return d, nil
+}
+
+// isPublic reports whether authorization servers may reach the configured address.
+func (m *Manager) isPublic() bool {
+	u, err := url.Parse(m.o.BaseURL)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "localhost" || !strings.Contains(u.Hostname(), ".") {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err != nil || !ip.IsLoopback() && !ip.IsPrivate()
+}
+
+// clientFor returns this server as a client of an authorization server: the one that the operator configured for the app,
+// the one that its metadata document describes, or one that it registers.
+func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server, redirectURI string) (core.OAuthClient, error) {
+	auth := in.Remote.Auth
+	switch {
+	case auth.ClientID != "":
+		return core.OAuthClient{ID: auth.ClientID, Secret: auth.ClientSecret, Method: methodFor(auth.ClientSecret, "", s)}, nil
+	case s.Documents && m.isPublic() && redirectURI == m.o.BaseURL+CallbackPath:
+		return core.OAuthClient{ID: m.o.BaseURL + ClientPath, Method: methodNone}, nil
+	case s.Register == "":
+		return core.OAuthClient{}, core.Errorf(core.CodeNotConfigured, "%s registers no clients: register this server there by hand, with the redirect URI %s, and install the app with transport.auth.clientId", hostOf(s.Issuer), redirectURI)
+	}
+	r := core.ClientRegistration{Workspace: in.Workspace, App: in.Name, Issuer: s.Issuer, RedirectURI: redirectURI}
+	known, err := m.o.Store.OAuthClient(ctx, r)
+	switch {
+	case err == nil && (known.ExpiresAt.IsZero() || time.Until(known.ExpiresAt) > time.Hour):
+		return known, nil
+	case err != nil && core.CodeOf(err) != core.CodeNotFound:
+		return known, err
+	}
+	made, err := m.register(ctx, s, redirectURI)
+	if err != nil {
+		return made, core.Wrap(core.CodeUnavailable, err, err.Error())
+	}
+	return made, m.o.Store.PutOAuthClient(ctx, r, made)
+}
+
+// methodFor returns how a client authenticates: as it was registered, or as the server says that it can.
+func methodFor(secret core.Secret, registered string, s server) string {
+	switch {
+	case secret == "":
+		return methodNone
+	case registered == methodBasic || registered == methodPost:
+		return registered
+	case len(s.Methods) == 0 || slices.Contains(s.Methods, methodBasic): // the default (RFC 8414, 2)
+		return methodBasic
+	}
+	return methodPost
+}
+
+// register registers this server as a client (RFC 7591). Some servers answer 200 in place of 201.
+func (m *Manager) register(ctx context.Context, s server, redirectURI string) (core.OAuthClient, error) {
+	d := newDocument(redirectURI)
+	if len(s.Methods) > 0 && !slices.Contains(s.Methods, methodNone) {
+		d.Method = methodFor("a secret", "", s)
+	}
+	d.Scope = strings.Join(s.Wanted, " ")
+	body, err := json.Marshal(d)
+	if err != nil {
+		return core.OAuthClient{}, err
+	}
+	status, answer, err := m.post(ctx, s, s.Register, "application/json", body)
+	if err != nil {
+		return core.OAuthClient{}, err
+	}
+	var said struct {
+		ID      string `json:"client_id"`
+		Secret  string `json:"client_secret"`
+		Expires int64  `json:"client_secret_expires_at"`
+		Method  string `json:"token_endpoint_auth_method"`
+		Error   string `json:"error"`
+	}
+	bad := json.Unmarshal(answer, &said) != nil
+	switch {
+	case status != http.StatusOK && status != http.StatusCreated:
+		return core.OAuthClient{}, fmt.Errorf("%s did not register this server as a client: it answered %d %.100q", hostOf(s.Issuer), status, said.Error)
+	case bad || said.ID == "" || len(said.ID) > 4096 || len(said.Secret) > 4096:
+		return core.OAuthClient{}, fmt.Errorf("%s did not register this server as a client: its answer has no client_id", hostOf(s.Issuer))
+	}
+	c := core.OAuthClient{ID: said.ID, Secret: core.Secret(said.Secret), Method: methodFor(core.Secret(said.Secret), said.Method, s)}
+	if said.Method == methodNone {
+		c.Secret, c.Method = "", methodNone
+	}
+	if said.Expires > 0 {
+		c.ExpiresAt = time.Unix(said.Expires, 0)
+	}
+	return c, nil
+}
+
+// post sends a body to an endpoint of an authorization server.
+func (m *Manager) post(ctx context.Context, s server, address, media string, body []byte) (status int, answer []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	request.Header.Set("Content-Type", media)
+	request.Header.Set("Accept", "application/json")
+	response, err := m.client(s.Private).Do(request)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s cannot be reached: %w", request.URL.Host, remote.SafeError(err))
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxDocument))
+	return response.StatusCode, answer, err
+}
+
+// hostOf is the host of an address, for messages.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the authorization server"
+	}
+	return u.Host
+}

@@ -1,0 +1,286 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/remote"
+)
+
+const (
+	maxDocument = 1 << 20 // bytes of a metadata document
+	maxServers  = 5       // authorization servers of one app that are tried
+	maxScopes   = 100     // that are asked for
+)
+
+// server is an authorization server, and what an app needs of it.
+type server struct {
+	Issuer     string   `json:"issuer"`
+	Authorize  string   `json:"authorization_endpoint"`
+	Token      string   `json:"token_endpoint"`
+	Register   string   `json:"registration_endpoint"`
+	Revoke     string   `json:"revocation_endpoint"`
+	Challenges []string `json:"code_challenge_methods_supported"`
+	Methods    []string `json:"token_endpoint_auth_methods_supported"`
+	Scopes     []string `json:"scopes_supported"`
+	Documents  bool     `json:"client_id_metadata_document_supported"`
+	StatesIss  bool     `json:"authorization_response_iss_parameter_supported"`
+
+	Resource string   `json:"-"` // the app, as it names itself (RFC 9728)
+	Wanted   []string `json:"-"` // the scopes that the app asks for
+	Private  bool     `json:"-"` // it may be at a private address, as the app is
+}
+
+// resourceMetadata is the document of RFC 9728.
+type resourceMetadata struct {
+	Resource string   `json:"resource"`
+	Servers  []string `json:"authorization_servers"`
+	Scopes   []string `json:"scopes_supported"`
+}
+
+// Discover implements apps.Accounts.
+func (m *Manager) Discover(ctx context.Context, r core.Remote, c remote.Challenge) bool {
+	_, err := m.discoverWith(ctx, r, c)
+	if err != nil {
+		m.log.Debug("no authorization server found for a remote app", "reason", core.TextOf(err))
+	}
+	return err == nil
+}
+
+// discover finds the authorization server of an app (MCP 2025-11-25, authorization): the app refuses a request without
+// credentials and names its metadata (RFC 9728), which names the server, which describes itself (RFC 8414 or OpenID
+// Connect Discovery).
+func (m *Manager) discover(ctx context.Context, r core.Remote) (server, error) {
+	challenge, err := remote.Probe(ctx, r, m.client(isPrivate(ctx, r)))
+	if err != nil {
+		return server{}, core.Wrap(core.CodeUnavailable, err, "the app cannot be reached to find its authorization server: "+err.Error())
+	}
+	return m.discoverWith(ctx, r, challenge)
+}
+
+func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge remote.Challenge) (server, error) {
+	private := isPrivate(ctx, r)
+	app, err := url.Parse(r.URL)
+	if err != nil {
+		return server{}, err
+	}
+	about, err := m.resource(ctx, app, challenge.Metadata, private)
+	if err != nil {
+		return server{}, err
+	}
+	var failed error
+	for _, issuer := range about.Servers[:min(len(about.Servers), maxServers)] {
+		s, err := m.describe(ctx, issuer, private)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		s.Resource, s.Private = about.Resource, private
+		s.Wanted = scopesFor(r, challenge, about, s)
+		return s, nil
+	}
+	if failed == nil {
+		failed = errors.New("the app names no authorization server")
+	}
+	return server{}, core.Wrap(core.CodeUnavailable, failed, "the authorization server of the app cannot be used: "+failed.Error())
+}
+
+// scopesFor returns the scopes to ask for: those that the operator configured, that the app named when it refused a request,
+// or that its metadata names; and the one for tokens that last, where the server has it.
+func scopesFor(r core.Remote, challenge remote.Challenge, about resourceMetadata, s server) []string {
+	wanted := strings.Fields(r.Auth.Scopes)
+	if len(wanted) == 0 {
+		wanted = strings.Fields(challenge.Scope)
+	}
+	if len(wanted) == 0 {
+		wanted = about.Scopes
+	}
+	const offline = "offline_access" // OpenID Connect Core 1.0, 11
+	if len(r.Auth.Scopes) == 0 && slices.Contains(s.Scopes, offline) {
+		wanted = append(slices.Clone(wanted), offline)
+	}
+	return validScopes(wanted)
+}
+
+// validScopes returns each scope once, without what is not one.
+func validScopes(all []string) (valid []string) {
+	for _, scope := range all {
+		if core.ValidScope(scope) && !slices.Contains(valid, scope) && len(valid) < maxScopes {
+			valid = append(valid, scope)
+		}
+	}
+	return valid
+}
+
+// resource returns the protected resource metadata of an app: where the app says, below its path, or at the root. An app
+// without any is its own authorization server (MCP 2025-03-26).
+func (m *Manager) resource(ctx context.Context, app *url.URL, named string, private bool) (resourceMetadata, error) {
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	candidates := []string{at(app, wellKnown+strings.TrimSuffix(app.EscapedPath(), "/")), at(app, wellKnown)}
+	if named != "" {
+		candidates = slices.Insert(candidates, 0, named)
+	}
+	for _, address := range slices.Compact(candidates) {
+		var about resourceMetadata
+		err := m.getJSON(ctx, address, private, &about)
+		switch {
+		case errors.Is(err, errNoDocument):
+			continue
+		case err != nil:
+			return about, core.Wrap(core.CodeUnavailable, err, "the metadata of the app cannot be read: "+err.Error())
+		case !covers(about.Resource, app):
+			return about, core.Errorf(core.CodeUnavailable, "the metadata of the app is about %.200q, which is another resource", about.Resource)
+		}
+		return about, nil
+	}
+	return resourceMetadata{Resource: app.String(), Servers: []string{app.Scheme + "://" + app.Host}}, nil
+}
+
+// at returns a path on the host of an address.
+func at(u *url.URL, path string) string { return u.Scheme + "://" + u.Host + path }
+
+// covers reports whether a resource identifier is that of an app: its address, or one that the address lies below.
+func covers(resource string, app *url.URL) bool {
+	r, err := url.Parse(resource)
+	if err != nil || r.Scheme != app.Scheme || !strings.EqualFold(hostPort(r), hostPort(app)) || r.User != nil || r.Fragment != "" || r.RawQuery != "" && r.RawQuery != app.RawQuery {
+		return false
+	}
+	below, isBelow := strings.CutPrefix(app.EscapedPath(), strings.TrimSuffix(r.EscapedPath(), "/"))
+	return isBelow && (below == "" || below[0] == '/')
+}
+
+// hostPort is the host of an address with its port, also where that is the usual one.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// describe reads what an authorization server says about itself, and refuses one that cannot be used safely.
+func (m *Manager) describe(ctx context.Context, issuer string, private bool) (server, error) {
+	u, err := url.Parse(issuer)
+	if err == nil {
+		err = checkEndpoint("issuer", issuer, private)
+	}
+	if err != nil {
+		return server{}, err
+	}
+	for _, address := range metadataOf(u) {
+		var s server
+		err := m.getJSON(ctx, address, private, &s)
+		if errors.Is(err, errNoDocument) {
+			continue
+		}
+		if err != nil {
+			return s, err
+		}
+		return s, s.check(issuer, private)
+	}
+	return server{}, fmt.Errorf("%s publishes no metadata (RFC 8414)", u.Host)
+}
+
+// metadataOf returns where the metadata of an issuer may be: RFC 8414 inserts the well-known path before that of the issuer,
+// and OpenID Connect Discovery appends it; some servers do it the other way.
+func metadataOf(issuer *url.URL) []string {
+	const oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	path := strings.TrimSuffix(issuer.EscapedPath(), "/")
+	all := []string{at(issuer, oauth+path), at(issuer, openid+path), at(issuer, path+openid), at(issuer, path+oauth)}
+	if path == "" {
+		return all[:2]
+	}
+	return all
+}
+
+// check refuses the metadata of another issuer, of a server without PKCE, and addresses that must not be used.
+func (s server) check(issuer string, private bool) error {
+	switch {
+	case strings.TrimSuffix(s.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
+		return fmt.Errorf("the metadata of %.200q is that of another issuer, %.200q", issuer, s.Issuer)
+	case !slices.Contains(s.Challenges, "S256"):
+		return fmt.Errorf("%.200q does not say that it supports PKCE with S256 (code_challenge_methods_supported)", issuer)
+	case s.Authorize == "" || s.Token == "":
+		return fmt.Errorf("%.200q has no authorization_endpoint or no token_endpoint", issuer)
+	}
+	for _, endpoint := range []struct{ name, address string }{
+		{"authorization_endpoint", s.Authorize}, {"token_endpoint", s.Token}, {"registration_endpoint", s.Register}, {"revocation_endpoint", s.Revoke},
+	} {
+		if err := checkEndpoint(endpoint.name, endpoint.address, private); err != nil && endpoint.address != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEndpoint refuses an address that is not an https one. Apps at private addresses may have servers without TLS.
+func checkEndpoint(name, address string, private bool) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
+		return fmt.Errorf("%s %.200q is not a URL", name, address)
+	case u.Scheme != "https" && (u.Scheme != "http" || !private):
+		return fmt.Errorf("%s %.200q is not an https URL", name, address)
+	}
+	return nil
+}
+
+// errNoDocument reports that an address has no document.
+var errNoDocument = errors.New("there is no document")
+
+// getJSON reads a document.
+func (m *Manager) getJSON(ctx context.Context, address string, private bool, into any) error {
+	if err := checkEndpoint("metadata", address, private); err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := m.client(private).Do(request)
+	if err != nil {
+		return fmt.Errorf("%s cannot be reached: %w", request.URL.Host, remote.SafeError(err))
+	}
+	defer func() { _ = response.Body.Close() }()
+	switch {
+	case response.StatusCode >= 400 && response.StatusCode < 500 && response.StatusCode != http.StatusTooManyRequests:
+		return errNoDocument
+	case response.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s answered %d", request.URL.Host, response.StatusCode)
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s did not answer completely", request.URL.Host)
+	case len(data) > maxDocument:
+		return fmt.Errorf("%s sent more than %d bytes", request.URL.Host, maxDocument)
+	case json.Unmarshal(data, into) != nil:
+		return fmt.Errorf("%s sent no JSON object that fits", request.URL.Host)
+	}
+	return nil
+}
+
+// isPrivate reports whether an app is at a private address, and may be. Only then its authorization server may be at one: a
+// public app must not lead this server into its own network.
+func isPrivate(ctx context.Context, r core.Remote) bool {
+	u, err := url.Parse(r.URL)
+	if err != nil || !r.AllowPrivate {
+		return false
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	return err == nil && slices.ContainsFunc(found, func(ip netip.Addr) bool {
+		ip = ip.Unmap()
+		return ip.IsLoopback() || ip.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(ip)
+	})
+}

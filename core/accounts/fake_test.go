@@ -1,0 +1,297 @@
+package accounts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store"
+	"github.com/ropewalk/ropewalk/core/store/seal"
+)
+
+// provider is a remote app at /mcp and its authorization server, with rotation: a refresh token that is used again ends the
+// grant (RFC 9700).
+type provider struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	metadata map[string]any // of the authorization server, by member; changes what it says about itself
+	resource map[string]any // of the app
+	codes    map[string]url.Values
+	current  map[string]string // refresh tokens in force, by grant
+	retired  map[string]string // used ones, by token, with their grant
+	revoked  []string
+	requests []string                                          // path and grant type
+	fail     func(w http.ResponseWriter, r *http.Request) bool // answers in place of the server
+	life     int                                               // seconds of an access token; 0 names none
+	number   int
+}
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	p := &provider{metadata: map[string]any{}, resource: map[string]any{}, codes: map[string]url.Values{}, current: map[string]string{}, retired: map[string]string{}, life: 3600}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = append(p.requests, strings.TrimSpace(r.URL.Path+" "+r.PostForm.Get("grant_type")))
+	if p.fail != nil && p.fail(w, r) {
+		return
+	}
+	switch r.URL.Path {
+	case "/mcp":
+		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+p.URL+`/.well-known/oauth-protected-resource/mcp", scope="read write"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	case "/.well-known/oauth-protected-resource/mcp":
+		p.document(w, map[string]any{"resource": p.URL + "/mcp", "authorization_servers": []string{p.URL}}, p.resource)
+	case "/.well-known/oauth-authorization-server":
+		p.document(w, map[string]any{
+			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "registration_endpoint": p.URL + "/register",
+			"revocation_endpoint": p.URL + "/revoke", "code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none"},
+			"authorization_response_iss_parameter_supported": true,
+		}, p.metadata)
+	case "/register":
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprint(w, `{"client_id":"registered","token_endpoint_auth_method":"none"}`)
+	case "/token":
+		p.token(w, r.PostForm)
+	case "/revoke":
+		p.revoked = append(p.revoked, r.PostForm.Get("token"))
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+func (p *provider) document(w http.ResponseWriter, usual, changed map[string]any) {
+	maps.Copy(usual, changed)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(usual)
+}
+
+func (p *provider) token(w http.ResponseWriter, form url.Values) {
+	refuse := func(code string) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, `{"error":%q,"error_description":"secret-in-the-answer"}`, code)
+	}
+	var grant string
+	switch form.Get("grant_type") {
+	case "authorization_code":
+		asked, ok := p.codes[form.Get("code")]
+		delete(p.codes, form.Get("code"))
+		sum := sha256.Sum256([]byte(form.Get("code_verifier")))
+		if !ok || asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) || asked.Get("redirect_uri") != form.Get("redirect_uri") ||
+			asked.Get("resource") != form.Get("resource") || asked.Get("client_id") != form.Get("client_id") {
+			refuse("invalid_grant")
+			return
+		}
+		p.number++
+		grant = fmt.Sprintf("grant%d", p.number)
+	case "refresh_token":
+		used := form.Get("refresh_token")
+		if of, again := p.retired[used]; again {
+			delete(p.current, of) // reuse: the whole grant ends
+		}
+		for of, token := range p.current {
+			if token == used {
+				grant = of
+			}
+		}
+		if grant == "" || form.Get("resource") == "" {
+			refuse("invalid_grant")
+			return
+		}
+		p.retired[used] = grant
+	default:
+		refuse("unsupported_grant_type")
+		return
+	}
+	p.number++
+	p.current[grant] = fmt.Sprintf("refresh-%s-%d", grant, p.number)
+	answer := map[string]any{"access_token": fmt.Sprintf("access-%s-%d", grant, p.number), "token_type": "bearer", "refresh_token": p.current[grant]}
+	if p.life > 0 {
+		answer["expires_in"] = p.life
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// consent is what a browser brings back from the authorization server.
+func (p *provider) consent(t *testing.T, address string) Answer {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.number++
+	code := fmt.Sprintf("code%d", p.number)
+	p.codes[code] = q
+	return Answer{State: q.Get("state"), Code: code, Issuer: p.URL}
+}
+
+// count returns how many requests of a kind the provider got.
+func (p *provider) count(kind string) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.requests {
+		if r == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// change changes the provider while it is not serving.
+func (p *provider) change(do func(p *provider)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do(p)
+}
+
+// rig is a Manager over a real store.
+type rig struct {
+	*Manager
+	store  *store.Store
+	caller core.Caller
+	events chan core.Event
+
+	mu       sync.Mutex
+	unlinked []string
+}
+
+func (r *rig) AuthOf(workspace, app string) (core.RemoteAuth, error) {
+	in, err := r.store.Installation(context.Background(), workspace, app)
+	if err != nil {
+		return core.RemoteAuth{}, err
+	}
+	return in.Remote.Auth, nil
+}
+
+func (r *rig) AccountLinked(core.Account) {}
+
+func (r *rig) AccountUnlinked(account string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unlinked = append(r.unlinked, account)
+}
+
+func (r *rig) Publish(e core.Event) {
+	select {
+	case r.events <- e:
+	default:
+	}
+}
+
+func newStore(t *testing.T) *store.Store {
+	t.Helper()
+	keys, err := seal.Parse(seal.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "ropewalk.db"), Keys: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// newRig returns a Manager with the app of a provider under the name far, and a person who may use it.
+func newRig(t *testing.T, p *provider, auth core.RemoteAuth) *rig {
+	t.Helper()
+	return rigOn(t, newStore(t), p, auth)
+}
+
+func rigOn(t *testing.T, s *store.Store, p *provider, auth core.RemoteAuth) *rig {
+	t.Helper()
+	r := &rig{store: s, events: make(chan core.Event, 100)}
+	r.Manager = New(Options{Store: s, Events: r, Logger: hclog.NewNullLogger(), URL: func() string { return "http://127.0.0.1:1" }})
+	r.SetApps(r)
+	err := s.AddInstallation(t.Context(), core.Installation{
+		ID: "first", Workspace: core.DefaultWorkspaceID, Name: "far", BundleName: p.URL + "/mcp", InstalledAt: time.Now(),
+		Remote: &core.Remote{URL: p.URL + "/mcp", Type: "streamable-http", Auth: auth, AllowPrivate: true},
+	})
+	if err != nil && core.CodeOf(err) != core.CodeAlreadyInstalled {
+		t.Fatal(err)
+	}
+	r.caller = r.person(t, "alice")
+	return r
+}
+
+func (r *rig) person(t *testing.T, name string) core.Caller {
+	t.Helper()
+	id := core.Identity{Issuer: "https://idp.example", Subject: name, User: core.User{Email: name + "@example.com", DisplayName: name}}
+	user, err := r.store.Provision(t.Context(), id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.store.PutMember(t.Context(), core.DefaultWorkspaceID, user.ID, core.RoleMember); err != nil {
+		t.Fatal(err)
+	}
+	id.User = user
+	return core.Caller{Identity: id, Workspace: core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember}}
+}
+
+const callback = "http://127.0.0.1:1" + CallbackPath
+
+// link links an account as a browser does.
+func (r *rig) link(t *testing.T, p *provider, c core.Caller, name string) core.Account {
+	t.Helper()
+	start, err := r.Begin(t.Context(), c, Want{App: "far", Name: name}, callback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := p.consent(t, start.URL)
+	answer.Binding = start.Binding
+	a, err := r.Finish(t.Context(), c.User.ID, answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// expire makes the access token of an account expire.
+func (r *rig) expire(t *testing.T, id string) {
+	t.Helper()
+	if _, err := r.store.RenewAccount(t.Context(), id, func(_ context.Context, a *core.Account) (bool, error) {
+		a.ExpiresAt = time.Now().Add(-time.Second)
+		return true, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.Changed(id)
+}
+
+func (r *rig) eventNames() (names []string) {
+	for {
+		select {
+		case e := <-r.events:
+			names = append(names, e.Name)
+		default:
+			return slices.Compact(names)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package accounts
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// pendingLife is how long a person may take at an authorization server.
+const pendingLife = 10 * time.Minute
+
+// Want is an account that a person is about to link.
+type Want struct {
+	App    string
+	Name   string   // "" for DefaultName
+	Scopes []string // besides those that the app asks for
+}
+
+// Consent is what a person agrees to before the browser leaves for the authorization server.
+type Consent struct {
+	App       string
+	Address   string // of the app, without what may be secret
+	Issuer    string
+	Authorize string // the address that the browser goes to
+	Name      string
+	Scopes    []string
+	Shared    bool // everybody in the workspace uses the account
+	Replaces  bool // an account of this name is linked already
+}
+
+// pending is a login under way at an authorization server. It is stored encrypted, by the hash of its state.
+type pending struct {
+	Workspace, By, Owner, App, AppID, Name string
+	Issuer, Resource                       string
+	Token, Revoke                          string // endpoints
+	StatesIss, Private                     bool
+	Client                                 core.OAuthClient `json:"-"`
+	ClientSecret                           string
+	ClientID, ClientMethod                 string
+	ClientExpires                          time.Time
+	Scopes                                 []string
+	Verifier, RedirectURI                  string
+	Binding                                string // the hash of what the browser holds
+}
+
+// Prepare returns what c is asked to agree to. The errors say why c cannot link the account.
+func (m *Manager) Prepare(ctx context.Context, c core.Caller, w Want) (Consent, error) {
+	_, _, consent, err := m.prepare(ctx, c, w)
+	return consent, err
+}
+
+func (m *Manager) prepare(ctx context.Context, c core.Caller, w Want) (in core.Installation, s server, consent Consent, err error) {
+	w.Name = cmp.Or(w.Name, DefaultName)
+	if err := CheckName(w.Name); err != nil {
+		return in, s, consent, err
+	}
+	if in, err = m.o.Store.Installation(ctx, c.Workspace.ID, w.App); err != nil {
+		return in, s, consent, err
+	}
+	owner, err := m.mayLink(c, in)
+	if err != nil {
+		return in, s, consent, err
+	}
+	if s, err = m.discover(ctx, *in.Remote); err != nil {
+		return in, s, consent, err
+	}
+	own, err := m.of(ctx, c.Workspace.ID, owner, w.App)
+	if err != nil {
+		return in, s, consent, err
+	}
+	scopes := slices.Concat(s.Wanted, w.Scopes)
+	before, replaces := pick(own, w.Name)
+	if replaces && len(w.Scopes) > 0 { // a login for more rights keeps those that the account has
+		scopes = slices.Concat(scopes, before.Scopes)
+	}
+	consent = Consent{
+		App: in.Name, Address: in.PublicName(), Issuer: s.Issuer, Authorize: s.Authorize, Name: w.Name, Scopes: validScopes(scopes),
+		Shared: owner == "", Replaces: replaces,
+	}
+	return in, s, consent, nil
+}
+
+// mayLink returns whose the account will be that c links: "" for everybody's.
+func (m *Manager) mayLink(c core.Caller, in core.Installation) (owner string, err error) {
+	switch {
+	case in.Remote == nil || !in.Remote.Auth.UsesAccounts():
+		return "", core.Errorf(core.CodeBadRequest, "app %s is not called with linked accounts: they are for remote apps that are installed with transport.auth.type user or shared", in.Name)
+	case in.Remote.Auth.Type == core.AuthShared && !c.Workspace.Role.Admin():
+		return "", core.Errorf(core.CodeForbidden, "app %s is called with one account for everybody, which an admin of the workspace links", in.Name)
+	case !m.o.Store.Encrypts() && m.o.MakeKey == nil:
+		return "", core.Errorf(core.CodeNotConfigured, "tokens of accounts are stored encrypted only, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside of its home, name the file in storage.keyFile, and restart the server")
+	}
+	return m.ownerFor(c, in.Remote.Auth)
+}
+
+// Start is a login under way.
+type Start struct {
+	URL     string // where the browser goes
+	Binding string // for a short-lived HttpOnly cookie of the browser; Finish takes it
+}
+
+// Begin starts to link an account, after c has agreed to it: the authorization code flow with PKCE. redirectURI is
+// CallbackPath at the address that the browser has this server at.
+func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI string) (Start, error) {
+	in, s, consent, err := m.prepare(ctx, c, w)
+	if err != nil {
+		return Start{}, err
+	}
+	if !m.o.Store.Encrypts() {
+		if err := m.o.MakeKey(); err != nil {
+			return Start{}, err
+		}
+	}
+	client, err := m.clientFor(ctx, in, s, redirectURI)
+	if err != nil {
+		return Start{}, err
+	}
+	owner := c.User.ID
+	if consent.Shared {
+		owner = ""
+	}
+	state, binding, verifier := secret(), secret(), oauth2.GenerateVerifier()
+	p := pending{
+		Workspace: c.Workspace.ID, By: c.User.ID, Owner: owner, App: in.Name, AppID: in.ID, Name: consent.Name,
+		Issuer: s.Issuer, Resource: s.Resource, Token: s.Token, Revoke: s.Revoke, StatesIss: s.StatesIss, Private: s.Private,
+		ClientID: client.ID, ClientSecret: client.Secret.Reveal(), ClientMethod: client.Method, ClientExpires: client.ExpiresAt,
+		Scopes: consent.Scopes, Verifier: verifier, RedirectURI: redirectURI, Binding: hashOf(binding),
+	}
+	record, err := json.Marshal(p)
+	if err != nil {
+		return Start{}, err
+	}
+	if err := m.o.Store.PutLogin(ctx, stateKey(state), record, time.Now().Add(pendingLife)); err != nil {
+		return Start{}, err
+	}
+	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", s.Resource)}
+	if slices.Contains(p.Scopes, "offline_access") { // which OpenID providers grant with consent only
+		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	config := oauth2.Config{ClientID: client.ID, RedirectURL: redirectURI, Scopes: p.Scopes, Endpoint: oauth2.Endpoint{AuthURL: s.Authorize}}
+	return Start{URL: config.AuthCodeURL(state, options...), Binding: binding}, nil
+}
+
+// Answer is what the authorization server sent back with the browser.
+type Answer struct {
+	State   string
+	Code    string
+	Issuer  string // the parameter iss (RFC 9207); "" when there was none
+	Error   string // why the server granted nothing
+	Binding string
+}
+
+// Finish completes a login, for the person who began it, in the browser in which it began. The error is core.CodeForbidden
+// for an answer that does not fit; of one that the authorization server gave, it says what that was.
+func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (core.Account, error) {
+	record, err := m.o.Store.TakeLogin(ctx, stateKey(answer.State))
+	if core.CodeOf(err) == core.CodeNotFound {
+		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not under way: it was finished, has expired, or never began. Begin again")
+	}
+	if err != nil {
+		return core.Account{}, err
+	}
+	var p pending
+	if err := json.Unmarshal(record, &p); err != nil {
+		return core.Account{}, err
+	}
+	p.Client = core.OAuthClient{ID: p.ClientID, Secret: core.Secret(p.ClientSecret), Method: p.ClientMethod, ExpiresAt: p.ClientExpires}
+	switch {
+	case subtle.ConstantTimeCompare([]byte(hashOf(answer.Binding)), []byte(p.Binding)) != 1:
+		return core.Account{}, core.Errorf(core.CodeForbidden, "this login began in another browser. Begin again in this one")
+	case userID != p.By:
+		return core.Account{}, core.Errorf(core.CodeForbidden, "this login was begun by somebody else")
+	case answer.Issuer == "" && p.StatesIss, answer.Issuer != "" && answer.Issuer != p.Issuer: // RFC 9207, 2.4
+		return core.Account{}, core.Errorf(core.CodeForbidden, "the answer is not that of %s, with which the login began", hostOf(p.Issuer))
+	case answer.Error != "":
+		return core.Account{}, core.Errorf(core.CodeForbidden, "%s granted nothing: %.100q", hostOf(p.Issuer), answer.Error)
+	case answer.Code == "":
+		return core.Account{}, core.Errorf(core.CodeForbidden, "%s sent no code", hostOf(p.Issuer))
+	}
+	return m.complete(ctx, p, answer.Code)
+}
+
+// complete trades the code for tokens, and stores the account.
+func (m *Manager) complete(ctx context.Context, p pending, code string) (core.Account, error) {
+	in, err := m.o.Store.Installation(ctx, p.Workspace, p.App)
+	if err != nil || in.ID != p.AppID { // another app must not get what was granted for the one before
+		return core.Account{}, core.Errorf(core.CodeConflict, "app %s was uninstalled or replaced meanwhile", p.App)
+	}
+	grant := core.Grant{Client: p.Client, TokenURL: p.Token, RevokeURL: p.Revoke, Resource: p.Resource, Private: p.Private}
+	token, err := m.exchange(ctx, grant, url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {p.Verifier}, "redirect_uri": {p.RedirectURI},
+	})
+	if err != nil {
+		if codeOf(err) == "invalid_client" {
+			_ = m.o.Store.DeleteOAuthClient(ctx, core.ClientRegistration{Workspace: p.Workspace, App: p.App, Issuer: p.Issuer, RedirectURI: p.RedirectURI})
+		}
+		return core.Account{}, core.Wrap(core.CodeUnavailable, err, "the account was not linked: "+describe(p.Issuer, err))
+	}
+	a := core.Account{
+		Workspace: p.Workspace, Owner: p.Owner, App: p.App, Name: p.Name, Issuer: p.Issuer, State: core.AccountActive, Scopes: p.Scopes, LinkedAt: time.Now(),
+	}
+	a.Grant = grant
+	take(&a, token)
+	if a, err = m.o.Store.LinkAccount(ctx, a); err != nil {
+		return a, err
+	}
+	m.Changed(a.ID)
+	m.log.Info("account linked", "account", a.ID, "app", a.App, "workspace", a.Workspace, "owner", a.Owner, "issuer", a.Issuer)
+	m.publish(core.EventAccountLinked, a)
+	m.apps.AccountLinked(a)
+	return a, nil
+}
+
+// secret is 260 random bits as text that is safe in a cookie and in a URL.
+func secret() string { return rand.Text() + rand.Text() }
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// stateKey is what a pending login is stored by. Logins at this server itself have other keys.
+func stateKey(state string) string { return hashOf(strings.Join([]string{"account", state}, "\x00")) }
+
+// MayLink returns why c may not link an account at an app.
+func (m *Manager) MayLink(ctx context.Context, c core.Caller, app string) error {
+	in, err := m.o.Store.Installation(ctx, c.Workspace.ID, app)
+	if err == nil {
+		_, err = m.mayLink(c, in)
+	}
+	return err
+}

@@ -1,0 +1,384 @@
+package accounts
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	consent, err := r.Prepare(t.Context(), r.caller, Want{App: "far"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if consent.Issuer != p.URL || consent.Name != DefaultName || consent.Shared || !slices.Equal(consent.Scopes, []string{"read", "write"}) {
+		t.Errorf("the page asks for %+v", consent)
+	}
+	start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, _ := url.Parse(start.URL)
+	q := u.Query()
+	for name, want := range map[string]string{
+		"response_type": "code", "client_id": "registered", "redirect_uri": callback, "resource": p.URL + "/mcp", "scope": "read write", "code_challenge_method": "S256",
+	} {
+		if q.Get(name) != want {
+			t.Errorf("%s is %q, want %q", name, q.Get(name), want)
+		}
+	}
+	answer := p.consent(t, start.URL)
+	answer.Binding = start.Binding
+	a, err := r.Finish(t.Context(), r.caller.User.ID, answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := r.Choose(t.Context(), r.caller, "far", "", true)
+	if err != nil || chosen.ID != a.ID || !chosen.Default || chosen.Owner != r.caller.User.ID {
+		t.Errorf("a call uses %+v: %v", chosen, err)
+	}
+	token, err := r.Authorizer(a.ID).Token(t.Context(), "")
+	if err != nil || !strings.HasPrefix(token.Reveal(), "access-grant") {
+		t.Errorf("the token is %q: %v", token.Reveal(), err)
+	}
+	if names := r.eventNames(); !slices.Equal(names, []string{core.EventAccountLinked}) {
+		t.Errorf("events: %v", names)
+	}
+	r.link(t, p, r.caller, "second")
+	if n := p.count("/register"); n != 1 {
+		t.Errorf("this server registered %d times", n)
+	}
+}
+
+// Each case changes one thing of a login that would succeed.
+func TestALoginThatDoesNotFitIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(r *rig, a *Answer)
+		as     string
+		code   core.Code
+	}{
+		{name: "another state", change: func(_ *rig, a *Answer) { a.State = "x" }, code: core.CodeForbidden},
+		{name: "no state", change: func(_ *rig, a *Answer) { a.State = "" }, code: core.CodeForbidden},
+		{name: "another browser", change: func(_ *rig, a *Answer) { a.Binding = "x" }, code: core.CodeForbidden},
+		{name: "a browser without the cookie", change: func(_ *rig, a *Answer) { a.Binding = "" }, code: core.CodeForbidden},
+		{name: "another person", change: func(*rig, *Answer) {}, as: "mallory", code: core.CodeForbidden},
+		{name: "the issuer of another server", change: func(_ *rig, a *Answer) { a.Issuer = "https://other.example" }, code: core.CodeForbidden},
+		{name: "an issuer with a slash more", change: func(_ *rig, a *Answer) { a.Issuer += "/" }, code: core.CodeForbidden},
+		{name: "no issuer where the server states one", change: func(_ *rig, a *Answer) { a.Issuer = "" }, code: core.CodeForbidden},
+		{name: "a refusal", change: func(_ *rig, a *Answer) { a.Error = "access_denied" }, code: core.CodeForbidden},
+		{name: "a refusal with a code", change: func(_ *rig, a *Answer) { a.Error = "server_error" }, code: core.CodeForbidden},
+		{name: "no code", change: func(_ *rig, a *Answer) { a.Code = "" }, code: core.CodeForbidden},
+		{name: "another code", change: func(_ *rig, a *Answer) { a.Code = "code0" }, code: core.CodeUnavailable},
+		{name: "another app of that name", change: func(r *rig, _ *Answer) {
+			in, _ := r.store.Installation(t.Context(), core.DefaultWorkspaceID, "far")
+			_ = r.store.DeleteInstallation(t.Context(), core.DefaultWorkspaceID, "far", in.ID)
+			in.ID = "second"
+			_ = r.store.AddInstallation(t.Context(), in)
+		}, code: core.CodeConflict},
+		{name: "an app that is gone", change: func(r *rig, _ *Answer) {
+			_ = r.store.DeleteInstallation(t.Context(), core.DefaultWorkspaceID, "far", "first")
+		}, code: core.CodeConflict},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProvider(t)
+			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+			start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := p.consent(t, start.URL)
+			answer.Binding = start.Binding
+			c.change(r, &answer)
+			user := r.caller.User.ID
+			if c.as != "" {
+				user = r.person(t, c.as).User.ID
+			}
+			if _, err := r.Finish(t.Context(), user, answer); core.CodeOf(err) != c.code {
+				t.Errorf("%v, want %s", err, c.code)
+			} else if strings.Contains(err.Error(), "secret-in-the-answer") {
+				t.Errorf("the error shows what the server answered: %v", err)
+			}
+			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
+				t.Errorf("linked: %v %v", all, err)
+			}
+		})
+	}
+}
+
+func TestALoginIsFinishedOnce(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := p.consent(t, start.URL)
+	answer.Binding = start.Binding
+	if _, err := r.Finish(t.Context(), r.caller.User.ID, answer); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Finish(t.Context(), r.caller.User.ID, answer); core.CodeOf(err) != core.CodeForbidden {
+		t.Errorf("a state that was used: %v", err)
+	}
+}
+
+func TestAnAnswerOfAnotherPersonUsesUpNoAccount(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	other := r.person(t, "mallory")
+	start, err := r.Begin(t.Context(), other, Want{App: "far"}, callback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := p.consent(t, start.URL) // mallory's code is given to alice's browser
+	if _, err := r.Finish(t.Context(), r.caller.User.ID, answer); core.CodeOf(err) != core.CodeForbidden {
+		t.Errorf("alice got the account of mallory: %v", err)
+	}
+}
+
+// Each case poisons what the app or the authorization server says about itself.
+func TestPoisonedMetadataIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(p *provider)
+	}{
+		{"the resource of another app", func(p *provider) { p.resource["resource"] = "https://other.example/mcp" }},
+		{"a resource below the app", func(p *provider) { p.resource["resource"] = p.URL + "/mcp/more" }},
+		{"a resource beside the app", func(p *provider) { p.resource["resource"] = p.URL + "/mc" }},
+		{"a resource with a user", func(p *provider) { p.resource["resource"] = strings.Replace(p.URL, "://", "://u@", 1) + "/mcp" }},
+		{"no resource", func(p *provider) { p.resource["resource"] = "" }},
+		{"no authorization server", func(p *provider) { p.resource["authorization_servers"] = []string{} }},
+		{"an authorization server that is no URL", func(p *provider) { p.resource["authorization_servers"] = []string{"javascript:alert(1)"} }},
+		{"an authorization server with a password", func(p *provider) { p.resource["authorization_servers"] = []string{"https://a:b@idp.example"} }},
+		{"another issuer", func(p *provider) { p.metadata["issuer"] = "https://other.example" }},
+		{"no issuer", func(p *provider) { p.metadata["issuer"] = "" }},
+		{"an issuer with another path", func(p *provider) { p.metadata["issuer"] = p.URL + "/tenant" }},
+		{"no PKCE", func(p *provider) { delete(p.metadata, "x"); p.metadata["code_challenge_methods_supported"] = nil }},
+		{"plain PKCE", func(p *provider) { p.metadata["code_challenge_methods_supported"] = []string{"plain"} }},
+		{"an authorization endpoint that is a script", func(p *provider) { p.metadata["authorization_endpoint"] = "javascript:alert(1)" }},
+		{"an authorization endpoint that is data", func(p *provider) { p.metadata["authorization_endpoint"] = "data:text/html,x" }},
+		{"an authorization endpoint with a fragment", func(p *provider) { p.metadata["authorization_endpoint"] = p.URL + "/authorize#x" }},
+		{"no authorization endpoint", func(p *provider) { p.metadata["authorization_endpoint"] = "" }},
+		{"no token endpoint", func(p *provider) { p.metadata["token_endpoint"] = "" }},
+		{"a token endpoint that is a file", func(p *provider) { p.metadata["token_endpoint"] = "file:///etc/passwd" }},
+		{"a registration endpoint that is a script", func(p *provider) { p.metadata["registration_endpoint"] = "javascript:1" }},
+		{"a revocation endpoint that is a socket", func(p *provider) { p.metadata["revocation_endpoint"] = "unix:///run/x" }},
+		{"metadata that is too large", func(p *provider) { p.metadata["x"] = strings.Repeat("x", maxDocument) }},
+		{"metadata of another type", func(p *provider) { p.metadata["code_challenge_methods_supported"] = "S256" }},
+		{"metadata that redirects to http of another host", func(p *provider) {
+			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != "/.well-known/oauth-authorization-server" {
+					return false
+				}
+				http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", http.StatusFound)
+				return true
+			}
+		}},
+		{"metadata that redirects forever", func(p *provider) {
+			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasPrefix(r.URL.Path, "/.well-known/oauth-authorization-server") {
+					return false
+				}
+				http.Redirect(w, r, r.URL.Path+"?x", http.StatusFound)
+				return true
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProvider(t)
+			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+			p.change(c.change)
+			if start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback); err == nil {
+				t.Errorf("the browser is sent to %s", start.URL)
+			}
+		})
+	}
+}
+
+func TestAPublicAppLeadsToNoPrivateAddress(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	for _, issuer := range []string{p.URL, strings.Replace(p.URL, "http://", "https://", 1), "https://169.254.169.254", "https://10.0.0.1", "https://[::1]", "http://idp.example"} {
+		if _, err := r.describe(t.Context(), issuer, false); err == nil {
+			t.Errorf("%s was read for a public app", issuer)
+		}
+	}
+	public := core.Remote{URL: "https://192.0.2.1/mcp", AllowPrivate: true}
+	if isPrivate(t.Context(), public) {
+		t.Error("an app at a public address may lead to private ones")
+	}
+}
+
+func TestHostileRegistrationsAreRefused(t *testing.T) {
+	for name, answer := range map[string]func(w http.ResponseWriter){
+		"a refusal": func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"error":"invalid_redirect_uri"}`))
+		},
+		"no client": func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`{}`)) },
+		"no JSON":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`<html>`)) },
+		"a long client": func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusCreated)
+			_, _ = w.Write([]byte(`{"client_id":"` + strings.Repeat("x", 5000) + `"}`))
+		},
+		"a redirect": func(w http.ResponseWriter) {
+			w.Header().Set("Location", "https://other.example/register")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		},
+		"a failed server": func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider(t)
+			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+			p.change(func(p *provider) {
+				p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+					if r.URL.Path == "/register" {
+						answer(w)
+						return true
+					}
+					return false
+				}
+			})
+			if _, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback); err == nil {
+				t.Error("a client was taken")
+			}
+		})
+	}
+}
+
+func TestTheQuirksOfServersAreHandled(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(p *provider)
+	}{
+		{"metadata at the root", func(p *provider) {
+			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+				switch r.URL.Path {
+				case "/mcp":
+					w.WriteHeader(http.StatusUnauthorized)
+				case "/.well-known/oauth-protected-resource/mcp":
+					w.WriteHeader(http.StatusNotFound)
+				case "/.well-known/oauth-protected-resource":
+					p.document(w, map[string]any{"resource": p.URL, "authorization_servers": []string{p.URL}}, nil)
+				default:
+					return false
+				}
+				return true
+			}
+		}},
+		{"no metadata of the app", func(p *provider) {
+			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+				switch {
+				case r.URL.Path == "/mcp":
+					w.WriteHeader(http.StatusUnauthorized)
+				case strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource"):
+					w.WriteHeader(http.StatusNotFound)
+				default:
+					return false
+				}
+				return true
+			}
+		}},
+		{"an issuer with a path", tenant("/tenant", "/.well-known/oauth-authorization-server/tenant")},
+		{"OpenID metadata below the issuer", tenant("/tenant/", "/tenant/.well-known/openid-configuration")},
+		{"registration that answers 200", func(p *provider) {
+			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path == "/register" {
+					_, _ = w.Write([]byte(`{"client_id":"registered"}`))
+					return true
+				}
+				return false
+			}
+		}},
+		{"no expiry", func(p *provider) { p.life = 0 }},
+		{"no scopes", func(p *provider) {
+			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path == "/mcp" {
+					w.WriteHeader(http.StatusUnauthorized)
+					return true
+				}
+				return false
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProvider(t)
+			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+			p.change(c.change)
+			start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := p.consent(t, start.URL)
+			if answer.Binding = start.Binding; strings.Contains(c.name, "issuer") {
+				answer.Issuer = "" // which this server does not state
+			}
+			a, err := r.Finish(t.Context(), r.caller.User.ID, answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if token, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil || token == "" {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestAConfiguredClientComesBeforeRegistration(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser, ClientID: "configured", Scopes: "only"})
+	start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, _ := url.Parse(start.URL)
+	if u.Query().Get("client_id") != "configured" || u.Query().Get("scope") != "only" || p.count("/register") != 0 {
+		t.Errorf("the browser is sent to %s", start.URL)
+	}
+}
+
+func TestTheMetadataDocumentIsUsedAtAPublicAddress(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	r.o.BaseURL = "https://tools.example.com"
+	p.change(func(p *provider) { p.metadata["client_id_metadata_document_supported"] = true })
+	start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, r.o.BaseURL+CallbackPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := r.Document()
+	u, _ := url.Parse(start.URL)
+	if err != nil || u.Query().Get("client_id") != "https://tools.example.com/v1/accounts/client" || document.ID != u.Query().Get("client_id") ||
+		!slices.Equal(document.RedirectURIs, []string{u.Query().Get("redirect_uri")}) {
+		t.Errorf("%s, and the document is %+v: %v", start.URL, document, err)
+	}
+	for _, base := range []string{"", "http://tools.example.com", "https://localhost", "https://127.0.0.1", "https://10.0.0.1", "https://intranet"} {
+		if r.o.BaseURL = base; r.isPublic() {
+			t.Errorf("authorization servers are sent to %q", base)
+		}
+	}
+}
+
+// tenant is a provider whose issuer has a path, with its metadata at one place only.
+func tenant(issuer, metadata string) func(p *provider) {
+	return func(p *provider) {
+		p.resource["authorization_servers"] = []string{p.URL + issuer}
+		p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != metadata {
+				return false
+			}
+			p.document(w, map[string]any{
+				"issuer": p.URL + "/tenant", "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "registration_endpoint": p.URL + "/register",
+				"code_challenge_methods_supported": []string{"S256"},
+			}, nil)
+			return true
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/remote"
+)
+
+// Store keeps accounts. *store.Store implements it.
+type Store interface {
+	Encrypts() bool
+	Installation(ctx context.Context, workspace, name string) (core.Installation, error)
+	User(ctx context.Context, id string) (core.User, error)
+	Workspaces(ctx context.Context, u core.User) ([]core.Workspace, error)
+
+	LinkAccount(ctx context.Context, a core.Account) (core.Account, error)
+	Account(ctx context.Context, id string) (core.Account, error)
+	Accounts(ctx context.Context, workspace string) ([]core.Account, error)
+	RenewAccount(ctx context.Context, id string, renew func(ctx context.Context, a *core.Account) (changed bool, err error)) (core.Account, error)
+	ChangeAccount(ctx context.Context, id string, change core.AccountChange) (core.Account, error)
+	UnlinkAccount(ctx context.Context, id string) (core.Account, error)
+
+	OAuthClient(ctx context.Context, r core.ClientRegistration) (core.OAuthClient, error)
+	PutOAuthClient(ctx context.Context, r core.ClientRegistration, c core.OAuthClient) error
+	DeleteOAuthClient(ctx context.Context, r core.ClientRegistration) error
+
+	ClaimRevocations(ctx context.Context, limit int, retry time.Duration) ([]core.AccountRevocation, error)
+	RevocationDone(ctx context.Context, account string) error
+
+	AppLists(ctx context.Context, workspace, app string) (lists core.AppLists, account string, err error)
+	PutAppLists(ctx context.Context, workspace, app, account string, lists core.AppLists) error
+
+	// PutLogin and TakeLogin keep what is pending at an authorization server, by the hash of its state.
+	PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error
+	TakeLogin(ctx context.Context, state string) (json.RawMessage, error)
+}
+
+// Apps knows how apps are called, and hears of accounts. *apps.Manager implements it.
+type Apps interface {
+	AuthOf(workspace, app string) (core.RemoteAuth, error)
+	AccountLinked(a core.Account)
+	AccountUnlinked(account string)
+}
+
+// Publisher publishes events and never waits.
+type Publisher interface{ Publish(core.Event) }
+
+// Options is what a Manager is made of.
+type Options struct {
+	Store   Store
+	Events  Publisher
+	Logger  hclog.Logger
+	Remote  remote.Options // how authorization servers are reached, and which addresses are allowed
+	MakeKey func() error   // makes a key that encrypts tokens, where there is none; nil where somebody has to
+	Dev     bool           // every caller is the owner, who is a person then
+	BaseURL string         // the public address without a trailing slash; "" when it is not configured
+	URL     func() string  // the address of this server, where BaseURL is ""
+}
+
+const (
+	maxCached = 10_000           // accounts, and workspaces, that are cached
+	cacheLife = 10 * time.Second // bounds how long a lost notice of a peer server counts
+)
+
+// Manager is the linked accounts of all workspaces. It is safe for concurrent use.
+type Manager struct {
+	o       Options
+	log     hclog.Logger
+	apps    Apps
+	public  *http.Client
+	private *http.Client // for authorization servers of apps at private addresses
+
+	renewals singleflight.Group // by account
+	renewing chan struct{}      // holds one token for each renewal
+	grants   *lru.Cache[string, core.Account]
+
+	mu      sync.Mutex
+	listed  map[string]listed // by workspace
+	changed chan struct{}     // closed at the next change of an account
+	changes uint64            // counts them
+
+	wake chan struct{} // holds one; wakes the revoker
+}
+
+type listed struct {
+	accounts []core.Account
+	until    time.Time
+}
+
+// New returns a Manager. Run starts it.
+func New(o Options) *Manager {
+	grants, _ := lru.New[string, core.Account](maxCached) // the only error is a size below 1
+	private := o.Remote
+	private.AllowPrivate = true
+	m := &Manager{
+		o: o, log: o.Logger, public: remote.NewClient(o.Remote), private: remote.NewClient(private), grants: grants, renewing: make(chan struct{}, maxRenewals),
+		listed: map[string]listed{}, changed: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+	if m.log == nil {
+		m.log = hclog.NewNullLogger()
+	}
+	return m
+}
+
+// SetApps says where the apps are. Call it before anything else.
+func (m *Manager) SetApps(a Apps) { m.apps = a }
+
+// client returns the client for what belongs to an app.
+func (m *Manager) client(private bool) *http.Client {
+	if private {
+		return m.private
+	}
+	return m.public
+}
+
+// Changed drops what is cached about an account, or about all for "", after a change here or on a peer server.
+func (m *Manager) Changed(account string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if account == "" {
+		m.grants.Purge()
+	} else {
+		m.grants.Remove(account)
+	}
+	m.changes++
+	clear(m.listed)
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// inWorkspace returns the accounts of a workspace.
+func (m *Manager) inWorkspace(ctx context.Context, workspace string) ([]core.Account, error) {
+	m.mu.Lock()
+	known, ok := m.listed[workspace]
+	since := m.changes
+	m.mu.Unlock()
+	if ok && time.Now().Before(known.until) {
+		return known.accounts, nil
+	}
+	all, err := m.o.Store.Accounts(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changes == since {
+		if len(m.listed) >= maxCached {
+			clear(m.listed)
+		}
+		m.listed[workspace] = listed{all, time.Now().Add(cacheLife)}
+	}
+	return all, nil
+}
+
+// Published implements apps.Accounts.
+func (m *Manager) Published(ctx context.Context, workspace, app string) (core.AppLists, error) {
+	lists, _, err := m.o.Store.AppLists(ctx, workspace, app)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return core.AppLists{}, nil
+	}
+	return lists, err
+}
+
+// Publish implements apps.Accounts. An app is published with the lists of the account that it was published with before,
+// unless that is gone; an admin's account comes before others.
+func (m *Manager) Publish(ctx context.Context, account string, lists core.AppLists) (bool, error) {
+	a, err := m.o.Store.Account(ctx, account)
+	if err != nil {
+		return false, err
+	}
+	_, before, err := m.o.Store.AppLists(ctx, a.Workspace, a.App)
+	if err != nil && core.CodeOf(err) != core.CodeNotFound {
+		return false, err
+	}
+	if before != "" && before != account {
+		other, err := m.o.Store.Account(ctx, before)
+		switch {
+		case core.CodeOf(err) == core.CodeNotFound:
+		case err != nil:
+			return false, err
+		case other.State == core.AccountActive && (m.isAdmins(ctx, other) || !m.isAdmins(ctx, a)):
+			return false, nil
+		}
+	}
+	return true, m.o.Store.PutAppLists(ctx, a.Workspace, a.App, account, lists)
+}
+
+// isAdmins reports whether an account is that of an admin of its workspace, or was linked by one for everybody.
+func (m *Manager) isAdmins(ctx context.Context, a core.Account) bool {
+	if a.Owner == "" {
+		return true
+	}
+	user, err := m.o.Store.User(ctx, a.Owner)
+	if err != nil {
+		return false
+	}
+	all, err := m.o.Store.Workspaces(ctx, user)
+	for _, w := range all {
+		if w.ID == a.Workspace {
+			return err == nil && w.Role.Admin()
+		}
+	}
+	return false
+}
+
+// publish announces a change of an account to its owner, or to everybody who uses it.
+func (m *Manager) publish(event string, a core.Account) {
+	m.o.Events.Publish(core.Event{
+		Name: event, Workspace: a.Workspace, Owner: a.Owner, Data: core.AccountChanged{ID: a.ID, App: a.App, Name: a.Name},
+	})
+}
+
+// nameForm is the form of the names of accounts. They are parts of the names of tools.
+var nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
+
+// DefaultName is the name of an account that is linked without one.
+const DefaultName = "main"
+
+// CheckName refuses a name that accounts cannot have.
+func CheckName(name string) error {
+	if !nameForm.MatchString(name) {
+		return core.Errorf(core.CodeBadRequest, "the name of an account has 1 to 32 lower-case letters, digits and hyphens, and neither begins nor ends with a hyphen")
+	}
+	return nil
+}

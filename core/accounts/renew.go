@@ -1,0 +1,227 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/remote"
+)
+
+const (
+	renewEarly   = time.Minute      // before its expiry a token is renewed
+	renewTimeout = 45 * time.Second // of a renewal, which its callers do not cancel: the old token may be used up
+	renewPause   = 30 * time.Second // a token that is refused so soon after a renewal is not renewed again
+
+	// Each renewal holds a connection of the database while it waits for an authorization server: one that hangs must leave
+	// others to everybody else.
+	maxRenewals    = 4
+	exchangeWithin = 10 * time.Second
+)
+
+// exchange asks a token endpoint for tokens.
+func (m *Manager) exchange(ctx context.Context, g core.Grant, form url.Values) (*oauth2.Token, error) {
+	style := oauth2.AuthStyleInParams
+	if g.Client.Method == methodBasic {
+		style = oauth2.AuthStyleInHeader
+	}
+	if g.Resource != "" {
+		form.Set("resource", g.Resource)
+	}
+	config := clientcredentials.Config{ // the one of the library that takes any form
+		ClientID: g.Client.ID, ClientSecret: g.Client.Secret.Reveal(), TokenURL: g.TokenURL, AuthStyle: style, EndpointParams: form,
+	}
+	token, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, m.client(g.Private)))
+	switch {
+	case err != nil:
+		return nil, err
+	case token.AccessToken == "" || !strings.EqualFold(token.Type(), "bearer"):
+		return nil, errors.New("its answer has no bearer token")
+	}
+	return token, nil
+}
+
+// codeOf is the OAuth code of an error of exchange, "" when it has none.
+func codeOf(err error) string {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return refused.ErrorCode
+	}
+	return ""
+}
+
+// describe says what went wrong at a token endpoint. The text of the error itself holds what the server answered.
+func describe(issuer string, err error) string {
+	if code := codeOf(err); code != "" {
+		return hostOf(issuer) + " refused it (" + clip(code) + ")"
+	}
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
+		return hostOf(issuer) + " answered " + refused.Response.Status
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return hostOf(issuer) + " cannot be reached: " + failed.Err.Error()
+	}
+	return hostOf(issuer) + " sent no valid answer"
+}
+
+func clip(text string) string { return text[:min(len(text), 100)] }
+
+// take puts what a token endpoint answered into an account. Without a new refresh token the old one stays, and so do the
+// scopes when it names none.
+func take(a *core.Account, token *oauth2.Token) {
+	a.Grant.AccessToken, a.Grant.RenewedAt, a.ExpiresAt = core.Secret(token.AccessToken), time.Now(), token.Expiry
+	if token.RefreshToken != "" {
+		a.Grant.RefreshToken = core.Secret(token.RefreshToken)
+	}
+	if scope, _ := token.Extra("scope").(string); scope != "" {
+		a.Scopes = validScopes(strings.FieldsFunc(scope, func(r rune) bool { return r == ' ' || r == ',' }))
+	}
+}
+
+// usable reports whether a token of an account is valid for long enough, and not the one that was refused.
+func usable(a core.Account, refused core.Secret) bool {
+	return a.State == core.AccountActive && a.Grant.AccessToken != "" && a.Grant.AccessToken != refused && (a.ExpiresAt.IsZero() || time.Until(a.ExpiresAt) > early(a))
+}
+
+// early is how long before its expiry a token is renewed: a tenth of its life at most.
+func early(a core.Account) time.Duration {
+	return min(renewEarly, a.ExpiresAt.Sub(a.Grant.RenewedAt)/10)
+}
+
+// pause is how long after a renewal a token is not renewed again: half of its life at most.
+func pause(a core.Account) time.Duration {
+	if a.ExpiresAt.IsZero() {
+		return renewPause
+	}
+	return min(renewPause, a.ExpiresAt.Sub(a.Grant.RenewedAt)/2)
+}
+
+// authorizer gives the tokens of one account.
+type authorizer struct {
+	m       *Manager
+	account string
+}
+
+// Authorizer implements apps.Accounts.
+func (m *Manager) Authorizer(account string) remote.Authorizer { return authorizer{m, account} }
+
+// Token implements remote.Authorizer.
+func (t authorizer) Token(ctx context.Context, refused core.Secret) (core.Secret, error) {
+	a, ok := t.m.grants.Get(t.account)
+	if ok && usable(a, refused) {
+		return a.Grant.AccessToken, nil
+	}
+	for range 2 { // the first may be one that began before the token was refused
+		// One renewal at a time for all callers. They may leave, and it goes on.
+		result := t.m.renewals.DoChan(t.account, func() (any, error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTimeout)
+			defer cancel()
+			return t.m.renew(ctx, t.account, refused)
+		})
+		select {
+		case r := <-result:
+			if r.Err != nil {
+				return "", r.Err
+			}
+			if a := r.Val.(core.Account); a.Grant.AccessToken != refused {
+				return a.Grant.AccessToken, nil
+			}
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+	return "", core.Errorf(core.CodeUnavailable, "the app refuses the token of the account")
+}
+
+// renew returns an account with a token that can be used, from the store or from the authorization server.
+func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (core.Account, error) {
+	m.mu.Lock()
+	since := m.changes
+	m.mu.Unlock()
+	ended := false
+	a, err := m.o.Store.Account(ctx, id)
+	if err == nil && !usable(a, refused) {
+		select {
+		case m.renewing <- struct{}{}:
+			defer func() { <-m.renewing }()
+		case <-ctx.Done():
+			return a, core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are renewed").WithRetryAfter(5 * time.Second)
+		}
+		a, err = m.o.Store.RenewAccount(ctx, id, func(ctx context.Context, a *core.Account) (bool, error) {
+			if usable(*a, refused) { // another server has renewed it
+				return false, nil
+			}
+			changed, err := m.refresh(ctx, a, refused)
+			ended = changed && a.State == core.AccountLoginNeeded
+			return changed, err
+		})
+	}
+	if ended {
+		m.Changed(id)
+		m.log.Warn("an account needs a new login: its authorization server does not renew it", "account", id, "app", a.App, "workspace", a.Workspace, "issuer", a.Issuer)
+		m.publish(core.EventAccountLoginNeeded, a)
+	}
+	switch {
+	case core.CodeOf(err) == core.CodeNotFound:
+		return a, core.Errorf(core.CodeLoginNeeded, "the account was unlinked")
+	case err != nil:
+		return a, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changes == since {
+		m.grants.Add(id, a)
+	}
+	return a, nil
+}
+
+// refresh trades the refresh token of an account. Only the word of the authorization server ends a grant: when it cannot be
+// reached, the old token is used for as long as it is valid.
+func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Secret) (changed bool, err error) {
+	still := a.State == core.AccountActive && a.Grant.AccessToken != refused && time.Until(a.ExpiresAt) > 0
+	switch {
+	case a.State == core.AccountLoginNeeded:
+		return false, loginEnded()
+	case refused != "" && refused == a.Grant.AccessToken && time.Since(a.Grant.RenewedAt) < pause(*a):
+		return false, core.Errorf(core.CodeUnavailable, "the app refuses the account although its token is fresh").WithRetryAfter(renewPause)
+	case a.Grant.RefreshToken == "" && still:
+		return false, nil
+	case a.Grant.RefreshToken == "":
+		a.State = core.AccountLoginNeeded
+		return true, loginEnded()
+	}
+	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
+	defer cancel()
+	token, err := m.exchange(ctx, a.Grant, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.Grant.RefreshToken.Reveal()}})
+	switch code := codeOf(err); {
+	case err == nil:
+		take(a, token)
+		return true, nil
+	case code == "invalid_grant":
+		a.State = core.AccountLoginNeeded
+		return true, loginEnded()
+	case still:
+		m.log.Warn("token of an account not renewed; it is used until it expires", "account", a.ID, "reason", describe(a.Issuer, err))
+		return false, nil
+	}
+	return false, core.Wrap(core.CodeUnavailable, errors.New(describe(a.Issuer, err)), "the token of the account has expired and could not be renewed: "+describe(a.Issuer, err)).WithRetryAfter(5 * time.Second)
+}
+
+func loginEnded() error {
+	return core.Errorf(core.CodeLoginNeeded, "the login of the account has ended")
+}
+
+// asNeeded returns the details of an error that a login is needed.
+func asNeeded(err error) (core.AccountNeeded, bool) {
+	known, ok := errors.AsType[*core.Error](err)
+	if !ok {
+		return core.AccountNeeded{}, false
+	}
+	needed, ok := known.Details.(core.AccountNeeded)
+	return needed, ok
+}

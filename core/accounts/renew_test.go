@@ -1,0 +1,306 @@
+package accounts
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+func TestConcurrentCallsRenewOnce(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	a := r.link(t, p, r.caller, "")
+	r.expire(t, a.ID)
+	tokens := make([]core.Secret, 200)
+	var calls sync.WaitGroup
+	for i := range tokens {
+		calls.Go(func() {
+			var err error
+			if tokens[i], err = r.Authorizer(a.ID).Token(t.Context(), ""); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if n := p.count("/token refresh_token"); n != 1 {
+		t.Errorf("%d renewals", n)
+	}
+	if all := slices.Compact(tokens); len(all) != 1 || all[0] == a.Grant.AccessToken {
+		t.Errorf("%d tokens", len(all))
+	}
+}
+
+func TestARefusedTokenIsRenewedOnce(t *testing.T) {
+	p := newProvider(t)
+	p.life = 0
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	a := r.link(t, p, r.caller, "")
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); core.CodeOf(err) != core.CodeUnavailable {
+		t.Errorf("a token that is fresh and refused is renewed again: %v", err)
+	}
+	if n := p.count("/token refresh_token"); n != 0 {
+		t.Errorf("%d renewals", n)
+	}
+}
+
+func TestOnlyTheWordOfTheServerEndsAGrant(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fail  func(w http.ResponseWriter)
+		state core.AccountState
+		code  core.Code
+	}{
+		{"503", func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, core.AccountActive, core.CodeUnavailable},
+		{"401 of a proxy", func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) }, core.AccountActive, core.CodeUnavailable},
+		{"a page", func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, core.AccountActive, core.CodeUnavailable},
+		{"an empty answer", func(http.ResponseWriter) {}, core.AccountActive, core.CodeUnavailable},
+		{"a broken connection", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, core.AccountActive, core.CodeUnavailable},
+		{"temporarily_unavailable", func(w http.ResponseWriter) { refuse(w, "temporarily_unavailable") }, core.AccountActive, core.CodeUnavailable},
+		{"invalid_client", func(w http.ResponseWriter) { refuse(w, "invalid_client") }, core.AccountActive, core.CodeUnavailable},
+		{"invalid_grant", func(w http.ResponseWriter) { refuse(w, "invalid_grant") }, core.AccountLoginNeeded, core.CodeLoginNeeded},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProvider(t)
+			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+			a := r.link(t, p, r.caller, "")
+			r.expire(t, a.ID)
+			r.eventNames()
+			p.change(func(p *provider) {
+				p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+					if r.URL.Path == "/token" {
+						c.fail(w)
+						return true
+					}
+					return false
+				}
+			})
+			_, err := r.Authorizer(a.ID).Token(t.Context(), "")
+			if core.CodeOf(err) != c.code || strings.Contains(err.Error(), "secret-in-the-answer") {
+				t.Errorf("%v, want %s", err, c.code)
+			}
+			now, err := r.store.Account(t.Context(), a.ID)
+			if err != nil || now.State != c.state || now.Grant.RefreshToken != a.Grant.RefreshToken {
+				t.Errorf("the account is %s: %v", now.State, err)
+			}
+			if names := r.eventNames(); (c.state == core.AccountLoginNeeded) != slices.Equal(names, []string{core.EventAccountLoginNeeded}) {
+				t.Errorf("events: %v", names)
+			}
+			p.change(func(p *provider) { p.fail = nil })
+			_, err = r.Authorizer(a.ID).Token(t.Context(), "")
+			if (err == nil) != (c.state == core.AccountActive) {
+				t.Errorf("when the server is back: %v", err)
+			}
+		})
+	}
+}
+
+func refuse(w http.ResponseWriter, code string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write([]byte(`{"error":"` + code + `","error_description":"secret-in-the-answer"}`))
+}
+
+func TestALoginThatEndedIsRenewedByLinkingAgain(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	a := r.link(t, p, r.caller, "work")
+	r.expire(t, a.ID)
+	p.change(func(p *provider) { clear(p.current) })
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); core.CodeOf(err) != core.CodeLoginNeeded {
+		t.Fatal(err)
+	}
+	_, err := r.Choose(t.Context(), r.caller, "far", "", true)
+	if want, ok := asNeeded(err); !ok || want.Name != "work" || !strings.Contains(want.URL, "for="+r.caller.User.ID) {
+		t.Errorf("a call is answered with %v", err)
+	}
+	if again := r.link(t, p, r.caller, "work"); again.ID != a.ID {
+		t.Errorf("the account has another id: %s, %s", again.ID, a.ID)
+	}
+	if _, err := r.Choose(t.Context(), r.caller, "far", "", true); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnUnlinkedAccountIsRevokedAndUsedNoMore(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	a, other := r.link(t, p, r.caller, "one"), r.link(t, p, r.person(t, "bob"), "one")
+	if err := r.Unlink(t.Context(), r.caller, other.ID); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("alice unlinks the account of bob: %v", err)
+	}
+	if err := r.Unlink(t.Context(), r.caller, a.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); core.CodeOf(err) != core.CodeLoginNeeded {
+		t.Errorf("its token: %v", err)
+	}
+	due, err := r.store.ClaimRevocations(t.Context(), 10, 0)
+	if err != nil || len(due) != 1 {
+		t.Fatalf("%d revocations: %v", len(due), err)
+	}
+	r.finishRevocation(t.Context(), due[0])
+	if want := []string{a.Grant.RefreshToken.Reveal(), a.Grant.AccessToken.Reveal()}; !slices.Equal(p.revoked, want) {
+		t.Errorf("revoked: %v, want %v", p.revoked, want)
+	}
+	if due, err := r.store.ClaimRevocations(t.Context(), 10, 0); err != nil || len(due) > 0 {
+		t.Errorf("%d revocations are left: %v", len(due), err)
+	}
+}
+
+func TestWhoLeavesIsRevoked(t *testing.T) {
+	for name, leave := range map[string]func(r *rig) error{
+		"a user who is deleted": func(r *rig) error { return r.store.DeleteUser(t.Context(), r.caller.User.ID) },
+		"a member who is removed": func(r *rig) error {
+			return r.store.DeleteMember(t.Context(), core.DefaultWorkspaceID, r.caller.User.ID)
+		},
+		"an app that is removed": func(r *rig) error {
+			return r.store.DeleteInstallation(t.Context(), core.DefaultWorkspaceID, "far", "first")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider(t)
+			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+			a := r.link(t, p, r.caller, "")
+			if err := leave(r); err != nil {
+				t.Fatal(err)
+			}
+			r.MembersChanged("")
+			if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); core.CodeOf(err) != core.CodeLoginNeeded {
+				t.Errorf("its token: %v", err)
+			}
+			due, err := r.store.ClaimRevocations(t.Context(), 10, 0)
+			if err != nil || len(due) != 1 || due[0].Account != a.ID || due[0].Grant.RefreshToken != a.Grant.RefreshToken {
+				t.Errorf("%d revocations: %v", len(due), err)
+			}
+		})
+	}
+}
+
+func TestWhoMayUseWhichAccount(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	work, home := r.link(t, p, r.caller, "work"), r.link(t, p, r.caller, "home")
+	bob := r.person(t, "bob")
+	key, keyWith := r.caller, r.caller
+	key.Scope = core.Scope{Key: "key_1"}
+	keyWith.Scope = core.Scope{Key: "key_2", Accounts: true}
+	owner := core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin}}
+	for _, c := range []struct {
+		name     string
+		caller   core.Caller
+		account  string
+		readOnly bool
+		id       string
+		code     core.Code
+	}{
+		{"the default, to read", r.caller, "", true, work.ID, ""},
+		{"a named one", r.caller, "home", false, home.ID, ""},
+		{"none of two, to change", r.caller, "", false, "", core.CodeBadRequest},
+		{"one that is not there", r.caller, "other", true, "", core.CodeLoginNeeded},
+		{"another person", bob, "work", true, "", core.CodeLoginNeeded},
+		{"a key without accounts", key, "work", true, "", core.CodeForbidden},
+		{"a key with accounts", keyWith, "work", true, work.ID, ""},
+		{"SERVICE_API_KEY", owner, "", true, "", core.CodeForbidden},
+	} {
+		a, err := r.Choose(t.Context(), c.caller, "far", c.account, c.readOnly)
+		if a.ID != c.id || err != nil && core.CodeOf(err) != c.code || err == nil && c.code != "" {
+			t.Errorf("%s: %q, %v", c.name, a.ID, err)
+		}
+	}
+	if _, err := r.Change(t.Context(), bob, work.ID, core.AccountChange{Default: true}); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("bob changes an account of alice: %v", err)
+	}
+	name := "second"
+	if _, err := r.Change(t.Context(), r.caller, home.ID, core.AccountChange{Name: &name, Default: true}); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := r.Choose(t.Context(), r.caller, "far", "", true); err != nil || a.ID != home.ID || a.Name != "second" {
+		t.Errorf("the new default: %+v, %v", a, err)
+	}
+	if name = "work"; true {
+		if _, err := r.Change(t.Context(), r.caller, home.ID, core.AccountChange{Name: &name}); core.CodeOf(err) != core.CodeConflict {
+			t.Errorf("two accounts have one name: %v", err)
+		}
+	}
+	admin := bob
+	admin.Workspace.Role = core.RoleAdmin
+	if all, err := r.List(t.Context(), admin); err != nil || len(all) != 2 {
+		t.Errorf("an admin sees %d accounts: %v", len(all), err)
+	}
+	if err := r.Unlink(t.Context(), admin, work.ID); err != nil {
+		t.Errorf("an admin may unlink: %v", err)
+	}
+}
+
+func TestASharedAccountIsLinkedByAnAdminAndUsedByAll(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthShared})
+	if _, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback); core.CodeOf(err) != core.CodeForbidden {
+		t.Errorf("a member links the account of all: %v", err)
+	}
+	admin := r.person(t, "admin")
+	admin.Workspace.Role = core.RoleAdmin
+	a := r.link(t, p, admin, "")
+	owner := core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin}}
+	for _, c := range []core.Caller{r.caller, admin, owner} {
+		if chosen, err := r.Choose(t.Context(), c, "far", "", false); err != nil || chosen.ID != a.ID || chosen.Owner != "" {
+			t.Errorf("%s uses %+v: %v", c.User.DisplayName, chosen, err)
+		}
+	}
+	if err := r.Unlink(t.Context(), r.caller, a.ID); core.CodeOf(err) != core.CodeForbidden {
+		t.Errorf("a member unlinks the account of all: %v", err)
+	}
+}
+
+func TestAServerThatHangsHoldsUpNobodyElse(t *testing.T) {
+	hung, fine := newProvider(t), newProvider(t)
+	s := newStore(t)
+	r := rigOn(t, s, hung, core.RemoteAuth{Type: core.AuthUser})
+	release := make(chan struct{})
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer close(release)
+	var expired []string
+	for i := range maxRenewals + 2 {
+		a := r.link(t, hung, r.caller, "hung"+strconv.Itoa(i))
+		r.expire(t, a.ID)
+		expired = append(expired, a.ID)
+	}
+	hung.change(func(p *provider) {
+		p.fail = func(http.ResponseWriter, *http.Request) bool {
+			<-release
+			return true
+		}
+	})
+	for _, id := range expired {
+		waiting.Go(func() { _, _ = r.Authorizer(id).Token(t.Context(), "") })
+	}
+	testkit.Eventually(t, "all places for renewals are taken", func() bool { return len(r.renewing) == maxRenewals })
+	// The state is written while the renewals wait, and other accounts have their tokens.
+	if err := s.AddInstallation(t.Context(), core.Installation{
+		ID: "other", Workspace: core.DefaultWorkspaceID, Name: "near", InstalledAt: time.Now(),
+		Remote: &core.Remote{URL: fine.URL + "/mcp", Type: "streamable-http", Auth: core.RemoteAuth{Type: core.AuthUser}, AllowPrivate: true},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	start, err := r.Begin(t.Context(), r.caller, Want{App: "near"}, callback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := fine.consent(t, start.URL)
+	answer.Binding = start.Binding
+	a, err := r.Finish(t.Context(), r.caller.User.ID, answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,121 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const (
+	revokeEvery   = time.Minute        // how often tokens are looked for that a peer server left, or that could not be revoked
+	revokeRetry   = 5 * time.Minute    // until a failed revocation is tried again
+	revokeFor     = 7 * 24 * time.Hour // how long
+	revokeAtOnce  = 20
+	revokeTimeout = 30 * time.Second
+)
+
+// Run revokes the tokens of accounts that were unlinked, until ctx ends: of those that people unlinked, and of people and
+// apps that are gone.
+func (m *Manager) Run(ctx context.Context) {
+	tick := time.NewTicker(revokeEvery)
+	defer tick.Stop()
+	for {
+		due, err := m.o.Store.ClaimRevocations(ctx, revokeAtOnce, revokeRetry)
+		if err != nil && ctx.Err() == nil {
+			m.log.Warn("tokens of unlinked accounts could not be read", "error", err)
+		}
+		for _, one := range due {
+			m.finishRevocation(ctx, one)
+		}
+		if len(due) == revokeAtOnce {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-m.wake:
+		}
+	}
+}
+
+// wakeRevoker has Run look for tokens now.
+func (m *Manager) wakeRevoker() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// MembersChanged drops what is cached, and looks for the tokens of people who are gone.
+func (m *Manager) MembersChanged(string) {
+	m.Changed("")
+	m.wakeRevoker()
+}
+
+func (m *Manager) finishRevocation(ctx context.Context, one core.AccountRevocation) {
+	err := m.revoke(ctx, one.Grant)
+	switch {
+	case err != nil && time.Since(one.UnlinkedAt) < revokeFor:
+		m.log.Debug("tokens of an unlinked account not revoked; trying again", "account", one.Account, "attempts", one.Attempts, "reason", err)
+		return
+	case err != nil:
+		m.log.Warn("tokens of an unlinked account could not be revoked; they are forgotten", "account", one.Account, "attempts", one.Attempts, "reason", err)
+	}
+	if err := m.o.Store.RevocationDone(ctx, one.Account); err != nil && ctx.Err() == nil {
+		m.log.Warn("a revocation is made again: that it was made could not be recorded", "account", one.Account, "error", err)
+	}
+}
+
+// revoke revokes the tokens of a grant (RFC 7009), the refresh token first: with it most servers end the whole grant.
+func (m *Manager) revoke(ctx context.Context, g core.Grant) error {
+	if g.RevokeURL == "" {
+		return nil
+	}
+	for _, token := range []struct {
+		hint string
+		text core.Secret
+	}{{"refresh_token", g.RefreshToken}, {"access_token", g.AccessToken}} {
+		if token.text == "" {
+			continue
+		}
+		if err := m.revokeOne(ctx, g, token.hint, token.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Manager) revokeOne(ctx context.Context, g core.Grant, hint string, token core.Secret) error {
+	ctx, cancel := context.WithTimeout(ctx, revokeTimeout)
+	defer cancel()
+	form := url.Values{"token": {token.Reveal()}, "token_type_hint": {hint}}
+	if g.Client.Method != methodBasic {
+		form.Set("client_id", g.Client.ID)
+		if g.Client.Secret != "" {
+			form.Set("client_secret", g.Client.Secret.Reveal())
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.RevokeURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if g.Client.Method == methodBasic {
+		request.SetBasicAuth(url.QueryEscape(g.Client.ID), url.QueryEscape(g.Client.Secret.Reveal()))
+	}
+	response, err := m.client(g.Private).Do(request)
+	if err != nil {
+		return fmt.Errorf("%s cannot be reached", request.URL.Host)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests {
+		return fmt.Errorf("%s answered %d", request.URL.Host, response.StatusCode)
+	}
+	return nil // 200, or a server that does not revoke this kind of token
+}

@@ -1,0 +1,172 @@
+package apps
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// Denial is something that an app was refused, or that was hidden from it.
+type Denial struct {
+	core.Access
+	Count    int    `json:"count"`
+	First    string `json:"first"`
+	Last     string `json:"last"`
+	Observed bool   `json:"observed"` // by the sandbox itself; otherwise a failed start and the app's definition suggest it
+}
+
+// maxDenials bounds what is remembered of one app; past it the oldest is forgotten.
+const maxDenials = 50
+
+// denials are what one app was refused since the server started.
+type denials struct {
+	mu  sync.Mutex
+	all []Denial
+}
+
+// add counts refusals, and reports whether they are the first of their kind.
+func (d *denials) add(a core.Access, count int, observed bool) (first bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := core.Timestamp(time.Now())
+	i := slices.IndexFunc(d.all, func(known Denial) bool { return known.Access == a })
+	if i < 0 {
+		d.all = append(d.all, Denial{Access: a, Count: count, First: now, Last: now, Observed: observed})
+		if len(d.all) > maxDenials {
+			d.all = slices.Delete(d.all, 0, 1)
+		}
+		return true
+	}
+	d.all[i].Count += count
+	d.all[i].Last, d.all[i].Observed = now, d.all[i].Observed || observed
+	return false
+}
+
+// shown returns the refusals of accesses that visible holds for.
+func (d *denials) shown(visible func(core.Access) bool) []Denial {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	shown := []Denial{}
+	for _, one := range d.all {
+		if visible(one.Access) {
+			shown = append(shown, one)
+		}
+	}
+	return shown
+}
+
+// forget drops what is allowed now.
+func (d *denials) forget(allowed []core.Access) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = slices.DeleteFunc(d.all, func(one Denial) bool {
+		return slices.ContainsFunc(allowed, func(a core.Access) bool { return sameThing(a, one.Access) })
+	})
+}
+
+// noteDenied remembers what the sandbox refused.
+func (a *app) noteDenied(access core.Access, count int) {
+	if a.denials.add(access, count, true) {
+		a.publish(core.EventAppDenied, core.AppDenied{Name: a.key.Name})
+	}
+}
+
+// noteFailure remembers what the sandbox hides of the definition of an app that did not start.
+func (a *app) noteFailure() {
+	m := a.manager
+	if m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone {
+		return
+	}
+	first := false
+	a.requested.Store(nil)
+	for _, r := range a.missing() {
+		first = a.denials.add(r.Access, 1, false) || first
+	}
+	if first {
+		a.publish(core.EventAppDenied, core.AppDenied{Name: a.key.Name})
+	}
+}
+
+// hints say what the sandbox hides from an app that does not run, and how it is opened, to a caller who may.
+func (m *Manager) hints(c core.Caller, a *app) []string {
+	v := a.now.Load()
+	if v.failure == nil {
+		return []string{}
+	}
+	return a.hintsOf(c, v.failure, "ropewalk app allow "+a.key.Name+" --%s %s")
+}
+
+// hintsOf puts first what the app's last lines name.
+func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) []string {
+	m, hints := a.manager, []string{}
+	if m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone {
+		return hints
+	}
+	missing := m.grantableBy(c, a.missing())
+	text := failure.Error()
+	slices.SortStableFunc(missing, func(x, y core.PermissionRequest) int {
+		return boolOrder(strings.Contains(text, x.Target), strings.Contains(text, y.Target))
+	})
+	for _, r := range missing {
+		verb := "hides"
+		if r.Kind == core.PermissionNet {
+			verb = "closes"
+		}
+		hints = append(hints, fmt.Sprintf("the sandbox %s %s; "+remedy, verb, r.Target, r.Kind, r.Target))
+	}
+	return hints
+}
+
+// boolOrder puts what is true first.
+func boolOrder(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return -1
+	}
+	return 1
+}
+
+// Hints are the sentences about the sandbox that belong to the last failure of an app, for a caller who may do something
+// about it.
+func (m *Manager) Hints(c core.Caller, name string) []string {
+	a, err := m.find(c.Workspace.ID, name)
+	if err != nil {
+		return nil
+	}
+	return m.hints(c, a)
+}
+
+// MissingPermissions are the requests of an app that the caller may decide and nobody has decided; nil for none.
+func (m *Manager) MissingPermissions(c core.Caller, name string) *core.AppPermissions {
+	a, err := m.find(c.Workspace.ID, name)
+	if err != nil || c.MayManageApps() != nil {
+		return nil
+	}
+	if missing := m.grantableBy(c, a.missing()); len(missing) > 0 {
+		return &core.AppPermissions{Missing: missing}
+	}
+	return nil
+}
+
+// withHints adds to the error of an installation what the sandbox hides.
+func (a *app) withHints(o source.Order, err error) error {
+	failure, failed := errors.AsType[*instance.Failure](err)
+	if !failed || !o.Hints {
+		return err
+	}
+	hints := a.hintsOf(o.Caller, failure, "install it again with --allow-%s %s")
+	if len(hints) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, strings.Join(hints, "; "))
+}

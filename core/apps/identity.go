@@ -1,0 +1,86 @@
+package apps
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/google/renameio/v2"
+)
+
+// identity names this server together with its state. A permission holds where it was decided: a copy of the home on
+// another machine has another identity, and so has a state that was restored from a backup, which does not hold
+// stateSetting. It is made when the first permission is recorded.
+type identity struct {
+	mu   sync.Mutex
+	name string
+}
+
+const (
+	stateSetting = "permissions.state" // package backup leaves it out
+	serverFile   = "permissions-server"
+	machineFile  = "/etc/machine-id" // of systemd; missing elsewhere
+)
+
+// text is the identity, "" when it was not made yet.
+func (i *identity) text() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.name
+}
+
+// load reads the identity, if there is one.
+func (i *identity) load(ctx context.Context, home string, records Records) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.read(ctx, home, records)
+}
+
+func (i *identity) read(ctx context.Context, home string, records Records) error {
+	settings, err := records.Settings(ctx, stateSetting)
+	if err != nil {
+		return fmt.Errorf("read which state permissions belong to: %w", err)
+	}
+	server, err := os.ReadFile(filepath.Join(home, serverFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read which server permissions belong to: %w", err)
+	}
+	if i.name = ""; settings[stateSetting] == "" || len(server) == 0 {
+		return nil
+	}
+	machine, _ := os.ReadFile(machineFile) // not every system has one
+	sum := sha256.Sum256([]byte(strings.Join([]string{settings[stateSetting], string(server), string(machine)}, "\n")))
+	i.name = hex.EncodeToString(sum[:8])
+	return nil
+}
+
+// ensure makes the identity, unless it exists.
+func (i *identity) ensure(ctx context.Context, home string, records Records) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.name != "" {
+		return nil
+	}
+	settings, err := records.Settings(ctx, stateSetting)
+	if err == nil && settings[stateSetting] == "" {
+		err = records.PutSetting(context.WithoutCancel(ctx), stateSetting, rand.Text())
+	}
+	if err != nil {
+		return fmt.Errorf("record which state permissions belong to: %w", err)
+	}
+	file := filepath.Join(home, serverFile)
+	if known, err := os.ReadFile(file); len(known) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		if err := renameio.WriteFile(file, []byte(rand.Text()), 0o600); err != nil {
+			return fmt.Errorf("record which server permissions belong to: %w", err)
+		}
+	}
+	return i.read(ctx, home, records)
+}

@@ -1,0 +1,80 @@
+package apps
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+)
+
+func TestAURLWithoutATransportIsTriedWithTheOlderOneToo(t *testing.T) {
+	s := remoteServer(t, "", "", true)
+	records := newMemoryRecords()
+	y, _ := realManager(t, t.TempDir(), records, private)
+	result, err := y.Import(t.Context(), ws, source.ImportRequest{Text: `"far": {"url": "` + s.URL + `/sse"}`, AllowPrivate: true})
+	if err != nil || result.Servers[0].Status != statusInstalled {
+		t.Fatalf("%+v (%v)", result, err)
+	}
+	if text, err := callTool(t, y, "far", "echo", "hello"); err != nil || text != "hello" {
+		t.Errorf("echo: %q, %v", text, err)
+	}
+	if record, err := records.Installation(t.Context(), ws, "far"); err != nil || record.Remote.Type != "sse" {
+		t.Errorf("recorded is %+v (%v)", record.Remote, err)
+	}
+}
+
+func TestAnImportThatIsRepeatedSkipsOrReplacesWhatIsInstalled(t *testing.T) {
+	one, other := remoteServer(t, "", "", false), remoteServer(t, "", "", true)
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), private)
+	run := func(url, existing, want string) core.App {
+		t.Helper()
+		r := source.ImportRequest{MCPServers: map[string]json.RawMessage{"far": json.RawMessage(`{"url":"` + url + `"}`)}, AllowPrivate: true, Existing: existing}
+		r.DryRun = true
+		plan, err := y.Import(t.Context(), ws, r)
+		if planned := map[string]string{statusExists: statusExists}[want]; err != nil || planned != "" && plan.Servers[0].Status != planned {
+			t.Errorf("planned: %+v (%v)", plan, err)
+		}
+		r.DryRun = false
+		result, err := y.Import(t.Context(), ws, r)
+		if err != nil || result.Servers[0].Status != want {
+			t.Fatalf("%s gives %+v (%v), want %s", existing, result.Servers, err, want)
+		}
+		app, err := y.App(ws, "far")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return app
+	}
+	run(one.URL+"/a", "", statusInstalled)
+	for _, existing := range []string{"", source.ExistingSkip} {
+		if app := run(other.URL+"/b", existing, statusExists); app.BundleName != one.URL+"/a" {
+			t.Errorf("%q leaves %s", existing, app.BundleName)
+		}
+	}
+	if app := run(other.URL+"/b", source.ExistingReplace, statusReplaced); app.BundleName != other.URL+"/b" || app.Status != core.StateRunning {
+		t.Errorf("replaced, it is %+v", app)
+	}
+	if app := run("http://127.0.0.1:1/mcp", source.ExistingReplace, statusFailed); app.BundleName != other.URL+"/b" {
+		t.Errorf("after a replacement that does not start it is %+v", app)
+	}
+	if text, err := callTool(t, y, "far", "echo", "hello"); err != nil || text != "hello" {
+		t.Errorf("echo of the app that was to be replaced: %q, %v", text, err)
+	}
+}
+
+func TestTwoServersWithOneAppNameAndDisabledOnesAreReported(t *testing.T) {
+	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), private)
+	s := remoteServer(t, "", "", false)
+	text := `{"mcpServers": {"My App": {"url": "` + s.URL + `"}, "my-app": {"url": "` + s.URL + `"}, "off": {"url": "` + s.URL + `", "enabled": false}}}`
+	result, err := y.Import(t.Context(), ws, source.ImportRequest{Text: text, AllowPrivate: true, DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"My App": statusPlanned, "my-app": statusFailed, "off": statusDisabled}
+	for _, server := range result.Servers {
+		if server.Status != want[server.Name] {
+			t.Errorf("%s: %+v", server.Name, server)
+		}
+	}
+}

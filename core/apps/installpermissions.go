@@ -1,0 +1,148 @@
+package apps
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/bundle"
+)
+
+// decideInstall checks the decisions that come with an installation, and records them with it. Without decisions nothing
+// is granted but what the person who installs from a path of this machine names in user_config.
+func (m *Manager) decideInstall(ctx context.Context, o source.Order, record *core.Installation) error {
+	key := interact.AppKey{Workspace: record.Workspace, Name: record.Name}
+	change := core.PermissionChange{}
+	if o.Permissions != nil {
+		change.Allow, change.Deny = o.Permissions.Allow, o.Permissions.Deny
+	}
+	if err := m.checkDecisions(o.Caller, key, &change); err != nil {
+		return err
+	}
+	_, declared := m.declaration(key)
+	implied := o.Permissions == nil && !declared && len(m.userConfigGrants(*record, "")) > 0
+	if implied || len(change.Allow)+len(change.Deny) > 0 {
+		if err := m.identity.ensure(ctx, m.o.Home, m.o.Records); err != nil {
+			return err
+		}
+	}
+	record.Permissions = m.changed(nil, record.Source, o.Caller, change)
+	if implied {
+		record.Permissions = m.userConfigGrants(*record, o.Caller.User.ID)
+	}
+	if o.Permissions == nil {
+		return nil
+	}
+	return m.requireDecisions(o.Caller, *record, m.requests(*record))
+}
+
+// decideUpdate checks the decisions that come with an update, and records them with it. Earlier ones stay.
+func (m *Manager) decideUpdate(ctx context.Context, r source.UpdateRequest, found *source.Candidate) error {
+	if r.Permissions == nil {
+		return nil
+	}
+	record := &found.Record
+	change := core.PermissionChange{Allow: r.Permissions.Allow, Deny: r.Permissions.Deny}
+	if len(r.Permissions.Revoke) > 0 {
+		return errRevoke()
+	}
+	if err := m.checkDecisions(r.Caller, interact.AppKey{Workspace: record.Workspace, Name: record.Name}, &change); err != nil {
+		return err
+	}
+	if err := m.identity.ensure(ctx, m.o.Home, m.o.Records); err != nil {
+		return err
+	}
+	found.Decide = func(before []core.Permission) []core.Permission {
+		return m.changed(before, record.Source, r.Caller, change)
+	}
+	record.Permissions = found.Decide(record.Permissions)
+	return m.requireDecisions(r.Caller, *record, m.requests(*record))
+}
+
+// errRevoke refuses to revoke together with an installation or an update.
+func errRevoke() error {
+	return core.Errorf(core.CodeBadRequest, "permissions.revoke is for installed apps: leave it out, and use /v1/apps/:name/permissions")
+}
+
+// requireDecisions refuses an installation that asks for something that its decisions do not name.
+func (m *Manager) requireDecisions(c core.Caller, record core.Installation, requested []core.PermissionRequest) error {
+	if err := checkCount(record.Permissions); err != nil {
+		return err
+	}
+	missing := m.undecided(record, m.grantableBy(c, requested))
+	if len(missing) == 0 {
+		return nil
+	}
+	return core.Errorf(core.CodePermissionsRequired, "the app asks for %d permissions that were neither allowed nor denied; details.missing lists them", len(missing)).
+		WithDetails(map[string]any{"missing": missing})
+}
+
+// userConfigGrants are the paths in the user_config of an app from a path of this machine, as permissions.
+func (m *Manager) userConfigGrants(record core.Installation, by string) (all []core.Permission) {
+	manifest, err := bundle.ParseManifest(record.Manifest)
+	if err != nil || record.Source.Kind != core.SourcePath || record.Remote != nil {
+		return nil
+	}
+	for _, path := range manifest.GrantedPaths(record.Env) {
+		checked, err := m.guard.CheckProtected(core.Access{Kind: core.PermissionWrite, Target: path})
+		if err != nil {
+			m.log.Warn("a directory of user_config was not granted to an app", "workspace", record.Workspace, "app", record.Name, "reason", core.TextOf(err))
+			continue
+		}
+		all = append(all, core.Permission{Access: checked, By: by, At: core.Timestamp(time.Now()), Server: m.identity.text(), Source: record.Source.Text(), Legacy: true})
+	}
+	return all
+}
+
+// recordGrants turns what user_config granted in a version that did not record permissions into permissions.
+func (m *Manager) recordGrants(ctx context.Context, r core.Installation) (core.Installation, error) {
+	if r.Permissions != nil || r.Source.Kind != core.SourcePath || len(m.userConfigGrants(r, "")) == 0 {
+		return r, nil
+	}
+	if _, declared := m.declaration(interact.AppKey{Workspace: r.Workspace, Name: r.Name}); declared {
+		return r, nil
+	}
+	if err := m.identity.ensure(ctx, m.o.Home, m.o.Records); err != nil {
+		return r, err
+	}
+	changed, err := m.o.Records.ChangeInstallation(ctx, r.Workspace, r.Name, func(in *core.Installation) error {
+		if in.Permissions == nil {
+			in.Permissions = m.userConfigGrants(*in, "")
+		}
+		return nil
+	})
+	r.Permissions = changed.Permissions
+	return r, err
+}
+
+// checkOrder is decideInstall for what the order itself asks for, so that nothing is fetched before it is decided.
+func (m *Manager) checkOrder(ctx context.Context, o source.Order) error {
+	if o.Permissions == nil {
+		return nil
+	}
+	if len(o.Permissions.Revoke) > 0 {
+		return errRevoke()
+	}
+	change := *o.Permissions
+	if err := m.checkDecisions(o.Caller, interact.AppKey{Workspace: o.Workspace, Name: expectedName(o)}, &change); err != nil {
+		return err
+	}
+	if err := m.identity.ensure(ctx, m.o.Home, m.o.Records); err != nil {
+		return err
+	}
+	known := core.Installation{Workspace: o.Workspace, Source: o.Source}
+	known.Permissions = m.changed(nil, o.Source, o.Caller, change)
+	return m.requireDecisions(o.Caller, known, m.orderRequests(o))
+}
+
+// grantAnew replaces what user_config of an app from a path granted, when an admin of the organization changes it.
+func (m *Manager) grantAnew(in *core.Installation, c core.Caller) {
+	if in.Source.Kind != core.SourcePath || c.MayInstall(core.SourcePath) != nil {
+		return
+	}
+	in.Permissions = slices.DeleteFunc(slices.Clone(in.Permissions), func(p core.Permission) bool { return p.Legacy })
+	in.Permissions = append(in.Permissions, m.userConfigGrants(*in, c.User.ID)...)
+}

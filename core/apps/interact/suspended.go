@@ -1,0 +1,299 @@
+package interact
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// suspendedCall is a call whose app speaks an older MCP revision than its client. What the app asks
+// becomes a result, with which the call is suspended: the app's call stays in flight until the client
+// calls again with the input. It is an Asker.
+type suspendedCall struct {
+	owner, server, method string
+	target                string // the tool, prompt or resource that is called
+	cancel                func()
+	asked                 chan struct{} // holds one; receives at each request of the app
+	done                  chan struct{} // closed when result and err are set
+	result                json.RawMessage
+	err                   error
+
+	mu     sync.Mutex
+	open   map[string]openRequest
+	count  int
+	notify func(rpc.Notification) // of the request that waits; nil while suspended
+	timer  *time.Timer
+	since  time.Time // when it was suspended; guarded by the mutex of suspendedCalls
+}
+
+// openRequest is a request of the app that waits for its response.
+type openRequest struct {
+	inputRequest
+	response chan json.RawMessage // holds one
+}
+
+// mayAskForInput reports whether the result of a method may ask for input.
+func mayAskForInput(method string) bool {
+	return method == "tools/call" || method == "prompts/get" || method == "resources/read"
+}
+
+// Ask implements Asker.
+func (s *suspendedCall) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error) {
+	r := openRequest{inputRequest{q.Method, q.Params}, make(chan json.RawMessage, 1)}
+	s.mu.Lock()
+	s.count++
+	name := fmt.Sprintf("q%d", s.count)
+	s.open[name] = r
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.open, name)
+		s.mu.Unlock()
+	}()
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	select {
+	case response := <-r.response:
+		return response, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// doSuspendable makes a call that outlives its request if the app asks for input.
+func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c Call) (json.RawMessage, error) {
+	if !d.AcquireSlot() {
+		return nil, unavailable(time.Second, "app %s is busy: it has too many calls in flight", d.key.Name)
+	}
+	life, done, err := d.broker.o.Begin(context.WithoutCancel(ctx))
+	if err != nil {
+		d.ReleaseSlot()
+		return nil, err
+	}
+	s := &suspendedCall{
+		owner: c.Owner, server: d.server(), method: c.Method, target: targetOf(c.Params),
+		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]openRequest{}, notify: c.Notify,
+	}
+	f, end := d.begin(life, NewClient("", false, requestCapabilities(c.Params)), s)
+	f.account = c.Account
+	s.cancel = end
+	if c.Notify != nil {
+		c.Notify = f.withClock(s.forward)
+	}
+	go func() {
+		defer done()
+		defer close(s.done)
+		defer d.ReleaseSlot()
+		defer end()
+		in, release, err := d.routeSuspendable(f, shared, c.Owner)
+		if err != nil {
+			s.err = err
+			return
+		}
+		defer release()
+		if s.result, s.err = f.send(in, c); s.err != nil {
+			s.result, s.err = f.urlElicitationResult(d.CallError(life, in, c.Method, s.err))
+		}
+	}()
+	return d.broker.suspended.wait(ctx, s)
+}
+
+// routeSuspendable picks the instance for a call that may be suspended: an app that asks gets one for
+// this call alone.
+func (d *Dialog) routeSuspendable(f *inFlight, shared instance.Instance, owner string) (in instance.Instance, release func(), err error) {
+	if f.client.abilities&d.known().asks == 0 {
+		return shared, func() {}, nil
+	}
+	key := poolKey{dialog: d, session: "stateless " + owner + " " + string(f.client.capabilities), account: f.account}
+	p, release, err := d.broker.pool.acquire(f.ctx, key, true, f)
+	switch {
+	case errors.Is(err, errCannotStart) && f.ctx.Err() == nil:
+		return shared, func() {}, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return p.instance, release, nil
+}
+
+// requestCapabilities returns the client capabilities that a request of link.StatelessVersion declares.
+func requestCapabilities(params json.RawMessage) json.RawMessage {
+	var p struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(params, &p) // a client that declares nothing readable is asked nothing
+	return p.Meta["io.modelcontextprotocol/clientCapabilities"]
+}
+
+// forward passes a notification on to the request that waits for the call.
+func (s *suspendedCall) forward(n rpc.Notification) {
+	s.mu.Lock()
+	notify := s.notify
+	s.mu.Unlock()
+	if notify != nil {
+		notify(n)
+	}
+}
+
+func (s *suspendedCall) hasOpenRequests() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open) > 0
+}
+
+// respond hands responses to the app; unanswered is true when requests are still open. A response
+// that is not an object answers nothing, and is asked for again.
+func (s *suspendedCall) respond(responses map[string]json.RawMessage, notify func(rpc.Notification)) (unanswered bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer.Stop()
+	s.notify = notify
+	for name, r := range s.open {
+		response, ok := responses[name]
+		if !ok || len(response) == 0 || response[0] != '{' {
+			unanswered = true
+			continue
+		}
+		delete(s.open, name)
+		r.response <- response
+	}
+	return unanswered
+}
+
+// targetOf returns what a request calls: the name of a tool or a prompt, or the URI of a resource.
+func targetOf(params json.RawMessage) string {
+	var p struct{ Name, URI string }
+	_ = json.Unmarshal(params, &p) // unreadable params name nothing
+	return p.Name + p.URI
+}
+
+const (
+	statePrefix          = "ropewalk.suspended." // begins the requestState of suspended calls; part of the wire format
+	maxSuspended         = 256
+	maxSuspendedPerOwner = 16
+	suspendTimeout       = 10 * time.Minute // how long a call is kept for its client
+	minSuspension        = time.Minute      // how long it is kept at least before another call may take its place
+)
+
+// suspendedCalls keeps the calls that wait for their client's input.
+type suspendedCalls struct {
+	prefix string // begins every requestState
+
+	mu    sync.Mutex
+	calls map[string]*suspendedCall // by requestState
+}
+
+func newSuspendedCalls(prefix string) *suspendedCalls {
+	return &suspendedCalls{prefix: prefix, calls: map[string]*suspendedCall{}}
+}
+
+// wait waits for the call's result or its next requests, on behalf of one request of the client.
+func (c *suspendedCalls) wait(ctx context.Context, s *suspendedCall) (json.RawMessage, error) {
+	for {
+		select {
+		case <-s.done:
+			return s.result, s.err
+		case <-ctx.Done():
+			s.cancel()
+			return nil, context.Cause(ctx)
+		case <-s.asked:
+			if s.hasOpenRequests() { // asked may stand for a request that was answered meanwhile
+				return c.suspend(s)
+			}
+		}
+	}
+}
+
+// suspend keeps the call and returns the result that asks its client for input.
+func (c *suspendedCalls) suspend(s *suspendedCall) (json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notify = nil
+	requests := make(map[string]inputRequest, len(s.open))
+	for name, r := range s.open {
+		requests[name] = r.inputRequest
+	}
+	state := c.prefix + rand.Text()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.evictFor(s.owner) {
+		s.cancel()
+		return nil, core.Errorf(core.CodeUnavailable, "too many calls wait for input of their clients").WithRetryAfter(time.Minute)
+	}
+	c.calls[state], s.since = s, time.Now()
+	s.timer = time.AfterFunc(suspendTimeout, func() {
+		if c.remove(state) != nil {
+			s.cancel()
+		}
+	})
+	return json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": state})
+}
+
+// evictFor cancels the call that has waited longest where one more of an owner would be too many, since
+// clients need not come back. It reports false when it may cancel none. The caller holds the mutex.
+func (c *suspendedCalls) evictFor(owner string) bool {
+	ownerFull := c.countOf(owner) >= maxSuspendedPerOwner
+	if !ownerFull && len(c.calls) < maxSuspended {
+		return true
+	}
+	var oldest string
+	for state, s := range c.calls {
+		if (!ownerFull || s.owner == owner) && (oldest == "" || s.since.Before(c.calls[oldest].since)) {
+			oldest = state
+		}
+	}
+	s := c.calls[oldest]
+	if time.Since(s.since) < minSuspension {
+		return false
+	}
+	delete(c.calls, oldest)
+	s.timer.Stop()
+	s.cancel()
+	return true
+}
+
+// countOf counts the suspended calls of one owner. The caller holds the mutex.
+func (c *suspendedCalls) countOf(owner string) (n int) {
+	for _, s := range c.calls {
+		if s.owner == owner {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *suspendedCalls) remove(state string) *suspendedCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.calls[state]
+	delete(c.calls, state)
+	return s
+}
+
+// removeIf removes and returns a call that matches, nil when there is none.
+func (c *suspendedCalls) removeIf(state string, match func(*suspendedCall) bool) *suspendedCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.calls[state]
+	if s == nil || !match(s) {
+		return nil
+	}
+	delete(c.calls, state)
+	return s
+}
+
+// SuspendedCalls returns how many calls wait for input of their clients.
+func (b *Broker) SuspendedCalls() int {
+	b.suspended.mu.Lock()
+	defer b.suspended.mu.Unlock()
+	return len(b.suspended.calls)
+}

@@ -1,0 +1,154 @@
+package apps
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/offer"
+)
+
+// An app that may sleep is asleep when its server has started: its lists were kept with the hash of what decides them. An app
+// whose hash is another one by now is started, as one that never sleeps.
+
+// keptLists is what a process listed, byte for byte.
+type keptLists struct {
+	Lists        map[core.Kind][][]byte `json:"lists"`
+	Instructions string                 `json:"instructions,omitempty"`
+	Dynamic      bool                   `json:"dynamic,omitempty"` // it announces changes of its tools
+}
+
+// List implements offer.Lister.
+func (k *keptLists) List(_ context.Context, kind core.Kind) ([]json.RawMessage, error) {
+	list := make([]json.RawMessage, len(k.Lists[kind]))
+	for i, raw := range k.Lists[kind] {
+		list[i] = raw
+	}
+	return list, nil
+}
+
+// maySleep reports whether the app is put to sleep when it is not used.
+func (a *app) maySleep() bool {
+	limit, _ := a.idleLimit()
+	return limit > 0
+}
+
+// listsSum is the hash of what decides the lists of a local app: its files, its settings, its permissions, its sandbox and the
+// server that asks for them. It is "" for files that are not checked. The id of the record keeps settings from being guessed.
+func (a *app) listsSum() (string, error) {
+	m, record := a.manager, a.now.Load().record
+	if record.Sum == "" || record.Remote != nil {
+		return "", nil
+	}
+	env := make(map[string]string, len(record.Env))
+	for name, value := range record.Env {
+		env[name] = value.Reveal()
+	}
+	states := make([]string, len(record.Permissions))
+	for i, p := range record.Permissions {
+		states[i], _ = m.stateOf(record, p)
+	}
+	settings := m.sandboxOf(a.key)
+	all, err := json.Marshal([]any{
+		m.o.Version, record.BundleName, record.Version, record.Sum, env, record.Permissions, states, settings, m.o.Confinement.Level(settings).String(),
+	})
+	if err != nil {
+		return "", err
+	}
+	hash := hmac.New(sha256.New, []byte(record.ID))
+	hash.Write(all)
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// keepLists stores what an instance listed, if the app may sleep. Only who changes the app calls it.
+func (a *app) keepLists(in instance.Instance) {
+	listed := a.recorded.Load()
+	local, ok := in.(measured)
+	if !ok || listed == nil || !a.maySleep() {
+		return
+	}
+	if _, seen := local.Activity(); !seen { // it never sleeps
+		return
+	}
+	if err := a.storeLists(listed, in); err != nil && a.manager.life.Err() == nil {
+		a.log.Warn("lists of an app could not be stored; it is started with the server the next time", "error", err)
+	}
+}
+
+func (a *app) storeLists(listed *recorder, in instance.Instance) error {
+	sum, err := a.listsSum()
+	if err != nil || sum == "" {
+		return err
+	}
+	kept, complete := listed.kept()
+	if !complete {
+		return nil
+	}
+	kept.Instructions, kept.Dynamic = in.Info().Instructions, announcesTools(in)
+	record, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	if whole := sha256.Sum256(append([]byte(sum), record...)); whole != a.stored {
+		ctx, cancel := context.WithTimeout(a.manager.life, appTimeout)
+		defer cancel()
+		if err := a.manager.o.Records.PutKeptLists(ctx, a.key.Workspace, a.key.Name, sum, string(record)); err != nil {
+			return err
+		}
+		a.stored = whole
+	}
+	return nil
+}
+
+// sleepAtFirst shows an app that is about to start as asleep, if its lists are known.
+func (a *app) sleepAtFirst(ctx context.Context) {
+	if !a.maySleep() {
+		return
+	}
+	kept, lists, err := a.findLists(ctx)
+	switch {
+	case core.CodeOf(err) == core.CodeNotFound:
+		return
+	case err != nil:
+		a.log.Warn("stored lists of an app cannot be used; it is started", "error", err)
+		return
+	}
+	a.transition(core.StateRunning, func(v *view) {
+		v.since, v.asleep, v.stated = time.Now(), true, kept.Instructions
+		v.setOffer(lists)
+	})
+	a.checkPinsIfDecided()
+}
+
+// findLists returns the lists of the app that were stored, without what is held back now; core.CodeNotFound without such.
+func (a *app) findLists(ctx context.Context) (kept keptLists, lists core.Offer, err error) {
+	sum, err := a.listsSum()
+	if err != nil {
+		return kept, lists, err
+	}
+	if sum == "" {
+		return kept, lists, core.Errorf(core.CodeNotFound, "the lists of app %s are not stored", a.key.Name)
+	}
+	record, err := a.manager.o.Records.KeptLists(ctx, a.key.Workspace, a.key.Name, sum)
+	if err != nil {
+		return kept, lists, err
+	}
+	if err := json.Unmarshal([]byte(record), &kept); err != nil {
+		return kept, lists, fmt.Errorf("reading what is stored: %w", err)
+	}
+	lists, err = offer.Reader{Server: a.key.Name, Logger: a.log}.ReadAll(ctx, &kept)
+	if err != nil {
+		return kept, lists, err
+	}
+	a.pins.mu.Lock()
+	defer a.pins.mu.Unlock()
+	a.pins.key, a.pins.listed, a.pins.dynamic, a.pins.stated = a.pinKey(nil), &lists, kept.Dynamic, kept.Instructions
+	lists, err = a.pinned(ctx)
+	return kept, lists, err
+}

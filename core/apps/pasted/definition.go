@@ -1,0 +1,316 @@
+package pasted
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Definition is one server as a client's configuration defines it. Exactly one of Command and URL is set.
+type Definition struct {
+	Command string
+	Args    []string
+	Env     map[string]string
+
+	URL       string
+	Transport string // "streamable-http" or "sse"; "" when the client finds out
+	Headers   map[string]string
+
+	Inputs []Input  // values that the configuration does not contain
+	Left   []string // keys that mean nothing to a server, sorted
+}
+
+// Disabled is the error about a server that its client does not use.
+type Disabled struct{ Key string }
+
+func (d *Disabled) Error() string {
+	return fmt.Sprintf("is disabled in this configuration: remove `%s` to install it", d.Key)
+}
+
+// reader reads the fields of one definition.
+type reader struct {
+	Definition
+	given map[string]string // values by the names of inputs
+	err   error             // the first
+}
+
+// Read reads the definition of one server. given are the values of its inputs by their names; what is not given and has
+// no default stands in Inputs with Missing set, and nothing in the Definition may be used then. Errors continue a
+// sentence that begins with the place of the definition, and contain no value.
+func Read(name string, raw json.RawMessage, given map[string]string) (Definition, error) {
+	if err := checkName(name); err != nil {
+		return Definition{}, err
+	}
+	object := fields(raw)
+	if object == nil {
+		return Definition{}, errors.New(": it is not an object")
+	}
+	r := reader{given: given}
+	r.Env, r.Headers = map[string]string{}, map[string]string{}
+	r.fields(object)
+	if r.err != nil {
+		return Definition{}, r.err
+	}
+	if (r.Command == "") == (r.URL == "") {
+		return Definition{}, errors.New(": give exactly one of command and url")
+	}
+	r.unwrap()
+	if err := r.ask(); err != nil {
+		return Definition{}, err
+	}
+	slices.Sort(r.Left)
+	return r.Definition, nil
+}
+
+func checkName(name string) error {
+	if strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) || c == unicode.ReplacementChar }) {
+		return errors.New(": its name contains unprintable characters: give it another name")
+	}
+	if strings.EqualFold(path.Base(strings.TrimSpace(name)), "system") {
+		return errors.New(": the name system is reserved for the server's own tools: give it another name")
+	}
+	return nil
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// fields reads the fields of an object, which may be nested in the definition.
+func (r *reader) fields(object map[string]json.RawMessage) {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if value := object[key]; string(value) != "null" {
+			r.field(key, value)
+		}
+	}
+}
+
+func (r *reader) field(key string, value json.RawMessage) {
+	name := canonical(key)
+	if isToolFilter(name) {
+		r.toolFilter(key, value)
+		return
+	}
+	switch name {
+	case "command", "cmd":
+		r.command(key, value)
+	case "args", "arguments":
+		r.Args = append(r.Args, r.texts(key, value)...)
+	case "env", "environment", "envs":
+		r.pairs(key, value, r.Env)
+	case "envkeys", "envvars":
+		for _, variable := range list(value) {
+			if v := text(variable) + text(fields(variable)["name"]); v != "" {
+				r.Env[v] = "${" + v + "}"
+			}
+		}
+	case "url", "serverurl", "httpurl", "uri":
+		r.URL = text(value)
+	case "type", "transport", "transporttype":
+		if nested := fields(value); nested != nil {
+			r.fields(nested)
+		} else {
+			r.transport(key, text(value))
+		}
+	case "headers", "httpheaders":
+		r.pairs(key, value, r.Headers)
+	case "requestoptions", "requestinit":
+		r.fields(fields(value))
+	case "envhttpheaders":
+		for header, variable := range fields(value) {
+			r.Headers[header] = "${" + text(variable) + "}"
+		}
+	case "bearertokenenvvar":
+		r.Headers["Authorization"] = "Bearer ${" + text(value) + "}"
+	default:
+		r.other(key, value)
+	}
+}
+
+// other reads the fields that say whether and where a client uses a server.
+func (r *reader) other(key string, value json.RawMessage) {
+	word, _ := scalar(value)
+	isTrue, isFalse := strings.EqualFold(word, "true"), strings.EqualFold(word, "false")
+	switch canonical(key) {
+	case "disabled":
+		if !isFalse {
+			r.disable(key)
+		}
+	case "enabled", "active", "isactive", "isenabled":
+		if !isTrue {
+			r.disable(key)
+		}
+	case "envfile":
+		r.fail(".%s is a file on the client's machine: give its variables as env", key)
+	case "cwd", "workingdirectory", "workdir":
+		r.fail(".%s is a folder on the client's machine: remove it, and give absolute paths of the server's machine in args", key)
+	case "name", "description", "source", "settings", "bundled", "title", "displayname", "icon", "id", "$schema", "version":
+	default:
+		if len(fields(value)) > 0 || len(list(value)) > 0 || fields(value) == nil && list(value) == nil {
+			r.Left = append(r.Left, key)
+		}
+	}
+}
+
+func (r *reader) disable(key string) {
+	if r.err == nil {
+		r.err = &Disabled{Key: key}
+	}
+}
+
+// command reads a command: a text, a list with its arguments, or an object of older clients.
+func (r *reader) command(key string, value json.RawMessage) {
+	if object := fields(value); object != nil {
+		r.Command = text(object["path"])
+		delete(object, "path")
+		r.fields(object)
+		return
+	}
+	words := []string{text(value)}
+	if array := list(value); array != nil {
+		words = r.texts(key, value)
+	}
+	if len(words) == 0 || words[0] == "" {
+		r.fail(".%s is neither a text nor a list of texts", key)
+		return
+	}
+	r.Command, r.Args = words[0], append(words[1:], r.Args...)
+}
+
+// texts reads a list of texts; numbers and booleans are texts, too.
+func (r *reader) texts(key string, value json.RawMessage) (words []string) {
+	array := list(value)
+	if array == nil {
+		array = []json.RawMessage{value}
+	}
+	for i, element := range array {
+		word, ok := scalar(element)
+		if !ok {
+			r.fail(".%s[%d] is neither a text nor a number", key, i)
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// pairs reads an object of texts, or a list of NAME=VALUE or of objects with name and value.
+func (r *reader) pairs(key string, value json.RawMessage, into map[string]string) {
+	object := fields(value)
+	for _, element := range list(value) {
+		if object == nil {
+			object = map[string]json.RawMessage{}
+		}
+		if name, v, ok := strings.Cut(text(element), "="); ok {
+			object[name], _ = json.Marshal(v)
+		} else if pair := fields(element); text(pair["name"]) != "" {
+			object[text(pair["name"])] = pair["value"]
+		} else {
+			r.fail(".%s: an element is neither NAME=VALUE nor an object with name and value", key)
+		}
+	}
+	if object == nil && list(value) == nil {
+		r.fail(".%s is not an object", key)
+	}
+	for name, element := range object {
+		if string(element) == "null" {
+			continue
+		}
+		v, ok := scalar(element)
+		if !ok {
+			r.fail(".%s.%s is neither a text nor a number", key, name)
+		}
+		into[name] = v
+	}
+}
+
+// scalar is a string, a number or a boolean as text.
+func scalar(raw json.RawMessage) (string, bool) {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s, string(raw) != "null"
+	}
+	return string(raw), fields(raw) == nil && list(raw) == nil
+}
+
+// transport reads the type of a server.
+func (r *reader) transport(key, kind string) {
+	switch canonical(kind) {
+	case "http", "streamablehttp", "httpstream":
+		r.Transport = "streamable-http"
+	case "sse":
+		r.Transport = "sse"
+	case "", "stdio", "local", "remote", "custom":
+	case "builtin", "platform":
+		r.fail(".%s: %.50s is a part of the client, without a command or url", key, kind)
+	default:
+		r.fail(".%s is %.50q; it can be stdio, http or sse", key, kind)
+	}
+}
+
+// isToolFilter reports whether a key limits which tools of a server are used.
+func isToolFilter(name string) bool {
+	if !strings.Contains(name, "tool") {
+		return false
+	}
+	for _, other := range []string{"timeout", "approv", "confirm", "alwaysallow", "trust", "calllimit", "maxtool", "prefix"} {
+		if strings.Contains(name, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// toolFilter refuses what limits the tools of a server. A list of everything, or of nothing that is left out, does not.
+func (r *reader) toolFilter(key string, value json.RawMessage) {
+	name, array := canonical(key), list(value)
+	switch {
+	case string(value) == "true" && !excludes(name), string(value) == "false" && excludes(name), text(value) == "*" && !excludes(name):
+	case len(array) == 1 && text(array[0]) == "*" && !excludes(name):
+	case len(array) == 0 && array != nil && (excludes(name) || name == "availabletools"), len(fields(value)) == 0 && fields(value) != nil:
+	default:
+		r.fail(".%s limits the tools of the app, which an import does not take over: remove it to install the app with all of its tools", key)
+	}
+}
+
+func excludes(name string) bool {
+	return slices.ContainsFunc([]string{"disable", "exclude", "deny", "denied", "block", "hidden"}, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// unwrap replaces a command line in one text, the shell of Windows and the paths of its programs by what they run.
+func (r *reader) unwrap() {
+	for range 3 {
+		program := programName(r.Command)
+		first, _, several := strings.Cut(strings.TrimSpace(r.Command), " ")
+		switch {
+		case several && len(r.Args) == 0 && !strings.ContainsAny(first, `/\`) && !strings.ContainsAny(r.Command, `"'`):
+			words := strings.Fields(r.Command)
+			r.Command, r.Args = words[0], words[1:]
+		case program == "cmd" && len(r.Args) > 1 && (strings.EqualFold(r.Args[0], "/c") || strings.EqualFold(r.Args[0], "/k")):
+			r.Command, r.Args = r.Args[1], r.Args[2:]
+		case program == "env" && len(r.Args) > 0 && !strings.HasPrefix(r.Args[0], "-") && !strings.Contains(r.Args[0], "="):
+			r.Command, r.Args = r.Args[0], r.Args[1:]
+		case program != path.Base(r.Command):
+			r.Command = program
+		default:
+			return
+		}
+	}
+}
+
+// programName is the name of a program without its directory, and without what Windows adds.
+func programName(command string) string {
+	name := command[strings.LastIndexAny(command, `/\`)+1:]
+	for _, extension := range []string{".exe", ".cmd", ".bat"} {
+		if len(name) > len(extension) && strings.EqualFold(name[len(name)-len(extension):], extension) {
+			name = strings.ToLower(name[:len(name)-len(extension)])
+		}
+	}
+	return name
+}

@@ -1,0 +1,158 @@
+package pasted
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Input is a value that a configuration does not contain: the client takes it from its environment, or asks for it.
+type Input struct {
+	Name    string   `json:"name"`
+	Default string   `json:"default,omitempty"`
+	Fields  []string `json:"fields"` // where it stands, such as env.API_KEY
+	Missing bool     `json:"missing"`
+}
+
+var (
+	// braced are placeholders with braces: ${TOKEN}, ${env:TOKEN}, ${input:token}, ${TOKEN:-default}, ${{ secrets.TOKEN }},
+	// {env:TOKEN} and {file:token}.
+	braced = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^{}]*)\}|\{((?:env|file):[^{}]*)\}`)
+	// bare are placeholders without braces: $TOKEN at the beginning of a word, $token as the whole text, and %TOKEN%.
+	bare = regexp.MustCompile(`(^|[\s=:/,;"'@(])\$([A-Z_][A-Z0-9_]*)|^()\$([A-Za-z_][A-Za-z0-9_]*)$|()%([A-Z_][A-Z0-9_]{2,})%`)
+
+	inputName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	// clientOnly are placeholders for places and settings of the client.
+	clientOnly = regexp.MustCompile(`^(workspaceFolder|workspaceRoot|userHome|pathSeparator|/|file$|file[A-Z:]|relativeFile|cwd$|execPath|(command|config):)`)
+)
+
+// ask replaces placeholders by the values of the inputs, and lists these.
+func (r *reader) ask() error {
+	var err error
+	replace := func(field, value string, own map[string]string) string {
+		if err != nil {
+			return value
+		}
+		var out string
+		out, err = r.fill(field, value, own)
+		return out
+	}
+	r.Command = replace("command", r.Command, nil)
+	r.URL = replace("url", r.URL, nil)
+	for _, key := range slices.Sorted(maps.Keys(r.Env)) {
+		r.Env[key] = replace("env."+key, r.Env[key], nil)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Headers)) {
+		r.Headers[key] = replace("headers."+key, r.Headers[key], nil)
+	}
+	if r.isShell() {
+		r.askForShell()
+		return err
+	}
+	for i, arg := range r.Args {
+		if i > 0 && r.isProgram(r.Args[i-1]) {
+			continue // ${x} is a template literal of its language
+		}
+		r.Args[i] = replace(fmt.Sprintf("args[%d]", i), arg, r.Env)
+	}
+	return err
+}
+
+// fill replaces the placeholders of one text. own are variables of the definition itself.
+func (r *reader) fill(field, value string, own map[string]string) (string, error) {
+	var failed error
+	value = braced.ReplaceAllStringFunc(value, func(found string) string {
+		m := braced.FindStringSubmatch(found)
+		name, fallback, ok := parsePlaceholder(m[1] + m[2] + m[3])
+		if !ok {
+			failed = fmt.Errorf(".%.100s contains %.100s, which only the client can replace: put the value there", field, found)
+			return found
+		}
+		return r.value(field, name, fallback, own)
+	})
+	if strings.HasPrefix(field, "url") {
+		return value, failed // %41 and $ have meanings of their own
+	}
+	value = bare.ReplaceAllStringFunc(value, func(found string) string {
+		m := bare.FindStringSubmatch(found)
+		return m[1] + r.value(field, m[2]+m[4]+m[6], "", own)
+	})
+	return value, failed
+}
+
+// parsePlaceholder returns the name and the default of a placeholder. ok is false for what only the client knows.
+func parsePlaceholder(inside string) (name, fallback string, ok bool) {
+	inside = strings.TrimSpace(inside)
+	ends := ":-?+=" // a shell's: ${NAME:-default}, ${NAME-default}, ${NAME:?why}
+	for _, scope := range []string{"input:", "env:", "secrets.", "inputs.", "env.", "vars."} {
+		if rest, found := strings.CutPrefix(inside, scope); found {
+			inside, ends = rest, ":"
+			break
+		}
+	}
+	if clientOnly.MatchString(inside) {
+		return "", "", false
+	}
+	name = inside
+	if at := strings.IndexAny(inside, ends); at > 0 {
+		name = inside[:at]
+		rest := strings.TrimPrefix(inside[at:], ":")
+		if !strings.HasPrefix(rest, "?") && !strings.HasPrefix(rest, "+") {
+			fallback = strings.TrimLeft(rest, "-=")
+		}
+	}
+	return name, fallback, inputName.MatchString(name)
+}
+
+// value returns the value of an input, and lists the input.
+func (r *reader) value(field, name, fallback string, own map[string]string) string {
+	if value, ok := own[name]; ok {
+		return value
+	}
+	value, given := r.given[name]
+	if !given {
+		value = fallback
+	}
+	at := slices.IndexFunc(r.Inputs, func(in Input) bool { return in.Name == name })
+	if at < 0 {
+		at = len(r.Inputs)
+		r.Inputs = append(r.Inputs, Input{Name: name, Default: fallback})
+	}
+	in := &r.Inputs[at]
+	in.Missing = in.Missing || value == "" && !given
+	if !slices.Contains(in.Fields, field) {
+		in.Fields = append(in.Fields, field)
+	}
+	return value
+}
+
+// isShell reports whether the command is a shell that expands variables in its arguments itself.
+func (r *reader) isShell() bool {
+	return slices.Contains([]string{"sh", "bash", "zsh", "dash", "ash", "ksh", "fish"}, programName(r.Command)) &&
+		len(r.Args) > 1 && strings.HasPrefix(r.Args[0], "-") && strings.HasSuffix(r.Args[0], "c")
+}
+
+var languages = regexp.MustCompile(`^(node|nodejs|deno|bun|python|pypy|ruby|perl|php)[0-9.]*$`)
+
+// isProgram reports whether the argument after a flag is the text of a program, as with node -e and python -c.
+func (r *reader) isProgram(flag string) bool {
+	return languages.MatchString(programName(r.Command)) && slices.Contains([]string{"-e", "--eval", "-p", "--print", "-pe", "-c", "eval"}, flag)
+}
+
+var shellVariable = regexp.MustCompile(`\$([A-Z_][A-Z0-9_]*)|\$\{([A-Z_][A-Z0-9_]*)\}`)
+
+// askForShell gives the variables of a shell script to the shell as environment variables: in the text of the script, a
+// value would be read as a part of it. Variables of the server's own environment, and those that the script sets, stay.
+func (r *reader) askForShell() {
+	for i, arg := range r.Args {
+		for _, m := range shellVariable.FindAllStringSubmatch(arg, -1) {
+			name := m[1] + m[2]
+			if _, own := r.Env[name]; own || slices.Contains([]string{"HOME", "PATH", "PWD", "USER", "TMPDIR", "IFS", "_"}, name) || strings.Contains(arg, name+"=") {
+				continue
+			}
+			r.Env[name] = r.value(fmt.Sprintf("args[%d]", i), name, "", nil)
+		}
+	}
+}

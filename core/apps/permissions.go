@@ -1,0 +1,396 @@
+package apps
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/permit"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// Permissions is what an app may use beyond its sandbox, and what it would like to.
+type Permissions struct {
+	Name      string     `json:"name"`
+	Status    core.State `json:"status"`
+	LastError string     `json:"lastError,omitempty"`
+
+	Level       string                   `json:"level"`          // none, landlock or namespaces
+	Note        string                   `json:"note,omitempty"` // what is not enforced; "" when all is
+	Permissions []ShownPermission        `json:"permissions"`    // in the order in which they were decided
+	Requested   []core.PermissionRequest `json:"requested"`      // by the app's definition
+	Missing     []core.PermissionRequest `json:"missing"`        // of Requested, that nobody has decided
+	Configured  ConfiguredAccess         `json:"configured"`
+	Denials     []Denial                 `json:"denials"` // what the app was refused since the server started
+	Hints       []string                 `json:"hints"`   // why the app did not start, where the sandbox may be the reason
+}
+
+// ShownPermission is a permission with its state.
+type ShownPermission struct {
+	core.Access
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"` // why it is not in force
+	By     string `json:"by,omitempty"`
+	At     string `json:"at"`
+}
+
+// ConfiguredAccess is what the configuration opens, which nobody revokes over the API.
+type ConfiguredAccess struct {
+	Read    []string `json:"read"`
+	Write   []string `json:"write"`
+	Network []string `json:"network"`
+}
+
+// maxPermissions bounds the decisions of one app.
+const maxPermissions = 200
+
+// newGuard returns what decides about grants.
+func (m *Manager) newGuard() *permit.Guard {
+	o := &m.o
+	return &permit.Guard{
+		Home: o.Home, Env: o.HostEnv, Closed: slices.Concat(o.Confinement.Hide, o.Closed), Ports: o.Ports,
+		Grantable: o.Sandbox.Grantable, Shared: o.Sandbox.Shared,
+	}
+}
+
+// Permissions returns the permissions of an app, as far as the caller may see them.
+func (m *Manager) Permissions(c core.Caller, name string) (Permissions, error) {
+	a, err := m.find(c.Workspace.ID, name)
+	if err != nil {
+		return Permissions{}, err
+	}
+	return m.permissionsOf(c, a), nil
+}
+
+func (m *Manager) permissionsOf(c core.Caller, a *app) Permissions {
+	v, settings := a.now.Load(), m.sandboxOf(a.key)
+	p := Permissions{
+		Name: a.key.Name, Status: v.state, Level: m.o.Confinement.Level(settings).String(), Note: m.unenforced(a),
+		Permissions: []ShownPermission{}, Requested: m.grantableBy(c, m.requests(v.record)), Denials: a.denials.shown(func(access core.Access) bool { return m.guard.MayGrant(c, access) == nil }),
+		Hints:      m.hints(c, a),
+		Configured: ConfiguredAccess{Read: append([]string{}, settings.Read...), Write: append([]string{}, settings.Write...), Network: settings.Network.Values()},
+	}
+	if v.failure != nil {
+		p.LastError = v.failure.Reason
+	}
+	for _, decided := range v.record.Permissions {
+		shown := ShownPermission{Access: decided.Access, By: decided.By, At: decided.At}
+		shown.State, shown.Reason = m.stateOf(v.record, decided)
+		p.Permissions = append(p.Permissions, shown)
+	}
+	p.Missing = m.undecided(v.record, p.Requested)
+	return p
+}
+
+// unenforced says in a sentence what the permissions of an app do not bound; "" when they bound all.
+func (m *Manager) unenforced(a *app) string {
+	settings := m.sandboxOf(a.key)
+	switch {
+	case a.now.Load().record.Remote != nil:
+		return "The app runs on another machine: permissions do not bound it."
+	case m.o.Confinement.Level(settings) == sandbox.LevelNone && settings.Level == sandbox.LevelNone:
+		return "Permissions are recorded and not enforced: the sandbox is turned off (sandbox.level: none)."
+	case m.o.Confinement.Level(settings) == sandbox.LevelNone:
+		return "Permissions are recorded and not enforced: this machine has no sandbox (" + m.o.Confinement.Probe.Reason + ")."
+	}
+	return ""
+}
+
+// stateOf is the state of a permission here and now, with the reason why it is not in force.
+func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, reason string) {
+	switch {
+	case p.Denied:
+		return core.PermissionDenied, ""
+	case p.Source != record.Source.Text():
+		return core.PermissionPending, "it was granted to another source: " + p.Source
+	case p.Server == "" || p.Server != m.identity.text():
+		return core.PermissionPending, "it was granted on another server, or before a backup was restored"
+	}
+	checked, err := m.guard.Check(p.Access)
+	if p.Legacy && core.CodeOf(err) == core.CodeForbidden {
+		checked, err = m.guard.CheckProtected(p.Access)
+	}
+	switch {
+	case err != nil:
+		return core.PermissionBlocked, core.TextOf(err)
+	case checked.Target != p.Target:
+		return core.PermissionBlocked, p.Target + " leads to another place than when it was granted"
+	}
+	return core.PermissionGranted, ""
+}
+
+// grants are the permissions of an app that are in force; given are those from user_config. It is asked at every start.
+func (m *Manager) grants(record core.Installation) (all, given []core.Access) {
+	for _, p := range record.Permissions {
+		state, reason := m.stateOf(record, p)
+		switch {
+		case state == core.PermissionGranted:
+			if all = append(all, p.Access); p.Legacy {
+				given = append(given, p.Access)
+			}
+		case reason != "":
+			m.log.Warn("a permission of an app is not in force", "workspace", record.Workspace, "app", record.Name, "kind", p.Kind, "target", p.Target, "reason", reason)
+		}
+	}
+	return all, given
+}
+
+// requests are the accesses that the definition of an app suggests.
+func (m *Manager) requests(record core.Installation) []core.PermissionRequest {
+	if record.Remote != nil {
+		return nil
+	}
+	manifest, err := bundle.ParseManifest(record.Manifest)
+	if err != nil {
+		return nil
+	}
+	layout := source.LayoutOf(m.o.Home, record.Workspace)
+	d := permit.Definition{
+		Names: []string{record.BundleName, record.Source.Ref}, Paths: manifest.GrantedPaths(record.Env),
+		Own: []string{layout.AppDir(record.Name), record.Dir},
+	}
+	launch, err := manifest.Launch(bundle.LaunchInput{
+		Dir: record.Dir, Home: m.o.HostEnv["HOME"], Data: layout.DataDir(record.Name), Values: record.Env,
+		Lookup: func(name string) (string, error) { return name, nil },
+	})
+	if err == nil {
+		d.Program, d.Args, d.Env = launch.Path, launch.Args, launch.Variables()
+	}
+	d.Own = slices.DeleteFunc(d.Own, func(dir string) bool { return dir == "" })
+	return m.guard.Requests(d)
+}
+
+// orderRequests are the requests of an order whose bundle is not known yet.
+func (m *Manager) orderRequests(o source.Order) []core.PermissionRequest {
+	if o.Remote != nil || len(o.Args) == 0 {
+		return nil
+	}
+	d := permit.Definition{Names: []string{o.Source.Ref}, Program: o.Source.Ref, Args: o.Args, Env: map[string]string{}}
+	for name, value := range o.Env {
+		d.Env[name] = value.Reveal()
+	}
+	return m.guard.Requests(d)
+}
+
+// grantableBy are the requests that a caller may grant; nobody else sees what exists on the machine.
+func (m *Manager) grantableBy(c core.Caller, all []core.PermissionRequest) []core.PermissionRequest {
+	shown := []core.PermissionRequest{}
+	for _, r := range all {
+		if m.guard.MayGrant(c, r.Access) != nil {
+			continue
+		}
+		if r.Also != nil && m.guard.MayGrant(c, *r.Also) != nil {
+			r.Also = nil
+		}
+		shown = append(shown, r)
+	}
+	return shown
+}
+
+// undecided are the requests that neither a decision that counts here nor the configuration answers.
+func (m *Manager) undecided(record core.Installation, requested []core.PermissionRequest) []core.PermissionRequest {
+	missing := []core.PermissionRequest{}
+	settings := m.sandboxOf(interact.AppKey{Workspace: record.Workspace, Name: record.Name})
+	for _, r := range requested {
+		decided := slices.ContainsFunc(record.Permissions, func(p core.Permission) bool {
+			if !answers(p.Access, r) {
+				return false
+			}
+			state, _ := m.stateOf(record, p)
+			return state == core.PermissionGranted || state == core.PermissionDenied
+		})
+		open := r.Kind.IsPath() && slices.ContainsFunc(slices.Concat(settings.Read, settings.Write), func(dir string) bool { return permit.Within(r.Target, dir) }) ||
+			r.Kind == core.PermissionNet && (settings.Network.Mode == sandbox.NetworkAll || slices.Contains(settings.Network.Allow, r.Target))
+		if !decided && !open {
+			missing = append(missing, r)
+		}
+	}
+	return missing
+}
+
+// answers reports whether a decision about an access is one about a request: about the same thing, what contains it, or
+// its wider choice, to read or to write.
+func answers(a core.Access, r core.PermissionRequest) bool {
+	if !a.Kind.IsPath() || !r.Kind.IsPath() {
+		return a == r.Access
+	}
+	return permit.Within(r.Target, a.Target)
+}
+
+// ChangePermissions records decisions about an app, and returns when they are in force: the processes and connections of
+// the app have ended, and it runs again or has failed to, which the result says.
+//
+// Errors: core.CodeNotFound; core.CodeBadRequest and core.CodeForbidden naming what cannot be granted.
+func (m *Manager) ChangePermissions(ctx context.Context, c core.Caller, name string, change core.PermissionChange) (Permissions, error) {
+	key := interact.AppKey{Workspace: c.Workspace.ID, Name: name}
+	if err := m.checkChange(c, key, &change); err != nil {
+		return Permissions{}, err
+	}
+	if err := m.identity.ensure(ctx, m.o.Home, m.o.Records); err != nil {
+		return Permissions{}, err
+	}
+	_, err := m.command(ctx, key, core.CodeStartFailed, "started with its new permissions", func(ctx context.Context, a *app) error {
+		return a.decide(ctx, c, change)
+	})
+	a, missing := m.find(key.Workspace, name)
+	if missing != nil {
+		return Permissions{}, missing
+	}
+	if err != nil && core.CodeOf(err) != core.CodeStartFailed {
+		return Permissions{}, err
+	}
+	if decided := errDecision(err); decided != nil {
+		return Permissions{}, decided
+	}
+	a.publish(core.EventAppPermissions, core.AppPermissionsChanged{Name: name, By: c.User.ID, Allowed: len(change.Allow), Denied: len(change.Deny), Revoked: len(change.Revoke)})
+	return m.permissionsOf(c, a), nil
+}
+
+// undecidable is an error of a decision, as opposed to one of the start that follows it.
+type undecidable struct{ error }
+
+func (u undecidable) Unwrap() error { return u.error }
+
+func errDecision(err error) error {
+	if u, ok := errors.AsType[undecidable](err); ok {
+		return u.error
+	}
+	return nil
+}
+
+// checkChange replaces the accesses of a change by those that are recorded.
+func (m *Manager) checkChange(c core.Caller, key interact.AppKey, change *core.PermissionChange) error {
+	a, err := m.find(key.Workspace, key.Name)
+	if err != nil {
+		return err
+	}
+	if len(change.Allow)+len(change.Deny)+len(change.Revoke) == 0 {
+		return core.Errorf(core.CodeBadRequest, "give at least one of allow, deny and revoke")
+	}
+	if a.now.Load().record.Remote != nil {
+		return core.Errorf(core.CodeBadRequest, "app %s runs on another machine: it has no permissions here", key.Name)
+	}
+	return m.checkDecisions(c, key, change)
+}
+
+// checkDecisions checks what is allowed and denied.
+func (m *Manager) checkDecisions(c core.Caller, key interact.AppKey, change *core.PermissionChange) error {
+	allow := slices.Clone(change.Allow)
+	for i, access := range allow {
+		if err := m.guard.MayGrant(c, access); err != nil {
+			return err
+		}
+		checked, err := m.guard.Check(access)
+		if err == nil {
+			err = m.guard.MayGrant(c, checked) // where a symbolic link leads
+		}
+		if err == nil {
+			err = m.o.Confinement.CheckGrant(m.sandboxOf(key), source.LayoutOf(m.o.Home, key.Workspace).DataDir(key.Name), checked)
+		}
+		if err != nil {
+			return err
+		}
+		allow[i] = checked
+	}
+	change.Allow = allow
+	return nil
+}
+
+// decide records a change and starts the app again, if it is to run. The caller holds the turn.
+func (a *app) decide(ctx context.Context, c core.Caller, change core.PermissionChange) error {
+	m := a.manager
+	record, err := m.o.Records.ChangeInstallation(context.WithoutCancel(ctx), a.key.Workspace, a.key.Name, func(in *core.Installation) error {
+		if in.ID != a.now.Load().record.ID { // another app by now
+			return notFound(a.key.Name)
+		}
+		in.Permissions = m.changed(in.Permissions, in.Source, c, change)
+		return checkCount(in.Permissions)
+	})
+	if err != nil {
+		return undecidable{err}
+	}
+	record.Dir = a.now.Load().record.Dir
+	a.requested.Store(nil)
+	a.denials.forget(change.Allow)
+	a.log.Info("permissions of an app changed", "by", c.User.ID, "allowed", change.Allow, "denied", change.Deny, "revoked", change.Revoke)
+	if !record.Running {
+		a.setRecord(record)
+		return nil
+	}
+	if err := a.stopToStartAgain(ctx); err != nil {
+		return undecidable{core.Wrap(core.CodeStopFailed, err, "the permissions are recorded, but processes of app "+a.key.Name+" have not ended: "+core.TextOf(err))}
+	}
+	a.setRecord(record)
+	return a.startAgain(ctx)
+}
+
+// checkCount refuses more permissions than an app can have.
+func checkCount(all []core.Permission) error {
+	if len(all) > maxPermissions {
+		return core.Errorf(core.CodeLimitReached, "an app can have %d permissions: revoke some", maxPermissions)
+	}
+	return nil
+}
+
+// changed are the permissions of an app after a change.
+func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller, change core.PermissionChange) []core.Permission {
+	next := slices.Clone(now)
+	drop := func(access core.Access, keep func(core.Permission) bool) {
+		next = slices.DeleteFunc(next, func(p core.Permission) bool { return sameThing(p.Access, access) && !keep(p) })
+	}
+	everything := func(core.Permission) bool { return false }
+	for _, access := range slices.Concat(change.Revoke, change.Deny) {
+		drop(access, everything)
+		if access.Kind.IsPath() {
+			drop(core.Access{Kind: access.Kind, Target: permit.RealPath(access.Target)}, everything)
+		}
+	}
+	add := func(access core.Access, denied bool) {
+		next = append(next, core.Permission{
+			Access: access, Denied: denied, By: c.User.ID, At: core.Timestamp(time.Now()), Server: m.identity.text(), Source: from.Text(),
+		})
+	}
+	for _, access := range change.Deny {
+		add(access, true)
+	}
+	for _, access := range change.Allow { // a grant of another server stays pending there
+		drop(access, func(p core.Permission) bool {
+			return !p.Denied && m.o.Cluster != nil && p.Server != m.identity.text()
+		})
+		add(access, false)
+	}
+	if next == nil {
+		next = []core.Permission{}
+	}
+	return next
+}
+
+// sameThing reports whether two accesses are about the same thing: a path to read is the path to write.
+func sameThing(a, b core.Access) bool {
+	return a.Target == b.Target && (a.Kind == b.Kind || a.Kind.IsPath() && b.Kind.IsPath())
+}
+
+// requestedFor is for how long the requests of an app are remembered: a list of apps must not look at the disk each time.
+const requestedFor = 5 * time.Second
+
+type requestedThen struct {
+	at      time.Time
+	record  core.Installation
+	missing []core.PermissionRequest
+}
+
+// missing are the requests of an app that nobody has decided.
+func (a *app) missing() []core.PermissionRequest {
+	record := a.now.Load().record
+	if then := a.requested.Load(); then != nil && time.Since(then.at) < requestedFor && sameInstallation(then.record, record) {
+		return then.missing
+	}
+	missing := a.manager.undecided(record, a.manager.requests(record))
+	a.requested.Store(&requestedThen{time.Now(), record, missing})
+	return missing
+}

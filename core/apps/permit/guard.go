@@ -1,0 +1,255 @@
+package permit
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// Guard decides what may be granted to apps, and by whom.
+type Guard struct {
+	Home      string            // the server's home
+	Env       map[string]string // the server's environment
+	Closed    []string          // further paths of the server
+	Ports     func() []int      // of the server, its database and its plugins; nil for none
+	Grantable config.Granters
+	Shared    []string
+}
+
+// MayGrant says whether a caller may grant an access: core.CodeForbidden if not. A restriction of connections takes
+// nothing but the right to manage apps.
+func (g *Guard) MayGrant(c core.Caller, a core.Access) error {
+	if err := c.MayManageApps(); err != nil {
+		return err
+	}
+	switch {
+	case a.Kind == core.PermissionNetOnly:
+		return nil
+	case g.Grantable == config.GrantersNobody:
+		return core.Errorf(core.CodeForbidden, "permissions are granted by the configuration alone: sandbox.grantable is nobody")
+	case c.User.OrgRole.Admin(), g.Grantable == config.GrantersWorkspace:
+		return nil
+	case a.Kind.IsPath() && g.isShared(a.Target):
+		return nil
+	}
+	return core.Errorf(core.CodeForbidden, "granting this needs the organization role admin or owner: sandbox.grantable and sandbox.shared give an admin of a workspace no right to it")
+}
+
+// isShared reports whether a path lies below a shared directory, by its name and by where it leads.
+func (g *Guard) isShared(path string) bool {
+	real := RealPath(path)
+	return slices.ContainsFunc(g.Shared, func(dir string) bool {
+		dir = filepath.Clean(dir)
+		return (Within(filepath.Clean(path), dir) || Within(filepath.Clean(path), RealPath(dir))) && Within(real, RealPath(dir))
+	})
+}
+
+// Check returns an access as it is recorded: with a path without symbolic links. It refuses what cannot be granted with
+// core.CodeForbidden, and what is not one with core.CodeBadRequest.
+func (g *Guard) Check(a core.Access) (core.Access, error) {
+	var err error
+	switch a.Kind {
+	case core.PermissionRead, core.PermissionWrite:
+		a.Target, err = g.checkPath(a.Target, a.Kind == core.PermissionWrite)
+	case core.PermissionNet:
+		err = g.checkPort(a.Target)
+	case core.PermissionNetOnly:
+		_, err = sandbox.ParseNetwork([]string{a.Target})
+		if err != nil || !strings.Contains(a.Target, ":") {
+			err = core.Errorf(core.CodeBadRequest, "%.200q is not a destination: give host:port, in which the port may be *", a.Target)
+		}
+	case core.PermissionEnv:
+		err = checkVariable(a.Target)
+	default:
+		err = core.Errorf(core.CodeBadRequest, "kind is %.50q; it can be read, write, net, netOnly or env", a.Kind)
+	}
+	return a, err
+}
+
+func (g *Guard) checkPath(path string, write bool) (real string, err error) {
+	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+		return "", core.Errorf(core.CodeBadRequest, "%.200q is not an absolute path of the server's machine", path)
+	}
+	real, err = filepath.EvalSymlinks(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if why := g.protects(RealPath(path), write); why != "" { // whether it exists is nobody's business
+			return "", onlyConfiguration(path, why)
+		}
+		return "", core.Errorf(core.CodeBadRequest, "%s does not exist on the server's machine", path)
+	case err != nil:
+		return "", core.Errorf(core.CodeForbidden, "the server itself cannot open %s", path)
+	}
+	if why := g.protects(real, write); why != "" {
+		return "", onlyConfiguration(path, why)
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return "", core.Errorf(core.CodeForbidden, "the server itself cannot open %s", path)
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return "", onlyConfiguration(path, "it is neither a file nor a directory")
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && !info.IsDir() && stat.Nlink > 1 {
+		return "", onlyConfiguration(path, "the file has other names (hard links), which may be protected")
+	}
+	return real, isOpenToServer(real, info, write)
+}
+
+// CheckProtected is Check for a path that the server's configuration or its administrator opened by other means: it refuses
+// only what is protected or is not a path.
+func (g *Guard) CheckProtected(a core.Access) (core.Access, error) {
+	if !filepath.IsAbs(a.Target) || strings.ContainsRune(a.Target, 0) {
+		return a, core.Errorf(core.CodeBadRequest, "%.200q is not an absolute path of the server's machine", a.Target)
+	}
+	real := RealPath(a.Target)
+	if why := g.protects(real, a.Kind == core.PermissionWrite); why != "" {
+		return a, onlyConfiguration(a.Target, why)
+	}
+	a.Target = real
+	return a, nil
+}
+
+// isOpenToServer refuses what the server's user cannot open, and what only root can.
+func isOpenToServer(path string, info fs.FileInfo, write bool) error {
+	mode := uint32(unix.R_OK)
+	if info.IsDir() {
+		mode |= unix.X_OK
+	}
+	if write {
+		mode |= unix.W_OK
+	}
+	if unix.Access(path, mode) != nil {
+		return core.Errorf(core.CodeForbidden, "the server's own user may not open %s that way", path)
+	}
+	if os.Geteuid() == 0 {
+		if why := onlyRoot(path, info, write); why != "" {
+			return onlyConfiguration(path, why)
+		}
+	}
+	return nil
+}
+
+// checkedEntries bounds how many files of a directory are looked at for what only root can read.
+const checkedEntries = 10_000
+
+// onlyRoot says what of a path, or of what lies in it where that is to be opened to write, only root can read; "" for
+// nothing. To read, an app on a server of root's has no rights of root. In a directory of root's that is opened to write
+// it owns what root does, so that everything there must be looked at.
+func onlyRoot(path string, info fs.FileInfo, write bool) (why string) {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		if above, err := os.Stat(dir); err != nil || isRoots(above, 0o001) {
+			return "only root can read " + dir
+		}
+	}
+	if isRoots(info, 0o004) {
+		return "only root can read " + path
+	}
+	if !write || !info.IsDir() {
+		return ""
+	}
+	seen := 0
+	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > checkedEntries {
+			return errors.Join(err, errUnchecked)
+		}
+		if entry.Type()&fs.ModeSymlink != 0 {
+			return nil
+		}
+		below, err := entry.Info()
+		if err == nil && isRoots(below, 0o004) {
+			why = "only root can read " + file
+			return fs.SkipAll
+		}
+		return err
+	})
+	if err != nil && ownedByRoot(info) {
+		return "it belongs to root, and holds more than can be looked at"
+	}
+	return why
+}
+
+var errUnchecked = errors.New("not everything was looked at")
+
+// isRoots reports whether a file is root's, and others do not have a permission.
+func isRoots(info fs.FileInfo, permission fs.FileMode) bool {
+	return ownedByRoot(info) && info.Mode().Perm()&permission == 0
+}
+
+func ownedByRoot(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid == 0
+}
+
+func onlyConfiguration(what, why string) error {
+	return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.read and sandbox.write of the app): %s", what, why)
+}
+
+// checkPort refuses what is not a port of this machine, and the ports of the server.
+func (g *Guard) checkPort(target string) error {
+	host, text, err := net.SplitHostPort(target)
+	port, portErr := strconv.Atoi(text)
+	if err != nil || portErr != nil || port < 1 || port > 65535 || !isLoopback(host) {
+		return core.Errorf(core.CodeBadRequest, "%.200q is not a port of this machine: give localhost:PORT; other machines are open unless the app is restricted", target)
+	}
+	switch {
+	case slices.Contains([]int{2375, 2376}, port):
+		return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.network of the app): it is a port of Docker", target)
+	case port >= 6000 && port < 6064:
+		return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.network of the app): it is a port of a display", target)
+	case g.Ports != nil && slices.Contains(g.Ports(), port):
+		return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.network of the app): it belongs to this server, its database or its plugins", target)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
+
+// secretWords mark variables that hold secrets, and socketWords those that lead to agents.
+var secretWords = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASS|CREDENTIAL|COOKIE|PRIVATE|AUTH|DSN|DATABASE_URL)|^(ROPEWALK_|SERVICE_|LD_|DYLD_|DBUS_|WAYLAND_|XDG_)|_SOCK$|_AGENT|^(DISPLAY|XAUTHORITY|DOCKER_HOST|HOME|TMPDIR|PATH|NODE_OPTIONS|PYTHONPATH|PYTHONSTARTUP|PYTHONHOME|BASH_ENV|ENV|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB|JAVA_TOOL_OPTIONS)$`)
+
+func checkVariable(name string) error {
+	switch {
+	case !variableName.MatchString(name):
+		return core.Errorf(core.CodeBadRequest, "%.100q is not the name of a variable", name)
+	case secretWords.MatchString(name):
+		return core.Errorf(core.CodeForbidden, "the server's variable %s cannot be given to an app this way: it looks like a secret, leads to a socket or loads code; give the app a value of its own with `ropewalk app configure --env`", name)
+	}
+	return nil
+}
+
+// RealPath resolves the symbolic links of a path as far as it exists.
+func RealPath(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir := filepath.Dir(path); dir != path {
+		return filepath.Join(RealPath(dir), filepath.Base(path))
+	}
+	return path
+}
+
+// Within reports whether path is dir or lies below it, by their names.
+func Within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}

@@ -1,0 +1,173 @@
+package permit
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// closed is a path that only the configuration may open.
+type closed struct {
+	path, why string
+	write     bool // only to write it
+}
+
+// protects says why a path without symbolic links is one of those that only the configuration may open, contains one or
+// lies in one; "" when it does not. Files are compared too: a path has other names where letter case does not matter, and
+// through bind mounts.
+func (g *Guard) protects(path string, write bool) (why string) {
+	above, parents := ancestors(path), map[string]place{}
+	own, ownErr := os.Stat(path)
+	for _, c := range g.closed() {
+		if c.write && !write {
+			continue
+		}
+		dir := filepath.Dir(c.path)
+		parent, known := parents[dir]
+		if !known {
+			parent = placeOf(dir)
+			parents[dir] = parent
+		}
+		real := filepath.Join(parent.real, filepath.Base(c.path))
+		info, err := os.Lstat(real)
+		if err == nil && info.Mode()&os.ModeSymlink != 0 {
+			real = RealPath(real)
+			parent = placeOf(filepath.Dir(real))
+			info, err = os.Stat(real)
+		}
+		if Within(path, real) || err == nil && isAmong(info, above) {
+			return c.why
+		}
+		if Within(real, path) || ownErr == nil && (isAmong(own, parent.above) || err == nil && os.SameFile(own, info)) {
+			return "it contains " + c.path + ": " + c.why
+		}
+	}
+	return ""
+}
+
+// place is a directory without symbolic links, with those above it.
+type place struct {
+	real  string
+	above []os.FileInfo
+}
+
+func placeOf(dir string) place {
+	real := RealPath(dir)
+	return place{real, ancestors(real)}
+}
+
+// ancestors are a path and the directories above it, but the root.
+func ancestors(path string) (all []os.FileInfo) {
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if info, err := os.Stat(path); err == nil {
+			all = append(all, info)
+		}
+	}
+	return all
+}
+
+func isAmong(info os.FileInfo, files []os.FileInfo) bool {
+	return slices.ContainsFunc(files, func(f os.FileInfo) bool { return os.SameFile(f, info) })
+}
+
+const (
+	whySystem   = "it is a part of the system"
+	whySockets  = "it leads to sockets of the system or of people"
+	whySecrets  = "it holds keys, passwords or cookies of a person"
+	whyStartup  = "what is written there is executed outside of the sandbox"
+	whyServer   = "it belongs to the server"
+	whyPassword = "it holds passwords or keys of the machine"
+)
+
+// closed lists what only the configuration may open.
+func (g *Guard) closed() (all []closed) {
+	add := func(why string, write bool, paths ...string) {
+		for _, path := range paths {
+			if filepath.IsAbs(path) {
+				all = append(all, closed{filepath.Clean(path), why, write})
+			}
+		}
+	}
+	add(whyServer, false, g.Home)
+	add(whyServer, false, g.Closed...)
+	add(whySystem, false, "/dev", "/proc", "/sys", "/boot", "/lost+found", "/var/lib/docker", "/var/lib/containerd", "/var/spool")
+	add(whySockets, false, "/run/docker.sock", "/run/user", "/run/dbus", "/run/systemd", "/run/containerd", "/run/podman", "/run/secrets", "/tmp/.X11-unix", "/tmp/.ICE-unix", "/var/run/docker.sock")
+	add(whyPassword, false, "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/kubernetes", "/var/lib/kubelet", "/Library/Keychains")
+	add(whySystem, true, append(sandbox.SystemPaths(), "/etc", "/var/lib", "/Library", "/System", "/Applications")...)
+	for _, name := range []string{"SSH_AUTH_SOCK", "GPG_AGENT_INFO", "XAUTHORITY", "XDG_RUNTIME_DIR", "DOCKER_CONFIG", "KUBECONFIG", "GNUPGHOME", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "CLOUDSDK_CONFIG", "NETRC", "NPM_CONFIG_USERCONFIG", "PGPASSFILE"} {
+		for _, path := range filepath.SplitList(g.Env[name]) {
+			add(whySecrets, false, path)
+		}
+	}
+	for _, name := range []string{"DOCKER_HOST", "DBUS_SESSION_BUS_ADDRESS"} {
+		for _, part := range strings.FieldsFunc(g.Env[name], func(r rune) bool { return r == ',' || r == ';' }) {
+			add(whySockets, false, strings.TrimPrefix(strings.TrimPrefix(part, "unix:path="), "unix://"))
+		}
+	}
+	for _, home := range g.homes() {
+		for _, name := range secretNames() {
+			add(whySecrets, false, filepath.Join(home, name))
+		}
+		for _, name := range startupNames() {
+			add(whyStartup, true, filepath.Join(home, name))
+		}
+	}
+	return all
+}
+
+// secretNames are where people and their programs keep secrets, below a home directory.
+func secretNames() []string {
+	return []string{
+		".ssh", ".aws", ".azure", ".kube", ".gnupg", ".docker", ".config/containers", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials",
+		".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/op", ".config/doctl", ".config/rclone", ".config/sops", ".config/age", ".terraform.d", ".terraformrc",
+		".vault-token", ".password-store", ".pgpass", ".my.cnf", ".mylogin.cnf", ".npmrc", ".yarnrc.yml", ".pypirc", ".config/pip", ".gem/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml",
+		".local/share/keyrings", ".local/share/kwalletd", ".kde/share/apps/kwallet", ".pki", ".config/keepassxc", ".config/Bitwarden", ".config/1Password", ".config/Signal",
+		".mozilla", ".thunderbird", ".librewolf", ".config/google-chrome", ".config/google-chrome-beta", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera",
+		"snap", ".var/app", ".Xauthority", ".ICEauthority", ".dbus", ".config/Slack", ".config/discord", ".config/Code/User/globalStorage", ".config/Claude", ".claude.json", ".claude", ".codex", ".cursor",
+		".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".node_repl_history", ".psql_history", ".ropewalk",
+		"Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Mail", "Library/Messages", "Library/Application Support/Google", "Library/Application Support/Firefox", "Library/Application Support/BraveSoftware", "Library/Application Support/Microsoft Edge", "Library/Application Support/com.apple.TCC",
+	}
+}
+
+// startupNames are what shells, desktops and tools of a person execute or obey, below a home directory.
+func startupNames() []string {
+	return []string{
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".config/fish", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc",
+		".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment", ".config/autostart", ".config/systemd", ".config/environment.d", ".local/share/applications", ".local/share/systemd", ".local/bin", "bin",
+		".gitconfig", ".config/git", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".tmux.conf", ".config/tmux", ".screenrc", ".gdbinit", ".forward", ".procmailrc", ".mailcap",
+		".cargo", ".rustup", ".nvm", ".fnm", ".volta", ".pyenv", ".rbenv", ".asdf", ".sdkman", ".deno", ".bun", ".local/share/mise", ".config/mise", ".config/pipx", ".local/share/uv", ".local/lib", ".npm", ".cache/uv", ".vscode", ".config/Code", "Library/LaunchAgents",
+	}
+}
+
+// homes are the home directories of people on this machine, with that of the server's user.
+func (g *Guard) homes() []string {
+	all := []string{g.Env["HOME"]}
+	if file, err := os.Open("/etc/passwd"); err == nil {
+		defer func() { _ = file.Close() }()
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			fields := strings.Split(lines.Text(), ":")
+			if len(fields) < 6 {
+				continue
+			}
+			if uid, err := strconv.Atoi(fields[2]); err == nil && (uid == 0 || uid >= 1000 && uid < 65000) {
+				all = append(all, fields[5])
+			}
+		}
+	}
+	for _, dir := range []string{"/home", "/Users"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			all = append(all, filepath.Join(dir, e.Name()))
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(dir string) bool { return !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" })
+}

@@ -1,0 +1,388 @@
+package permit
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// Definition is what an app is started from, with all variables filled in.
+type Definition struct {
+	Names   []string          // of the bundle or package, and of the program
+	Program string            // as the definition names it
+	Args    []string          // of the program
+	Env     map[string]string // that the definition and the installation set
+	Paths   []string          // of user_config fields of the types directory and file
+	Own     []string          // directories that the app has without asking
+}
+
+// maxRequests bounds what one definition can ask for.
+const maxRequests = 32
+
+// Requests are the accesses that a definition suggests and that could be granted, each once.
+func (g *Guard) Requests(d Definition) []core.PermissionRequest {
+	r := reader{guard: g, own: append(d.Own, g.Home)}
+	for _, path := range d.Paths {
+		r.path(path, "user_config", "")
+	}
+	r.arguments(d)
+	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
+		r.text(d.Env[name], "the variable "+name)
+	}
+	r.hostAndPort(d.Env)
+	r.wellKnown(d)
+	return r.found
+}
+
+type reader struct {
+	guard *Guard
+	own   []string
+	found []core.PermissionRequest
+
+	namesService bool // the definition says where a service is
+}
+
+func (r *reader) add(request core.PermissionRequest) {
+	for i, other := range r.found {
+		if other.Target != request.Target || other.Kind.IsPath() != request.Kind.IsPath() {
+			continue
+		}
+		if request.Kind == core.PermissionWrite {
+			r.found[i].Kind = core.PermissionWrite
+		}
+		return
+	}
+	if len(r.found) < maxRequests {
+		r.found = append(r.found, request)
+	}
+}
+
+// arguments reads the arguments of the program: the script of an interpreter first.
+func (r *reader) arguments(d Definition) {
+	script := scriptOf(d.Program, d.Args)
+	for i, arg := range d.Args {
+		reason := "an argument"
+		switch {
+		case i == script:
+			r.script(arg, directoryOption(d.Args), reason)
+		case i > 0 && isDirectoryOption(d.Args[i-1]):
+			r.directory(arg, d.Args[i-1])
+		default:
+			name, value, isOption := strings.Cut(arg, "=")
+			if isOption && strings.HasPrefix(name, "-") && isDirectoryOption(name) {
+				r.directory(value, name)
+				continue
+			}
+			if isOption && strings.HasPrefix(name, "-") {
+				arg, reason = value, "the option "+name
+			}
+			r.text(arg, reason)
+		}
+	}
+	flags := map[string]string{}
+	for i := 0; i+1 < len(d.Args); i++ {
+		if strings.HasPrefix(d.Args[i], "--") {
+			flags[strings.ReplaceAll(strings.TrimPrefix(d.Args[i], "--"), "-", "_")] = d.Args[i+1]
+		}
+	}
+	r.hostAndPort(flags)
+}
+
+// interpreters execute the file that their first argument names.
+var interpreters = regexp.MustCompile(`^(python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|ruby|perl|php|bash|sh|zsh|dash|lua|Rscript|java|tsx|ts-node|uv)$`)
+
+// scriptOf is the index of the script among the arguments of an interpreter, -1 for none.
+func scriptOf(program string, args []string) int {
+	if !interpreters.MatchString(filepath.Base(program)) {
+		return -1
+	}
+	for i, arg := range args {
+		switch {
+		case i > 0 && (isDirectoryOption(args[i-1]) || slices.Contains([]string{"-c", "-e", "-m", "--eval", "--with", "--python", "-p", "-r", "--require", "--import"}, args[i-1])):
+		case strings.HasPrefix(arg, "-"), slices.Contains([]string{"run", "--", "-S"}, arg):
+		default:
+			return i
+		}
+	}
+	return -1
+}
+
+// isDirectoryOption reports whether an option is followed by a working directory or a project.
+func isDirectoryOption(arg string) bool {
+	return slices.Contains([]string{"--directory", "--project", "--cwd", "--prefix", "--workdir", "-C"}, arg)
+}
+
+// directoryOption is the directory that the arguments change to; "" for none.
+func directoryOption(args []string) string {
+	for i, arg := range args {
+		if name, value, ok := strings.Cut(arg, "="); ok && isDirectoryOption(name) {
+			return value
+		}
+		if isDirectoryOption(arg) && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+// script asks for the file alone. Its directory is the wider choice, where that can be granted.
+func (r *reader) script(arg, dir, reason string) {
+	if !filepath.IsAbs(arg) {
+		if !filepath.IsAbs(dir) {
+			return
+		}
+		arg = filepath.Join(dir, arg)
+		if isFile(arg) { // its directory is asked for by the option
+			return
+		}
+	}
+	if !isFile(arg) {
+		r.text(arg, reason)
+		return
+	}
+	request := core.PermissionRequest{Access: core.Access{Kind: core.PermissionRead, Target: arg}, Reason: reason, Choice: []string{"read"}}
+	if parent := (core.Access{Kind: core.PermissionRead, Target: filepath.Dir(arg)}); r.acceptable(parent) {
+		request.Also = &parent
+	}
+	r.ask(request)
+}
+
+// directory asks for a working directory. A project may have to be written to, since tools keep locks and builds there.
+func (r *reader) directory(path, option string) {
+	kind := core.PermissionRead
+	for _, project := range []string{"pyproject.toml", "package.json", "Cargo.toml", "go.mod", "deno.json"} {
+		if isFile(filepath.Join(path, project)) {
+			kind = core.PermissionWrite
+		}
+	}
+	r.path(path, "the option "+option, kind)
+}
+
+// text asks for what a value names: a path, several, the address of a service of this machine, or a URL with either.
+func (r *reader) text(value, reason string) {
+	value = strings.TrimSpace(value)
+	switch {
+	case value == "" || len(value) > 4096:
+	case strings.HasPrefix(value, "/"):
+		parts := []string{value}
+		if _, err := os.Stat(value); err != nil && strings.ContainsAny(value, ":,") {
+			parts = strings.FieldsFunc(value, func(c rune) bool { return c == ':' || c == ',' })
+		}
+		for _, part := range parts {
+			r.path(part, reason, "")
+		}
+	case strings.Contains(value, "://"):
+		r.namesService = true
+		r.address(value, reason)
+	default:
+		if host, port, ok := hostPort(value); ok {
+			r.port(host, port, reason)
+		}
+	}
+}
+
+// address reads a URL: of a service of this machine, or of a file.
+func (r *reader) address(value, reason string) {
+	scheme, rest, _ := strings.Cut(value, "://")
+	if host, port, ok := service(value); ok {
+		if isLoopback(host) && port != "" {
+			r.port(host, port, reason)
+		}
+		return
+	}
+	path, _, _ := strings.Cut(rest, "?")
+	if path = "/" + strings.TrimLeft(path, "/"); scheme == "file" || strings.HasPrefix(scheme, "sqlite") || scheme == "duckdb" {
+		r.path(path, reason, "")
+	}
+}
+
+// service is the host of a URL with its port, which may follow from the scheme; "" when it does not.
+func service(address string) (host, port string, ok bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "", "", false
+	}
+	return u.Hostname(), cmp.Or(u.Port(), defaultPorts()[strings.ToLower(u.Scheme)]), true
+}
+
+// named finds URLs and pairs of host and port in a text.
+var named = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'\\<>]+|[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}\b`)
+
+// LoopbackPorts are the ports of this machine that a text names, such as the settings of a plugin.
+func LoopbackPorts(text string) (ports []int) {
+	for _, found := range named.FindAllString(text, -1) {
+		host, port, ok := service(found)
+		if !ok {
+			host, port, _ = hostPort(found)
+		}
+		if n, err := strconv.Atoi(port); err == nil && isLoopback(host) {
+			ports = append(ports, n)
+		}
+	}
+	return ports
+}
+
+// defaultPorts are those of services that apps use, by the scheme of their URLs.
+func defaultPorts() map[string]string {
+	return map[string]string{
+		"http": "80", "ws": "80", "https": "443", "wss": "443", "redis": "6379", "rediss": "6379", "valkey": "6379", "postgres": "5432", "postgresql": "5432",
+		"mysql": "3306", "mariadb": "3306", "mongodb": "27017", "amqp": "5672", "nats": "4222", "mqtt": "1883", "bolt": "7687", "neo4j": "7687", "clickhouse": "9000", "ldap": "389", "smtp": "25",
+	}
+}
+
+func hostPort(value string) (host, port string, ok bool) {
+	i := strings.LastIndexByte(value, ':')
+	if i <= 0 {
+		return "", "", false
+	}
+	host, port = strings.Trim(value[:i], "[]"), value[i+1:]
+	n, err := strconv.Atoi(port)
+	return host, port, err == nil && n > 0 && n < 65536 && isLoopback(host)
+}
+
+// hostAndPort reads pairs such as DB_HOST and DB_PORT.
+func (r *reader) hostAndPort(values map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		upper := strings.ToUpper(name)
+		prefix, ok := strings.CutSuffix(upper, "HOST")
+		r.namesService = r.namesService || ok
+		if !ok || !isLoopback(values[name]) {
+			continue
+		}
+		for other, port := range values {
+			if n, err := strconv.Atoi(port); err == nil && n > 0 && n < 65536 && strings.ToUpper(other) == prefix+"PORT" {
+				r.port(values[name], port, name+" and "+other)
+			}
+		}
+	}
+}
+
+func (r *reader) port(host, port, reason string) {
+	r.namesService = true
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
+		host = "[" + host + "]"
+	}
+	r.ask(core.PermissionRequest{Access: core.Access{Kind: core.PermissionNet, Target: strings.ToLower(host) + ":" + port}, Reason: reason, Choice: []string{"net"}})
+}
+
+// dataFiles end in these: programs write to them, and keep journals next to them.
+var dataFiles = regexp.MustCompile(`(?i)\.(db|db3|sqlite|sqlite3|duckdb|kdbx)$`)
+
+// path asks for a path. Without a kind a directory is asked for to write, and a file to read. For a file of a database, or
+// one that does not exist yet, the directory is asked for.
+func (r *reader) path(path, reason string, kind core.PermissionKind) {
+	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+		return
+	}
+	path = filepath.Clean(path)
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || !info.IsDir() && dataFiles.MatchString(path):
+		if parent := (core.Access{Kind: core.PermissionWrite, Target: filepath.Dir(path)}); isDir(parent.Target) && r.acceptable(parent) {
+			r.ask(core.PermissionRequest{Access: parent, Reason: reason, Choice: []string{"read", "write"}})
+			return
+		}
+		if err != nil {
+			return
+		}
+		kind = core.PermissionWrite
+	case kind != "":
+	case info.IsDir():
+		kind = core.PermissionWrite
+	default:
+		kind = core.PermissionRead
+	}
+	r.ask(core.PermissionRequest{Access: core.Access{Kind: kind, Target: path}, Reason: reason, Choice: []string{"read", "write"}})
+}
+
+// ask adds a request for what the app does not have anyway, and what can be granted.
+func (r *reader) ask(request core.PermissionRequest) {
+	if request.Kind.IsPath() {
+		real := RealPath(request.Target)
+		for _, dir := range append(sandbox.SystemPaths(), r.own...) {
+			if Within(real, RealPath(dir)) {
+				return
+			}
+		}
+	}
+	checked, err := r.guard.Check(request.Access)
+	if err != nil {
+		if request.Kind != core.PermissionWrite {
+			return
+		}
+		request.Kind = core.PermissionRead
+		if checked, err = r.guard.Check(request.Access); err != nil {
+			return
+		}
+		request.Choice = []string{"read"}
+	}
+	request.Access = checked
+	r.add(request)
+}
+
+// acceptable reports whether a directory may be asked for when the definition does not name it.
+func (r *reader) acceptable(a core.Access) bool {
+	if slices.Contains([]string{"/", "/tmp", "/var/tmp", "/home", "/Users", "/srv", "/mnt", "/media", "/opt", os.TempDir()}, filepath.Clean(a.Target)) {
+		return false
+	}
+	_, err := r.guard.Check(a)
+	return err == nil
+}
+
+// wellKnown asks for what kinds of apps need that no argument names.
+func (r *reader) wellKnown(d Definition) {
+	home := r.guard.Env["HOME"]
+	for _, name := range d.Names {
+		name = strings.ToLower(name)
+		for _, known := range []struct{ words, targets []string }{
+			{[]string{"playwright", "puppeteer", "chrome-devtools", "browser"}, []string{filepath.Join(home, ".cache/ms-playwright"), filepath.Join(home, ".cache/puppeteer"), "/etc/chromium.d", "/etc/chromium"}},
+			{[]string{"redis"}, []string{"localhost:6379"}},
+			{[]string{"postgres"}, []string{"localhost:5432"}},
+			{[]string{"mysql", "mariadb"}, []string{"localhost:3306"}},
+			{[]string{"mongodb"}, []string{"localhost:27017"}},
+		} {
+			if !slices.ContainsFunc(known.words, func(word string) bool { return strings.Contains(name, word) }) {
+				continue
+			}
+			for _, target := range known.targets {
+				r.usual(target, known.words[0])
+			}
+		}
+	}
+}
+
+// usual asks for the target of a well-known app: a path that exists, or the usual port of a service, unless the
+// definition names another place of that service.
+func (r *reader) usual(target, what string) {
+	if filepath.IsAbs(target) {
+		if _, err := os.Stat(target); err == nil {
+			r.path(target, "apps for "+what+" usually need it", core.PermissionRead)
+		}
+		return
+	}
+	if r.namesService {
+		return
+	}
+	host, port, _ := strings.Cut(target, ":")
+	r.port(host, port, "apps for "+what+" usually need it")
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

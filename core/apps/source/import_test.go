@@ -1,0 +1,199 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/pasted"
+)
+
+// TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre reads the files of test/pasted, and compares what each
+// server would be installed as with wanted.json.
+func TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre(t *testing.T) {
+	dir := filepath.Join("..", "..", "..", "test", "pasted")
+	raw, err := os.ReadFile(filepath.Join(dir, "wanted.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wanted map[string][]string
+	if err := json.Unmarshal(raw, &wanted); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(wanted)) {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers, err := ImportRequest{Text: string(text)}.Servers()
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		var got []string
+		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			got = append(got, name+": "+describe(t, name, servers[name]))
+		}
+		if !slices.EqualFunc(got, wanted[file], isAsWanted) {
+			t.Errorf("%s gives\n  %s\nwant\n  %s", file, strings.Join(got, "\n  "), strings.Join(wanted[file], "\n  "))
+		}
+	}
+}
+
+// isAsWanted compares a line; of an error, the words that must be in it are wanted.
+func isAsWanted(got, want string) bool {
+	place, words, ok := strings.Cut(want, ": error ")
+	if !ok {
+		return got == want
+	}
+	return strings.HasPrefix(got, place+": error ") && strings.Contains(got, words)
+}
+
+// describe says in one line what a server would be installed as. Each input gets its name in <> as the value.
+func describe(t *testing.T, name string, definition json.RawMessage) string {
+	t.Helper()
+	parsed, err := ParseServer(name, definition, nil)
+	values := map[string]core.Secret{}
+	for _, in := range parsed.Inputs {
+		values[in.Name] = core.Secret("<" + in.Name + ">")
+	}
+	if err != nil && core.CodeOf(err) != core.CodeCredentialsRequired {
+		return "error " + err.Error()
+	}
+	if parsed, err = ParseServer(name, definition, values); err != nil {
+		return "error " + err.Error()
+	}
+	o, err := parsed.Request.Order("ws_default")
+	if err != nil {
+		return "error " + err.Error()
+	}
+	var line strings.Builder
+	line.WriteString(string(o.Source.Kind) + " " + o.Source.Ref)
+	if o.Version != "" {
+		line.WriteString("@" + o.Version)
+	}
+	if o.Remote == nil {
+		fmt.Fprintf(&line, " %v", o.Args)
+	} else if line.WriteString(" " + o.Remote.Type); o.TrySSE {
+		return strings.TrimSuffix(line.String(), o.Remote.Type) + "any" + rest(o, parsed)
+	}
+	return line.String() + rest(o, parsed)
+}
+
+func rest(o Order, parsed ParsedServer) string {
+	var line strings.Builder
+	write := func(label string, values map[string]core.Secret) {
+		for i, key := range slices.Sorted(maps.Keys(values)) {
+			if i == 0 {
+				line.WriteString(" " + label)
+			}
+			line.WriteString(" " + key + "=" + values[key].Reveal())
+		}
+	}
+	write("env", o.Env)
+	if o.Remote != nil {
+		write("header", o.Remote.Headers)
+	}
+	for i, in := range parsed.Inputs {
+		if i == 0 {
+			line.WriteString("; asks")
+		}
+		line.WriteString(" " + in.Name)
+		if in.Default != "" {
+			line.WriteString(" (" + in.Default + ")")
+		}
+	}
+	if len(parsed.Left) > 0 {
+		line.WriteString("; leaves " + strings.Join(parsed.Left, " "))
+	}
+	return line.String()
+}
+
+func TestPlaceholdersAreAskedForAndNeverKeptAsText(t *testing.T) {
+	for written, want := range map[string]string{
+		"$TOKEN": "TOKEN", "${TOKEN}": "TOKEN", "${input:api-key}": "api-key", "${env:TOKEN}": "TOKEN", "{env:TOKEN}": "TOKEN", "${{ secrets.TOKEN }}": "TOKEN",
+		"Bearer $TOKEN": "TOKEN", "%TOKEN%": "TOKEN", "$token": "token", "${TOKEN:?give it}": "TOKEN", "--key=$TOKEN": "TOKEN", "a-${A}-${B}": "A B",
+		"${TOKEN:-dev}": "TOKEN=dev", "${TOKEN-dev}": "TOKEN=dev", "${env:TOKEN:-dev}": "TOKEN=dev", "${env:TOKEN:dev}": "TOKEN=dev",
+		"pa$$word": "", "US$5": "", "100%": "", "{name}": "", "a$b": "",
+	} {
+		for _, definition := range []map[string]any{
+			{"command": "run", "env": map[string]any{"API_KEY": written}}, {"command": "run", "args": []any{written}}, {"url": "https://a.test", "headers": map[string]any{"X-Key": written}},
+		} {
+			raw, err := json.Marshal(definition)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed, _ := ParseServer("x", raw, nil)
+			var asked []string
+			values := map[string]core.Secret{}
+			for _, in := range parsed.Inputs {
+				values[in.Name] = "given"
+				name := in.Name
+				if in.Default != "" {
+					name += "=" + in.Default
+				}
+				asked = append(asked, name)
+			}
+			if strings.Join(asked, " ") != want {
+				t.Errorf("%s asks for %v, want %s", raw, asked, want)
+			}
+			parsed, err = ParseServer("x", raw, values)
+			if err != nil {
+				t.Errorf("%s with values: %v", raw, err)
+				continue
+			}
+			text := parsed.Request.Env["API_KEY"].Reveal() + strings.Join(parsed.Request.Args, " ")
+			if parsed.Request.Transport != nil {
+				text += parsed.Request.Transport.Headers["X-Key"].Reveal()
+			}
+			if kept := strings.Contains(text, written); kept != (want == "") {
+				t.Errorf("%s with values is %q", raw, text)
+			}
+		}
+	}
+}
+
+func TestTheTextOfAProgramIsNotAskedFor(t *testing.T) {
+	for _, definition := range []string{
+		`{"command":"node","args":["-e","console.log(` + "`${about} $x`" + `)"]}`, `{"command":"/usr/bin/python3.12","args":["-c","print(f'{a} $b')"]}`,
+	} {
+		parsed, err := ParseServer("x", json.RawMessage(definition), nil)
+		if err != nil || len(parsed.Inputs) > 0 || !strings.Contains(definition, parsed.Request.Args[1]) {
+			t.Errorf("%s asks for %v and gives %q, %v", definition, parsed.Inputs, parsed.Request.Args, err)
+		}
+	}
+}
+
+func TestWhatLimitsTheToolsOfAnAppIsRefusedByItsName(t *testing.T) {
+	for _, key := range []string{
+		"includeTools", "excludeTools", "include_tools", "enabledTools", "enabled_tools", "disabledTools", "disabled_tools", "allowedTools", "allowed_tools", "blockedTools", "available_tools", "tools",
+	} {
+		_, err := ParseServer("x", json.RawMessage(`{"command":"npx","args":["-y","a"],"`+key+`":["one"]}`), nil)
+		if core.CodeOf(err) != core.CodeBadRequest || !strings.Contains(err.Error(), "mcpServers.x."+key+" limits the tools") {
+			t.Errorf("%s gives %v", key, err)
+		}
+	}
+	for _, all := range []string{`"tools":["*"]`, `"tools":"*"`, `"disabledTools":[]`, `"available_tools":[]`, `"tool_timeout_sec":5`, `"autoApproveTools":["a"]`} {
+		if _, err := ParseServer("x", json.RawMessage(`{"command":"npx","args":["-y","a"],`+all+`}`), nil); err != nil {
+			t.Errorf("%s gives %v", all, err)
+		}
+	}
+}
+
+func TestATextThatIsNoConfigurationIsRefusedWithWhatItShouldBe(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "empty", "{": "not JSON", "{}": "no server is named", "[]": "no server is named", "npx -y a": "no server is named", `{"mcpServers": {}}`: "no server is named",
+		"a: [": "neither JSON nor valid TOML or YAML", "[a]\nb = ": "neither JSON nor valid TOML or YAML",
+		`{"a": {"mcpServers": {"x": {"command": "a"}}}, "b": {"mcpServers": {"x": {"command": "b"}}}}`: "defines x more than once",
+	} {
+		if servers, err := pasted.Servers([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q gives %v (%v)", text, servers, err)
+		}
+	}
+}

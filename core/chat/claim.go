@@ -1,0 +1,237 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// startTimeout is how long a claim waits for its run to start before it is released.
+const startTimeout = 30 * time.Second
+
+// Store keeps the claims of all servers that share the state.
+type claimStore interface {
+	Shared() bool // whether other servers may use the same state
+	// ClaimRun claims a conversation for holder among all servers, or extends the claim, until ReleaseRun
+	// or the end of the lease: core.CodeRunInProgress when another has it.
+	ClaimRun(ctx context.Context, ref core.ConversationRef, holder string, lease time.Duration) error
+	ReleaseRun(ctx context.Context, ref core.ConversationRef, holder string) error
+}
+
+// Claims are those of this server. It is safe for concurrent use.
+type claims struct {
+	store claimStore
+	log   hclog.Logger
+	lease time.Duration
+
+	mu     sync.Mutex
+	active map[string]*claim // by conversation
+}
+
+// New returns Claims. lease is for how long other servers respect a claim of a server that was killed;
+// 0 means 15 s.
+func newClaims(store claimStore, lease time.Duration, log hclog.Logger) *claims {
+	return &claims{store: store, log: log, lease: cmp.Or(lease, defaultLease), active: map[string]*claim{}}
+}
+
+// Claim is the right to the one run of a conversation.
+type claim struct {
+	claims  *claims
+	ref     core.ConversationRef
+	cancel  context.CancelFunc // ends the run; nil until it started
+	ended   bool               // it is being released; guarded, as cancel is, by the mutex of claims
+	over    chan struct{}      // closed when the conversation is free
+	expiry  *time.Timer
+	lease   *claimLease // nil when no other server shares the state
+	release sync.Once
+}
+
+// Acquire claims a conversation for a run that admit admits; core.CodeRunInProgress when it is claimed,
+// core.CodeNotFound when it is gone. The claim is released when admit returns an error, and when the run is not
+// started within 30 s.
+func (cs *claims) Acquire(ctx context.Context, ref core.ConversationRef, admit func(*claim) error) (err error) {
+	c := &claim{claims: cs, ref: ref, over: make(chan struct{})}
+	cs.mu.Lock()
+	claimed := cs.active[ref.ID] != nil
+	if !claimed {
+		cs.active[ref.ID] = c
+	}
+	cs.mu.Unlock()
+	if claimed {
+		return errRunInProgress()
+	}
+	if cs.store.Shared() {
+		c.lease, err = acquireLease(ctx, c)
+	}
+	if err == nil {
+		cs.mu.Lock()
+		c.expiry = time.AfterFunc(startTimeout, c.expire)
+		cs.mu.Unlock()
+		err = admit(c)
+	}
+	if err != nil {
+		c.Release()
+	}
+	return err
+}
+
+func errRunInProgress() error {
+	return core.Errorf(core.CodeRunInProgress, "a run is in progress in this conversation; wait for it, or end it by closing its stream")
+}
+
+// Start returns the context of the run; false when the claim was released already.
+func (c *claim) Start(ctx context.Context) (context.Context, bool) {
+	c.claims.mu.Lock()
+	defer c.claims.mu.Unlock()
+	if c.ended {
+		return ctx, false
+	}
+	c.expiry.Stop()
+	ctx, c.cancel = context.WithCancel(ctx)
+	return ctx, true
+}
+
+// expire releases a claim whose run was not started.
+func (c *claim) expire() {
+	c.claims.mu.Lock()
+	started := c.cancel != nil
+	c.ended = c.ended || !started
+	c.claims.mu.Unlock()
+	if !started {
+		c.Release()
+	}
+}
+
+// cancelRun ends the run, if it has started.
+func (c *claim) cancelRun() {
+	c.claims.mu.Lock()
+	defer c.claims.mu.Unlock()
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
+
+// Release ends the run and frees the conversation; another run may begin when it returns. It may be
+// called again.
+func (c *claim) Release() {
+	c.release.Do(func() {
+		c.claims.mu.Lock()
+		c.ended = true
+		c.claims.mu.Unlock()
+		c.cancelRun()
+		if c.expiry != nil {
+			c.expiry.Stop()
+		}
+		if c.lease != nil {
+			c.lease.release()
+		}
+		c.claims.mu.Lock()
+		delete(c.claims.active, c.ref.ID)
+		c.claims.mu.Unlock()
+		close(c.over)
+	})
+}
+
+// isActive reports whether a run of this server goes on in a conversation.
+func (cs *claims) isActive(conversation string) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.active[conversation] != nil
+}
+
+// Interrupt ends the run of a conversation in this server, if there is one, and waits until the
+// conversation is free.
+func (cs *claims) Interrupt(ctx context.Context, conversation string) error {
+	cs.mu.Lock()
+	c := cs.active[conversation]
+	cs.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	c.cancelRun()
+	select {
+	case <-c.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+const (
+	// defaultLease is for how long other servers respect a claim of a server that was killed. A run that
+	// goes on extends it three times as often.
+	defaultLease   = 15 * time.Second
+	releaseTimeout = 10 * time.Second
+)
+
+// lease is a claim among all servers that share the state.
+type claimLease struct {
+	claim  *claim
+	holder string
+	length time.Duration
+	stop   context.CancelFunc
+	over   chan struct{} // closed when it is not extended any more
+}
+
+// acquireLease claims the conversation among all servers, and keeps it claimed until release.
+func acquireLease(ctx context.Context, c *claim) (*claimLease, error) {
+	l := &claimLease{claim: c, holder: core.RandomID("run_"), length: c.claims.lease, over: make(chan struct{})}
+	if err := c.claims.store.ClaimRun(ctx, c.ref, l.holder, l.length); err != nil {
+		if core.CodeOf(err) == core.CodeRunInProgress {
+			return nil, errRunInProgress()
+		}
+		return nil, err
+	}
+	extending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l.stop = stop
+	go l.extend(extending)
+	return l, nil
+}
+
+// extend extends the lease until ctx ends. A run whose lease is lost ends: the conversation was deleted
+// through another server, or the state could not be reached for so long that another server may have it.
+func (l *claimLease) extend(ctx context.Context) {
+	defer close(l.over)
+	cs := l.claim.claims
+	tick := time.NewTicker(l.length / 3)
+	defer tick.Stop()
+	for until := time.Now().Add(l.length); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := time.Now()
+		limit, cancel := context.WithDeadline(ctx, now.Add(l.length/3))
+		err := cs.store.ClaimRun(limit, l.claim.ref, l.holder, l.length)
+		cancel()
+		code := core.CodeOf(err)
+		switch {
+		case err == nil:
+			until = now.Add(l.length)
+		case ctx.Err() != nil:
+			return
+		case code == core.CodeNotFound || code == core.CodeRunInProgress || time.Now().After(until):
+			cs.log.Warn("chat run ended: its claim of the conversation was lost", "conversation", l.claim.ref.ID, "error", err)
+			l.claim.cancelRun()
+			return
+		}
+	}
+}
+
+// release ends the lease.
+func (l *claimLease) release() {
+	l.stop()
+	<-l.over
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	cs := l.claim.claims
+	if err := cs.store.ReleaseRun(ctx, l.claim.ref, l.holder); err != nil {
+		cs.log.Warn("claim of a conversation not released; other servers wait for the end of its lease", "conversation", l.claim.ref.ID, "error", err)
+	}
+}

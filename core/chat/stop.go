@@ -1,0 +1,64 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
+)
+
+// withholdsCalls reports whether the tool calls of an answer that ended so are not made.
+func withholdsCalls(end model.End) bool {
+	return end == model.EndFilter || end == model.EndRefusal || end == model.EndWindow
+}
+
+// reasonOf is why a run ends with an answer that has no tool calls.
+func reasonOf(end model.End) StopReason {
+	switch end {
+	case model.EndLength:
+		return TokenBudget
+	case model.EndWindow:
+		return ContextWindow
+	case model.EndFilter:
+		return ContentFilter
+	case model.EndRefusal:
+		return Refusal
+	case model.EndNoCalls:
+		return NoToolCalls
+	case model.EndUnknown:
+		return UnknownEnd
+	default:
+		return Complete
+	}
+}
+
+// stopMessage is what a reason means, for a person; "" when there is nothing to explain.
+func (l *loop) stopMessage(reason StopReason) string {
+	switch reason {
+	case MaxIterations:
+		return fmt.Sprintf("The run ended after %d turns of the model, the most that it may take.", l.limit)
+	case TokenBudget:
+		if l.cutCall {
+			return "The answer reached the limit of its length in the middle of a tool call. The call was not made."
+		}
+		return "The answer reached the limit of its length, or the run its budget of tokens."
+	case Cancelled:
+		return cmp.Or(l.lost, "The run was cancelled.")
+	case NoToolCalls:
+		return "The model announced tool calls, and made none."
+	case ContentFilter:
+		return "The provider's content filter withheld the rest of the answer."
+	case Refusal:
+		return "The model refused to go on."
+	case ContextWindow:
+		return "The conversation fills the model's context window. Continue in a new conversation, or fork this one at an earlier message."
+	case UnknownEnd:
+		return fmt.Sprintf("The provider ended the answer for a reason that is not known here: %.100q.", l.word)
+	case ProviderError:
+		return "The provider broke off in the middle of its answer. The part that arrived is kept."
+	case Incomplete:
+		return "The server ended in the middle of the answer. The part that was saved is kept."
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,157 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// socketLimit is what a sockaddr_un holds on the smallest of the supported systems, in bytes.
+const socketLimit = 100
+
+// place is where the socket of a home lies: in the home itself, whatever its path. Nobody else can put a socket there,
+// and both sides look at who the other one is, because a command sends keys to the address that a server names.
+type place struct {
+	dir   *os.File
+	home  string
+	owner int
+}
+
+// openPlace opens a home that others can neither change nor own.
+func openPlace(home string) (*place, error) {
+	dir, err := os.Open(home)
+	if err != nil {
+		return nil, err
+	}
+	info, err := dir.Stat()
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	p := &place{dir: dir, home: home, owner: int(info.Sys().(*syscall.Stat_t).Uid)}
+	switch {
+	case !info.IsDir():
+		err = &fs.PathError{Op: "open", Path: home, Err: syscall.ENOTDIR}
+	case os.Geteuid() != 0 && p.owner != os.Geteuid() && p.owner != 0:
+		err = fmt.Errorf("the home %s belongs to another user", home)
+	case info.Mode().Perm()&0o022 != 0 && (p.owner != 0 || os.Geteuid() == 0): // root gives volumes of containers to a group, or to all
+		err = fmt.Errorf("others can write to the home %s: run `chmod go-w %s`", home, home)
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return p, nil
+}
+
+// Close closes the home.
+func (p *place) Close() error { return p.dir.Close() }
+
+// path is the socket's. One that is too long for a socket leads through the open home.
+func (p *place) path() (string, error) {
+	path := filepath.Join(p.home, "control.sock")
+	if len(path) > socketLimit {
+		if path = descriptorPath(p.dir); path == "" {
+			return "", fmt.Errorf("the path of the home %s is too long for a socket: it may have %d bytes", p.home, socketLimit-len("/control.sock"))
+		}
+		path = filepath.Join(path, "control.sock")
+	}
+	return path, nil
+}
+
+func (p *place) listen(ctx context.Context) (net.Listener, error) {
+	path, err := p.path()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return trustedListener{l}, nil
+}
+
+// dial connects to the server of the home, which runs as this user, as root or, for root, as the home's owner.
+func (p *place) dial(ctx context.Context) (net.Conn, error) {
+	path, err := p.path()
+	if err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	trusted := []int{0, os.Geteuid()}
+	if os.Geteuid() == 0 {
+		trusted = append(trusted, p.owner)
+	}
+	server, err := peerOf(conn)
+	if err == nil && !slices.Contains(trusted, server.uid) {
+		err = fmt.Errorf("the user %d listens on the control socket of %s, which is not its owner", server.uid, p.home)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// trustedListener accepts connections of the server's user and of root. The mode of the socket keeps others away, where
+// the system looks at it. Processes that the server started itself are refused: an app or a plugin may run as the same
+// user, and commands act as the owner.
+type trustedListener struct{ net.Listener }
+
+// Accept returns the next connection.
+func (l trustedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		p, err := peerOf(conn)
+		if err == nil && (p.uid == 0 || p.uid == os.Geteuid()) && !startedBy(os.Getpid(), p.pid) {
+			return conn, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+// peer is the process at the other end of a socket, as the kernel knows it.
+type peer struct{ uid, pid int }
+
+func peerOf(conn net.Conn) (p peer, err error) {
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return peer{}, err
+	}
+	controlErr := raw.Control(func(fd uintptr) { p, err = socketPeer(int(fd)) })
+	return p, errors.Join(controlErr, err)
+}
+
+// startedBy reports whether a process descends from another one. The server adopts what its descendants leave behind, so
+// that none of them has another ancestor. A process that has ended counts as one: nobody can say what it was. Process 0
+// is in another namespace, and descends from nothing here.
+func startedBy(ancestor, pid int) bool {
+	if pid == ancestor {
+		return false
+	}
+	for pid > 1 {
+		parent, err := parentOf(pid)
+		if err != nil || parent == ancestor {
+			return true
+		}
+		pid = parent
+	}
+	return false
+}

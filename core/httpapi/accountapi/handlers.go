@@ -1,0 +1,150 @@
+// Package accountapi serves the routes of linked accounts: their list, and the pages on which a person links one.
+//
+// It owns the pages, the cookie that ties a login to its browser, and the redirects. It does not own the flow with the
+// authorization servers or the rules of who may link what (package accounts).
+package accountapi
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/accounts"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+	"github.com/ropewalk/ropewalk/core/webguard"
+)
+
+// Accounts are the linked accounts. *accounts.Manager implements it. Its errors are core.Errors.
+type Accounts interface {
+	List(ctx context.Context, c core.Caller) ([]core.Account, error)
+	Change(ctx context.Context, c core.Caller, id string, change core.AccountChange) (core.Account, error)
+	Unlink(ctx context.Context, c core.Caller, id string) error
+	LinkURL(c core.Caller, app, name string, scopes []string) string
+	MayLink(ctx context.Context, c core.Caller, app string) error
+	Prepare(ctx context.Context, c core.Caller, w accounts.Want) (accounts.Consent, error)
+	Begin(ctx context.Context, c core.Caller, w accounts.Want, redirectURI string) (accounts.Start, error)
+	Finish(ctx context.Context, userID string, answer accounts.Answer) (core.Account, error)
+	Document() (accounts.ClientDocument, error)
+}
+
+// Access limits logins of browsers.
+type Access interface {
+	AllowBrowserLogin(client string) error
+}
+
+// Handlers are the handlers of the routes.
+type Handlers struct {
+	Accounts Accounts
+	Access   Access
+	Authn    *authn.Authenticator
+	Guard    *webguard.Policy
+	Login    func() bool // whether browsers can log in at an identity provider
+	BaseURL  string      // the public address; "" derives it from the request
+	Log      hclog.Logger
+}
+
+// account is an account as clients see it: without what is secret.
+type account struct {
+	ID        string            `json:"id"`
+	App       string            `json:"app"`
+	Name      string            `json:"name"`
+	Owner     *string           `json:"owner"` // a user's id; null for an account that everybody uses
+	Issuer    string            `json:"issuer"`
+	State     core.AccountState `json:"state"`
+	Scopes    []string          `json:"scopes"`
+	Default   bool              `json:"default"`
+	LinkedAt  string            `json:"linkedAt"`
+	ExpiresAt *string           `json:"expiresAt"`
+}
+
+func accountOf(a core.Account) account {
+	return account{
+		ID: a.ID, App: a.App, Name: a.Name, Owner: httpio.OrNull(a.Owner), Issuer: a.Issuer, State: a.State, Scopes: httpio.OrEmpty(a.Scopes),
+		Default: a.Default, LinkedAt: core.Timestamp(a.LinkedAt), ExpiresAt: httpio.TimeOrNull(a.ExpiresAt),
+	}
+}
+
+type accountsResponse struct {
+	Accounts []account `json:"accounts"`
+}
+
+// List is GET /v1/accounts.
+func (h *Handlers) List(c *fiber.Ctx, caller core.Caller) (any, error) {
+	all, err := h.Accounts.List(c.UserContext(), caller)
+	response := accountsResponse{Accounts: []account{}}
+	app := c.Query("app")
+	for _, a := range all {
+		if app == "" || a.App == app {
+			response.Accounts = append(response.Accounts, accountOf(a))
+		}
+	}
+	return response, err
+}
+
+// NewAccount is the body of Link.
+type NewAccount struct {
+	App    string   `json:"app"`
+	Name   string   `json:"name"`
+	Scopes []string `json:"scopes"`
+}
+
+type linkResponse struct {
+	App  string `json:"app"`
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+// Link is POST /v1/accounts: it answers with the address of the page on which the caller links an account.
+func (h *Handlers) Link(c *fiber.Ctx, caller core.Caller, r NewAccount) (any, error) {
+	if r.App == "" {
+		return nil, core.Errorf(core.CodeBadRequest, "app is missing: the short name of the app to link an account at")
+	}
+	if r.Name == "" {
+		r.Name = accounts.DefaultName
+	}
+	if err := accounts.CheckName(r.Name); err != nil {
+		return nil, err
+	}
+	for _, scope := range r.Scopes {
+		if !core.ValidScope(scope) {
+			return nil, core.Errorf(core.CodeBadRequest, "scopes: %.100q is not an OAuth scope", scope)
+		}
+	}
+	if err := h.Accounts.MayLink(c.UserContext(), caller, r.App); err != nil {
+		return nil, err
+	}
+	return linkResponse{App: r.App, Name: r.Name, URL: h.Accounts.LinkURL(caller, r.App, r.Name, r.Scopes)}, nil
+}
+
+// Patch is the body of Change.
+type Patch struct {
+	Name    *string `json:"name"`
+	Default *bool   `json:"default"`
+}
+
+// Change is PATCH /v1/accounts/:id.
+func (h *Handlers) Change(c *fiber.Ctx, caller core.Caller, r Patch) (any, error) {
+	if r.Default != nil && !*r.Default {
+		return nil, core.Errorf(core.CodeBadRequest, "default can be set, and not removed: make another account the default")
+	}
+	a, err := h.Accounts.Change(c.UserContext(), caller, c.Params("id"), core.AccountChange{Name: r.Name, Default: r.Default != nil})
+	return accountOf(a), err
+}
+
+// Unlink is DELETE /v1/accounts/:id.
+func (h *Handlers) Unlink(c *fiber.Ctx, caller core.Caller) (any, error) {
+	id := c.Params("id")
+	return httpio.Deleted{ID: id, Deleted: true}, h.Accounts.Unlink(c.UserContext(), caller, id)
+}
+
+// Client is GET /v1/accounts/client: what this server says about itself as an OAuth client.
+func (h *Handlers) Client(c *fiber.Ctx, _ core.Caller) (any, error) {
+	document, err := h.Accounts.Document()
+	if err == nil {
+		c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
+	}
+	return document, err
+}

@@ -1,0 +1,192 @@
+package accountapi
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/accounts"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+	"github.com/ropewalk/ropewalk/core/webguard"
+)
+
+//go:embed page.html
+var pageHTML string
+
+const (
+	// bindingCookie ties a login to its browser.
+	bindingCookie = "service_account"
+	bindingAge    = 600 // seconds
+
+	// again marks a request that the page itself made: the browser sends the session cookie with it, also one that is not
+	// sent when another site led here.
+	again = "again"
+)
+
+// page is what the template shows: one of the members.
+type page struct {
+	Reload  string            // the address to load at once
+	Login   string            // where to log in first
+	Ask     *accounts.Consent // what to agree to
+	Linked  *core.Account
+	Problem string
+}
+
+// Page is GET /v1/accounts/link: it shows a person what linking an account means.
+func (h *Handlers) Page(c *fiber.Ctx, _ core.Caller) (any, error) {
+	caller, w, ok, err := h.person(c)
+	if err != nil || !ok {
+		return nil, h.orProblem(c, err)
+	}
+	consent, err := h.Accounts.Prepare(c.UserContext(), caller, w)
+	if err != nil {
+		return nil, h.orProblem(c, err)
+	}
+	return nil, h.show(c, fiber.StatusOK, page{Ask: &consent}, consent.Authorize)
+}
+
+// Agree is POST /v1/accounts/link: the person has agreed, and the browser goes to the authorization server.
+func (h *Handlers) Agree(c *fiber.Ctx, _ core.Caller) (any, error) {
+	caller, w, ok, err := h.person(c)
+	if err != nil || !ok {
+		return nil, h.orProblem(c, err)
+	}
+	if err := h.Access.AllowBrowserLogin(h.Guard.ClientAddress(c.Context())); err != nil {
+		return nil, h.orProblem(c, err)
+	}
+	start, err := h.Accounts.Begin(c.UserContext(), caller, w, h.base(c)+accounts.CallbackPath)
+	if err != nil {
+		return nil, h.orProblem(c, err)
+	}
+	h.setBinding(c, start.Binding, bindingAge)
+	return nil, c.Redirect(start.URL, fiber.StatusSeeOther)
+}
+
+// Callback is GET /v1/accounts/callback: the authorization server redirects the browser here.
+func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
+	id, ok, err := h.identify(c)
+	if err != nil || !ok {
+		return nil, h.orProblem(c, err)
+	}
+	a, err := h.Accounts.Finish(c.UserContext(), id.User.ID, accounts.Answer{
+		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Error: c.Query("error"), Binding: c.Cookies(bindingCookie),
+	})
+	h.setBinding(c, "", -1)
+	if err != nil {
+		return nil, h.orProblem(c, err)
+	}
+	return nil, h.show(c, fiber.StatusOK, page{Linked: &a}, "")
+}
+
+// person returns who opened the page, in the workspace that it names, and the account that it is about. ok is false when it
+// has responded itself.
+func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok bool, err error) {
+	w = accounts.Want{App: c.Query("app"), Name: c.Query("account"), Scopes: validScopes(c.Query("scope"))}
+	id, ok, err := h.identify(c)
+	if err != nil || !ok {
+		return caller, w, ok, err
+	}
+	if meant := c.Query("for"); meant != "" && meant != id.User.ID {
+		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was made for somebody else. Ask for one of your own")
+	}
+	caller, err = h.Authn.Access.Caller(c.UserContext(), id, c.Query("workspace"))
+	return caller, w, err == nil, err
+}
+
+func validScopes(text string) (valid []string) {
+	for _, scope := range strings.Fields(text) {
+		if core.ValidScope(scope) {
+			valid = append(valid, scope)
+		}
+	}
+	return valid
+}
+
+// identify returns whose browser it is. Only a login of the browser counts. ok is false when it has responded itself.
+func (h *Handlers) identify(c *fiber.Ctx) (id core.Identity, ok bool, err error) {
+	id, err = h.Authn.Identify(c.UserContext(), c, authn.Credentials{Cookie: c.Cookies(authn.SessionCookie)})
+	if core.CodeOf(err) != core.CodeUnauthenticated || err == nil {
+		return id, err == nil, err
+	}
+	here := &url.URL{Path: string(c.Context().Path()), RawQuery: string(c.Context().QueryArgs().QueryString())}
+	if c.Query(again) == "" && c.Method() == fiber.MethodGet {
+		q := here.Query()
+		q.Set(again, "1")
+		here.RawQuery = q.Encode()
+		return id, false, h.show(c, fiber.StatusOK, page{Reload: here.String()}, "")
+	}
+	login := "/"
+	if h.Login() {
+		login = "/v1/auth/authorize?" + url.Values{"returnTo": {here.String()}}.Encode()
+	}
+	return id, false, h.show(c, fiber.StatusUnauthorized, page{Login: login}, "")
+}
+
+// orProblem shows what went wrong as a page. It returns nil for nil, and errors that are not for the person to see.
+func (h *Handlers) orProblem(c *fiber.Ctx, err error) error {
+	known, ok := errors.AsType[*core.Error](err)
+	if err == nil || !ok || known.Code == core.CodeInternal {
+		return err
+	}
+	h.Log.Info("account not linked", "reason", httpio.Cause(err, known), "request_id", c.GetRespHeader(fiber.HeaderXRequestID))
+	status := fiber.StatusForbidden
+	switch known.Code {
+	case core.CodeNotFound:
+		status = fiber.StatusNotFound
+	case core.CodeUnavailable:
+		status = fiber.StatusBadGateway
+	case core.CodeRateLimited:
+		status = fiber.StatusTooManyRequests
+	case core.CodeBadRequest, core.CodeNotConfigured:
+		status = fiber.StatusBadRequest
+	default:
+	}
+	return h.show(c, status, page{Problem: known.Message}, "")
+}
+
+// show responds with a page. The browser may follow its form to the authorization server.
+func (h *Handlers) show(c *fiber.Ctx, status int, p page, authorize string) error {
+	t, err := template.New("page").Parse(pageHTML)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, p); err != nil {
+		return err
+	}
+	forms := "'self'"
+	if origin := webguard.OriginOf(authorize); origin != "" {
+		forms += " " + origin
+	}
+	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action "+forms)
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer") // the address holds a state and a code
+	c.Status(status).Type("html", "utf-8")
+	return c.Send(out.Bytes())
+}
+
+// base is the address that the browser has this server at.
+func (h *Handlers) base(c *fiber.Ctx) string {
+	if h.BaseURL != "" {
+		return h.BaseURL
+	}
+	return h.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host())
+}
+
+// setBinding sets the cookie of a login under way; a negative age clears it. It is Lax because the redirect of the
+// authorization server comes from another site.
+func (h *Handlers) setBinding(c *fiber.Ctx, value string, age int) {
+	cookie := http.Cookie{
+		Name: bindingCookie, Value: value, Path: accounts.CallbackPath, MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: !webguard.Loopback(string(c.Context().Host())) || h.Guard.Scheme(c.Context()) == "https",
+	}
+	c.Context().Response.Header.Add(fiber.HeaderSetCookie, cookie.String())
+}

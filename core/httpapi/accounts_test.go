@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestThePageOfALinkIsForOnePerson(t *testing.T) {
+	a := newAccess()
+	a.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
+	a.user("bob", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
+	a.cookies["alice"], a.cookies["bob"] = a.bearers["alice"], a.bearers["bob"]
+	h := open(t, a, nil)
+	const page = "/v1/accounts/link?app=far&account=main&for=alice&workspace=" + core.DefaultWorkspaceID
+	as := func(who string) map[string]string {
+		return map[string]string{"Authorization": "", "Cookie": "service_session=" + who}
+	}
+	for _, c := range []struct {
+		name, method, path string
+		header             map[string]string
+		status             int
+		says, hides        string
+	}{
+		{"its person", "GET", page, as("alice"), 200, "https://idp.example", ""},
+		{"another person", "GET", page, as("bob"), 403, "made for somebody else", "idp.example"},
+		{"another person agrees", "POST", page, as("bob"), 403, "made for somebody else", ""},
+		{"nobody at first, whose cookie may have been withheld", "GET", page, map[string]string{"Authorization": ""}, 200, "again=1", "idp.example"},
+		{"nobody", "GET", page + "&again=1", map[string]string{"Authorization": ""}, 401, "Log in first", "idp.example"},
+		{"a key, which is no browser", "GET", page + "&again=1", map[string]string{"Authorization": "Bearer alice"}, 401, "Log in first", ""},
+		{"a workspace of others", "GET", strings.Replace(page, core.DefaultWorkspaceID, "ws_other", 1), as("alice"), 403, "not a member", ""},
+		{"no such app", "GET", strings.Replace(page, "app=far", "app=near", 1), as("alice"), 404, "no app named near", ""},
+		{"a page of another site agrees", "POST", page, map[string]string{"Authorization": "", "Cookie": "service_session=alice", "Origin": "https://evil.example"}, 403, "another site", ""},
+		{"a login that is not under way", "GET", "/v1/accounts/callback?state=other&code=c", as("alice"), 403, "not under way", ""},
+		{"a login of another browser", "GET", "/v1/accounts/callback?state=state&code=c", as("alice"), 403, "not under way", ""},
+		{"a login of this browser", "GET", "/v1/accounts/callback?state=state&code=c", map[string]string{"Authorization": "", "Cookie": "service_session=alice; service_account=binding"}, 200, "The account is linked", ""},
+	} {
+		r := h.do(t, call{method: c.method, path: c.path, header: c.header})
+		if r.StatusCode != c.status || !strings.Contains(r.body, c.says) || c.hides != "" && strings.Contains(r.body, c.hides) {
+			t.Errorf("%s: %d %s", c.name, r.StatusCode, r.body)
+		}
+		if policy := r.Header.Get("Content-Security-Policy"); strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") && !strings.Contains(policy, "frame-ancestors 'none'") {
+			t.Errorf("%s: the policy is %q", c.name, policy)
+		}
+	}
+	agreed := h.do(t, call{method: "POST", path: page, header: as("alice")})
+	cookie := agreed.Header.Get("Set-Cookie")
+	if agreed.StatusCode != http.StatusSeeOther || !strings.HasPrefix(agreed.Header.Get("Location"), "https://idp.example/authorize?redirect_uri=") ||
+		!strings.Contains(cookie, "service_account=binding; Path=/v1/accounts/callback") || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax") {
+		t.Errorf("%d to %s with %s", agreed.StatusCode, agreed.Header.Get("Location"), cookie)
+	}
+}
+
+func TestAccountsHaveNoSecrets(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	r := h.do(t, call{method: "GET", path: "/v1/accounts"})
+	if r.StatusCode != 200 || !strings.Contains(r.body, `"id":"acc_1"`) || strings.Contains(strings.ToLower(r.body), "token") {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	for _, c := range []call{
+		{method: "POST", path: "/v1/accounts", body: `{"app":"far","name":"Two Words"}`},
+		{method: "POST", path: "/v1/accounts", body: `{"app":"far","scopes":["a b"]}`},
+		{method: "POST", path: "/v1/accounts", body: `{}`},
+		{method: "PATCH", path: "/v1/accounts/acc_1", body: `{"default":false}`},
+	} {
+		if r := h.do(t, c); r.StatusCode != 400 {
+			t.Errorf("%s %s: %d %s", c.method, c.body, r.StatusCode, r.body)
+		}
+	}
+}

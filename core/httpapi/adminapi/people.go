@@ -1,0 +1,166 @@
+package adminapi
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+	"github.com/ropewalk/ropewalk/core/people"
+)
+
+// ListUsers is GET /v1/users.
+func (h *Handlers) ListUsers(c *fiber.Ctx, _ core.Caller) (any, error) {
+	return h.People.Users(c.UserContext())
+}
+
+// UserPatch is the body of UpdateUser.
+type UserPatch struct {
+	OrgRole *core.Role `json:"orgRole"`
+}
+
+// UpdateUser is PATCH /v1/users/:id.
+func (h *Handlers) UpdateUser(c *fiber.Ctx, caller core.Caller, r UserPatch) (any, error) {
+	if r.OrgRole == nil {
+		return nil, core.Errorf(core.CodeBadRequest, "orgRole is missing: owner, admin, member, or empty for the role the identity provider says")
+	}
+	return h.People.SetRole(c.UserContext(), caller, c.Params("id"), *r.OrgRole)
+}
+
+// DeleteUser is DELETE /v1/users/:id.
+func (h *Handlers) DeleteUser(c *fiber.Ctx, caller core.Caller) (any, error) {
+	return h.People.DeleteUser(c.UserContext(), caller, c.Params("id"))
+}
+
+// UserMerge is the body of MergeUser.
+type UserMerge struct {
+	From string `json:"from"` // the user to remove
+}
+
+// MergeUser is POST /v1/users/:id/merge.
+func (h *Handlers) MergeUser(c *fiber.Ctx, caller core.Caller, r UserMerge) (any, error) {
+	return h.People.Merge(c.UserContext(), caller, r.From, c.Params("id"))
+}
+
+// ListWorkspaces is GET /v1/workspaces.
+func (h *Handlers) ListWorkspaces(c *fiber.Ctx, _ core.Caller) (any, error) {
+	return h.People.Workspaces(c.UserContext())
+}
+
+// WorkspaceName is the body of CreateWorkspace and RenameWorkspace.
+type WorkspaceName struct {
+	Name string `json:"name"`
+}
+
+// CreateWorkspace is POST /v1/workspaces.
+func (h *Handlers) CreateWorkspace(c *fiber.Ctx, caller core.Caller, r WorkspaceName) (any, error) {
+	return h.People.CreateWorkspace(c.UserContext(), caller, r.Name)
+}
+
+// RenameWorkspace is PATCH /v1/workspaces/:id.
+func (h *Handlers) RenameWorkspace(c *fiber.Ctx, _ core.Caller, r WorkspaceName) (any, error) {
+	return h.People.RenameWorkspace(c.UserContext(), c.Params("id"), r.Name)
+}
+
+// DeleteWorkspace is DELETE /v1/workspaces/:id.
+func (h *Handlers) DeleteWorkspace(c *fiber.Ctx, _ core.Caller) (any, error) {
+	return h.People.DeleteWorkspace(c.UserContext(), c.Params("id"))
+}
+
+// ListMembers is GET /v1/workspaces/:id/members.
+func (h *Handlers) ListMembers(c *fiber.Ctx, caller core.Caller) (any, error) {
+	if err := caller.MayManageMembers(c.Params("id")); err != nil {
+		return nil, err
+	}
+	return h.People.Members(c.UserContext(), c.Params("id"))
+}
+
+// NewMember is the body of PutMember.
+type NewMember struct {
+	User string    `json:"user"` // an id or an email
+	Role core.Role `json:"role"`
+}
+
+// PutMember is POST /v1/workspaces/:id/members: it adds a user or changes the role.
+func (h *Handlers) PutMember(c *fiber.Ctx, caller core.Caller, r NewMember) (any, error) {
+	if err := caller.MayManageMembers(c.Params("id")); err != nil {
+		return nil, err
+	}
+	return h.People.PutMember(c.UserContext(), c.Params("id"), r.User, r.Role)
+}
+
+// RemoveMember is DELETE /v1/workspaces/:id/members/:user.
+func (h *Handlers) RemoveMember(c *fiber.Ctx, caller core.Caller) (any, error) {
+	if err := caller.MayManageMembers(c.Params("id")); err != nil {
+		return nil, err
+	}
+	return h.People.RemoveMember(c.UserContext(), c.Params("id"), c.Params("user"))
+}
+
+// keyResponse is an API key. Key is its text, which is sent only once, when it is made.
+type keyResponse struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	User       core.User `json:"user"`
+	Workspace  string    `json:"workspace"`
+	Role       core.Role `json:"role"`
+	OrgRole    core.Role `json:"orgRole,omitempty"`
+	Accounts   bool      `json:"accounts"`
+	View       string    `json:"view,omitempty"`
+	CreatedAt  string    `json:"createdAt"`
+	ExpiresAt  *string   `json:"expiresAt"`
+	LastUsedAt *string   `json:"lastUsedAt"`
+	Key        string    `json:"key,omitempty"`
+}
+
+func keyOf(k core.APIKey, text core.Secret) keyResponse {
+	return keyResponse{
+		ID: k.ID, Name: k.Name, User: k.User, Workspace: k.Workspace, Role: k.Role, OrgRole: k.OrgRole, Accounts: k.Accounts, View: k.View, Key: text.Reveal(),
+		CreatedAt: core.Timestamp(k.CreatedAt), ExpiresAt: httpio.TimeOrNull(k.ExpiresAt), LastUsedAt: httpio.TimeOrNull(k.LastUsedAt),
+	}
+}
+
+type keysResponse struct {
+	Keys []keyResponse `json:"keys"`
+}
+
+// ListKeys is GET /v1/keys.
+func (h *Handlers) ListKeys(c *fiber.Ctx, caller core.Caller) (any, error) {
+	all, err := h.People.Keys(c.UserContext(), caller)
+	response := keysResponse{Keys: make([]keyResponse, len(all))}
+	for i, k := range all {
+		response.Keys[i] = keyOf(k, "")
+	}
+	return response, err
+}
+
+// KeyRequest is the body of CreateKey.
+type KeyRequest struct {
+	Name      string    `json:"name"`
+	Role      core.Role `json:"role"`
+	OrgRole   core.Role `json:"orgRole"`
+	Accounts  bool      `json:"accounts"`
+	View      string    `json:"view"`
+	ExpiresAt *string   `json:"expiresAt"`
+}
+
+// CreateKey is POST /v1/keys.
+func (h *Handlers) CreateKey(c *fiber.Ctx, caller core.Caller, r KeyRequest) (any, error) {
+	wanted := people.NewKey{Name: r.Name, Role: r.Role, OrgRole: r.OrgRole, Accounts: r.Accounts, View: r.View}
+	if r.View != "" && !h.Views.Has(caller.Workspace.ID, r.View) {
+		return nil, core.Errorf(core.CodeBadRequest, "view is %.80q, and this workspace has no view of that name", r.View)
+	}
+	if r.ExpiresAt != nil {
+		var err error
+		if wanted.ExpiresAt, _, err = httpio.ParseTime("expiresAt", *r.ExpiresAt); err != nil {
+			return nil, err
+		}
+	}
+	made, text, err := h.People.CreateKey(c.UserContext(), caller, wanted)
+	return keyOf(made, text), err
+}
+
+// RevokeKey is DELETE /v1/keys/:id.
+func (h *Handlers) RevokeKey(c *fiber.Ctx, caller core.Caller) (any, error) {
+	id := c.Params("id")
+	return httpio.Deleted{ID: id, Deleted: true}, h.People.RevokeKey(c.UserContext(), caller, id)
+}

@@ -1,0 +1,119 @@
+package adminapi
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+type modelsResponse struct {
+	Default   *string              `json:"default"`
+	Fast      *string              `json:"fast"`
+	Providers []core.ModelProvider `json:"providers"`
+}
+
+// ListModels is GET /v1/models: the models in use and the providers that can be chosen from.
+func (h *Handlers) ListModels(c *fiber.Ctx, _ core.Caller) (any, error) {
+	set, err := h.Models.ModelSettings(c.UserContext())
+	return modelsResponse{Default: httpio.OrNull(set.Default), Fast: httpio.OrNull(set.Fast), Providers: httpio.OrEmpty(set.Providers)}, err
+}
+
+// ModelsPatch is the body of UpdateModels.
+type ModelsPatch struct {
+	Default *string `json:"default"`
+	Fast    *string `json:"fast"`
+}
+
+// UpdateModels is PATCH /v1/models.
+func (h *Handlers) UpdateModels(c *fiber.Ctx, caller core.Caller, r ModelsPatch) (any, error) {
+	if _, err := h.Models.SetModels(c.UserContext(), r.Default, r.Fast); err != nil {
+		return nil, err
+	}
+	return h.ListModels(c, caller)
+}
+
+type registriesResponse struct {
+	Registries []core.Registry `json:"registries"`
+}
+
+// ListRegistries is GET /v1/registries.
+func (h *Handlers) ListRegistries(*fiber.Ctx, core.Caller) (any, error) {
+	return registriesResponse{httpio.OrEmpty(h.Registries.Registries())}, nil
+}
+
+const searchLimit = 20 // bundles of one search, unless the client says how many
+
+// SearchRegistries is GET /v1/registries/search.
+func (h *Handlers) SearchRegistries(c *fiber.Ctx, _ core.Caller) (any, error) {
+	limit, err := httpio.QueryInt(c, "limit", searchLimit, 100)
+	if err != nil {
+		return nil, err
+	}
+	return tools.SearchBundles(c.UserContext(), h.Registries, tools.BundleQuery{Text: c.Query("query"), Registry: c.Query("registry"), Limit: limit})
+}
+
+type settingsResponse struct {
+	Settings []config.Value `json:"settings"`
+}
+
+// ListSettings is GET /v1/config: the settings in force and where they come from. Secrets are redacted.
+func (h *Handlers) ListSettings(*fiber.Ctx, core.Caller) (any, error) {
+	return settingsResponse{httpio.OrEmpty(h.Settings())}, nil
+}
+
+type pluginsResponse struct {
+	Plugins []Plugin `json:"plugins"`
+}
+
+// ListPlugins is GET /v1/plugins.
+func (h *Handlers) ListPlugins(*fiber.Ctx, core.Caller) (any, error) {
+	return pluginsResponse{httpio.OrEmpty(h.Plugins())}, nil
+}
+
+type auditResponse struct {
+	Records    []core.AuditRecord `json:"records"`
+	NextCursor *string            `json:"nextCursor"`
+}
+
+const (
+	auditLimit     = 100 // records of one page, unless the client says how many
+	auditMostLimit = 1000
+)
+
+// ListAudit is GET /v1/audit: of all workspaces for admins of the organization, of their workspace for
+// its admins.
+func (h *Handlers) ListAudit(c *fiber.Ctx, caller core.Caller) (any, error) {
+	q := core.AuditQuery{
+		Workspace: c.Query("workspaceId"), Actor: c.Query("actor"), Action: c.Query("action"), Target: c.Query("target"),
+		Outcome: c.Query("outcome"), Cursor: c.Query("cursor"),
+	}
+	if !caller.User.OrgRole.Admin() {
+		if q.Workspace != "" && q.Workspace != caller.Workspace.ID {
+			return nil, core.Errorf(core.CodeForbidden, "reading the audit trail of another workspace needs the organization role admin or owner")
+		}
+		q.Workspace = caller.Workspace.ID
+	}
+	var err error
+	if q.Limit, err = httpio.QueryInt(c, "limit", auditLimit, auditMostLimit); err != nil {
+		return nil, err
+	}
+	if from := c.Query("from"); from != "" {
+		if q.From, _, err = httpio.ParseTime("from", from); err != nil {
+			return nil, err
+		}
+	}
+	if to := c.Query("to"); to != "" {
+		var day bool
+		if q.To, day, err = httpio.ParseTime("to", to); err != nil {
+			return nil, err
+		}
+		if day {
+			q.To = q.To.AddDate(0, 0, 1)
+		}
+	}
+	page, err := h.Audit.Records(c.UserContext(), q)
+	return auditResponse{Records: httpio.OrEmpty(page.Records), NextCursor: httpio.OrNull(page.Next)}, err
+}

@@ -1,0 +1,43 @@
+package adminapi
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools/view"
+)
+
+// Views are the named parts of the tools of workspaces. *view.Registry implements it, with its errors.
+type Views interface {
+	Has(workspace, name string) bool
+	List(workspace string) []view.Info
+	Set(ctx context.Context, workspace string, d core.View) (view.Info, error)
+	Remove(ctx context.Context, workspace, name string) error
+}
+
+type viewsResponse struct {
+	Views []view.Info `json:"views"`
+}
+
+// ListViews is GET /v1/views.
+func (h *Handlers) ListViews(_ *fiber.Ctx, caller core.Caller) (any, error) {
+	return viewsResponse{h.Views.List(caller.Workspace.ID)}, nil
+}
+
+// SetView is POST /v1/views, which creates a view or replaces the one of that name.
+func (h *Handlers) SetView(c *fiber.Ctx, caller core.Caller, d core.View) (any, error) {
+	return h.Views.Set(c.UserContext(), caller.Workspace.ID, d)
+}
+
+type removedView struct {
+	Name    string `json:"name"`
+	Deleted bool   `json:"deleted"`
+}
+
+// RemoveView is DELETE /v1/views/:name.
+func (h *Handlers) RemoveView(c *fiber.Ctx, caller core.Caller) (any, error) {
+	name := c.Params("name")
+	return removedView{Name: name, Deleted: true}, h.Views.Remove(c.UserContext(), caller.Workspace.ID, name)
+}

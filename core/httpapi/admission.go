@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/authn"
+	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/tracing"
+)
+
+// headerReceived decides how long the HTTP library waits for a body, before anything of it is read: a request that is
+// refused for its credentials is answered without it. The library then reports a timeout, unless the body is there
+// already, and writeUnreadable has the request answered.
+func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if proves(h) && s.access.BindsTokens() { // a proof is for the whole request, and good once
+		return fasthttp.RequestConfig{ReadTimeout: s.options.Timeouts.Body}
+	}
+	if s.admitted(s.traced(h), h) {
+		return fasthttp.RequestConfig{ReadTimeout: s.options.Timeouts.Body}
+	}
+	h.Del(fasthttp.HeaderExpect) // or the library would ask for the body
+	var kept fasthttp.RequestHeader
+	h.CopyTo(&kept)
+	s.refused.Store(h, &kept)
+	return fasthttp.RequestConfig{ReadTimeout: 1}
+}
+
+// traced returns a context within the trace of a request with a body. Its span goes on when the body is there.
+func (s *Server) traced(h *fasthttp.RequestHeader) context.Context {
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
+	if s.options.Tracer == nil || h.ContentLength() == 0 || h.ContentLength() == -2 || !isTraced(path) {
+		return s.root
+	}
+	method := string(h.Method())
+	if !slices.Contains(s.router.Config().RequestMethods, method) { // a client may send any word
+		method = "HTTP"
+	}
+	span := s.options.Tracer.StartRequest(method, tracing.Wire{Parent: string(h.Peek(tracing.TraceParent)), State: string(h.Peek(tracing.TraceState))})
+	s.spans.Store(h, span)
+	return span.In(s.root)
+}
+
+// admitted reports whether the body of a request is read: it has none, its route asks for no credentials, or nothing
+// speaks against those that it has.
+func (s *Server) admitted(ctx context.Context, h *fasthttp.RequestHeader) bool {
+	if n := h.ContentLength(); n == 0 || n == -2 { // -2: neither a length nor chunks
+		return true
+	}
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
+	bearer := authn.BearerOf(h, s.access.BindsTokens())
+	var err error
+	switch resource, mcp := strings.CutPrefix(string(path), "/mcp"); {
+	case s.access.Dev(), slices.Contains([]string{"/v1/auth/login", "/v1/auth/device", "/v1/auth/device/answer", "/v1/auth/backchannel-logout"}, string(path)):
+		return true
+	case mcp && (resource == "" || resource[0] == '/'):
+		_, err = s.access.MCP(ctx, bearer, strings.TrimPrefix(resource, "/"))
+	case bytes.HasPrefix(path, []byte("/v1/")):
+		_, err = s.access.API(ctx, bearer, string(h.Cookie(authn.SessionCookie)))
+	}
+	return core.CodeOf(err) != core.CodeUnauthenticated
+}
+
+// proves reports whether a request may prove that its sender holds the key of its token.
+func proves(h *fasthttp.RequestHeader) bool {
+	return len(h.Peek("DPoP")) > 0 || len(h.Peek("X-Forwarded-Client-Cert")) > 0
+}
+
+// answerWithoutBody has a request answered whose body did not arrive because headerReceived left it no time. It reports
+// false for any other.
+func (s *Server) answerWithoutBody(ctx *fasthttp.RequestCtx) bool {
+	kept, refused := s.refused.Load(&ctx.Request.Header)
+	if !refused {
+		return false
+	}
+	kept.(*fasthttp.RequestHeader).CopyTo(&ctx.Request.Header) // the library has reset the request
+	ctx.Response.Reset()
+	s.router.Server().Handler(ctx)
+	ctx.SetConnectionClose()
+	listener.LingerOnClose(ctx.Conn())
+	return true
+}

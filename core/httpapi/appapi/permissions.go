@@ -1,0 +1,66 @@
+package appapi
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+)
+
+// Permissions is GET /v1/apps/:name/permissions.
+func (h *Handlers) Permissions(c *fiber.Ctx, caller core.Caller) (any, error) {
+	name, err := appName(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.Apps.Permissions(caller, name)
+}
+
+// ChangePermissions is PATCH /v1/apps/:name/permissions. A client that disconnects does not take its decision back.
+func (h *Handlers) ChangePermissions(c *fiber.Ctx, caller core.Caller, change core.PermissionChange) (any, error) {
+	name, err := appName(c)
+	if err != nil {
+		return nil, err
+	}
+	result, err := h.Apps.ChangePermissions(c.UserContext(), caller, name, change)
+	return result, httpio.WithCode(core.CodeStartFailed, "the permissions could not be changed", err)
+}
+
+// forCaller returns an app as a caller sees it: those who manage apps see what it asks for and what it wrote.
+func (h *Handlers) forCaller(caller core.Caller, app core.App) core.App {
+	if caller.MayManageApps() != nil {
+		return app.ForMember()
+	}
+	if app.Name != "" {
+		app.Permissions = h.Apps.MissingPermissions(caller, app.Name)
+	}
+	return app
+}
+
+// withMissingOf is forCaller for the servers of an import.
+func (h *Handlers) withMissingOf(caller core.Caller, result source.ImportResult) source.ImportResult {
+	for i, server := range result.Servers {
+		if server.App != nil {
+			app := h.forCaller(caller, *server.App)
+			result.Servers[i].App = &app
+		}
+	}
+	return result
+}
+
+// withHints adds to the error of a failed start what the sandbox hides, for those who may open it.
+func (h *Handlers) withHints(caller core.Caller, name string, err error) error {
+	failed, ok := errors.AsType[*core.Error](err)
+	if !ok || failed.Code != core.CodeStartFailed {
+		return err
+	}
+	hints := h.Apps.Hints(caller, name)
+	if len(hints) == 0 {
+		return err
+	}
+	return core.Wrap(failed.Code, err, failed.Message+"; "+strings.Join(hints, "; ")).WithDetails(failed.Details)
+}

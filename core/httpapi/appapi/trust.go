@@ -1,0 +1,198 @@
+package appapi
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+)
+
+// Pins are the pinned tools of apps whose definitions changed.
+type Pins interface {
+	Changes(ctx context.Context, workspace string) ([]core.PinChange, error)
+	Decide(ctx context.Context, c core.Caller, id string, accept bool) (core.PinChange, error)
+}
+
+// Approvals are the calls that wait for a person.
+type Approvals interface {
+	List(ctx context.Context, c core.Caller, q core.ApprovalQuery) (core.ApprovalPage, error)
+	Decide(ctx context.Context, c core.Caller, id string, d core.Decision) (core.Approval, error)
+	Standing(ctx context.Context, c core.Caller) ([]core.StandingApproval, error)
+	Withdraw(ctx context.Context, c core.Caller, id string) (core.StandingApproval, error)
+}
+
+type pinsResponse struct {
+	Pins []core.PinChange `json:"pins"`
+}
+
+// ListPins is GET /v1/pins.
+func (h *Handlers) ListPins(c *fiber.Ctx, caller core.Caller) (any, error) {
+	changes, err := h.Pins.Changes(c.UserContext(), caller.Workspace.ID)
+	if err != nil {
+		return nil, err
+	}
+	response := pinsResponse{Pins: []core.PinChange{}}
+	for _, change := range changes {
+		if h.Tools.ShowsTool(caller, change.Server, change.Tool) {
+			response.Pins = append(response.Pins, change)
+		}
+	}
+	return response, nil
+}
+
+// Decision is the body of DecidePin.
+type Decision struct {
+	Decision string `json:"decision"`
+}
+
+// DecidePin is POST /v1/pins/:id.
+func (h *Handlers) DecidePin(c *fiber.Ctx, caller core.Caller, r Decision) (any, error) {
+	if r.Decision != "accept" && r.Decision != "refuse" {
+		return nil, core.Errorf(core.CodeBadRequest, "decision must be accept or refuse")
+	}
+	change, err := h.Pins.Decide(c.UserContext(), caller, c.Params("id"), r.Decision == "accept")
+	if err != nil {
+		return nil, err
+	}
+	return change, nil
+}
+
+// approvalResponse is a call that waits for a person, or waited for one.
+type approvalResponse struct {
+	ID          string             `json:"id"`
+	Tool        string             `json:"tool"`
+	Server      string             `json:"server"`
+	Caller      person             `json:"caller"`
+	Arguments   json.RawMessage    `json:"arguments"`
+	State       core.ApprovalState `json:"state"`
+	RequestedAt string             `json:"requestedAt"`
+	ExpiresAt   string             `json:"expiresAt"`
+	DecidedBy   string             `json:"decidedBy,omitempty"`
+	Decider     *person            `json:"decider,omitempty"`
+	DecidedAt   string             `json:"decidedAt,omitempty"`
+	Reason      string             `json:"reason,omitempty"`
+	Always      bool               `json:"always,omitempty"`
+	MayAlways   bool               `json:"mayAlways,omitempty"`
+}
+
+type person struct {
+	ID          string `json:"id"`
+	Email       string `json:"email"`
+	DisplayName string `json:"displayName"`
+}
+
+func approvalOf(a core.Approval, by core.Caller) approvalResponse {
+	server, _, _ := strings.Cut(a.Tool, "__")
+	r := approvalResponse{
+		ID: a.ID, Tool: a.Tool, Server: server, Caller: personOf(a.Caller), Arguments: a.Arguments,
+		State: a.State, RequestedAt: core.Timestamp(a.CreatedAt), ExpiresAt: core.Timestamp(a.ExpiresAt), DecidedBy: a.DecidedBy.ID, Reason: a.Reason,
+		Always: a.Always, MayAlways: a.State == core.ApprovalPending && by.MayAlwaysApprove(a) == nil,
+	}
+	if a.DecidedBy.ID != "" {
+		decider := personOf(a.DecidedBy)
+		r.Decider, r.DecidedAt = &decider, core.Timestamp(a.DecidedAt)
+	}
+	return r
+}
+
+func personOf(u core.User) person { return person{u.ID, u.Email, u.DisplayName} }
+
+type approvalsResponse struct {
+	Approvals  []approvalResponse `json:"approvals"`
+	NextCursor *string            `json:"nextCursor"`
+}
+
+// ListApprovals is GET /v1/approvals.
+func (h *Handlers) ListApprovals(c *fiber.Ctx, caller core.Caller) (any, error) {
+	q := core.ApprovalQuery{Cursor: c.Query("cursor")}
+	switch state := c.Query("state"); state {
+	case "":
+	case string(core.ApprovalPending):
+		q.State = core.ApprovalPending
+	case "decided":
+		q.Decided = true
+	default:
+		return nil, core.Errorf(core.CodeBadRequest, "state must be pending or decided")
+	}
+	var err error
+	if q.Limit, err = httpio.QueryInt(c, "limit", approvalsMostLimit, approvalsMostLimit); err != nil {
+		return nil, err
+	}
+	page, err := h.Approvals.List(c.UserContext(), caller, q)
+	if err != nil {
+		return nil, err
+	}
+	response := approvalsResponse{Approvals: []approvalResponse{}, NextCursor: httpio.OrNull(page.NextCursor)}
+	for _, a := range page.Approvals {
+		if h.Tools.ShowsTool(caller, "", a.Tool) {
+			response.Approvals = append(response.Approvals, approvalOf(a, caller))
+		}
+	}
+	return response, nil
+}
+
+// approvalsMostLimit is how many approvals a page has at most, and unless the client says how many.
+const approvalsMostLimit = 500
+
+// CallDecision is the body of DecideApproval.
+type CallDecision struct {
+	Decision string `json:"decision"`
+	Reason   string `json:"reason"`
+}
+
+// DecideApproval is POST /v1/approvals/:id.
+func (h *Handlers) DecideApproval(c *fiber.Ctx, caller core.Caller, r CallDecision) (any, error) {
+	d := core.Decision{Approve: r.Decision != "refuse", Always: r.Decision == "always", Reason: r.Reason}
+	if d.Approve && !d.Always && r.Decision != "approve" {
+		return nil, core.Errorf(core.CodeBadRequest, "decision must be approve, always or refuse")
+	}
+	a, err := h.Approvals.Decide(c.UserContext(), caller, c.Params("id"), d)
+	if err != nil {
+		return nil, err
+	}
+	return approvalOf(a, caller), nil
+}
+
+// standingResponse is a tool whose calls need no approval as it is defined.
+type standingResponse struct {
+	ID        string `json:"id"`
+	Tool      string `json:"tool"`
+	Server    string `json:"server"`
+	GrantedBy person `json:"grantedBy"`
+	Since     string `json:"since"`
+}
+
+func standingOf(a core.StandingApproval) standingResponse {
+	server, _, _ := strings.Cut(a.Tool, "__")
+	return standingResponse{ID: a.ID, Tool: a.Tool, Server: server, GrantedBy: personOf(a.By), Since: core.Timestamp(a.Since)}
+}
+
+type allStandingResponse struct {
+	Always []standingResponse `json:"always"`
+}
+
+// ListStanding is GET /v1/approvals/always.
+func (h *Handlers) ListStanding(c *fiber.Ctx, caller core.Caller) (any, error) {
+	all, err := h.Approvals.Standing(c.UserContext(), caller)
+	if err != nil {
+		return nil, err
+	}
+	response := allStandingResponse{Always: make([]standingResponse, len(all))}
+	for i, a := range all {
+		response.Always[i] = standingOf(a)
+	}
+	return response, nil
+}
+
+// Withdraw is DELETE /v1/approvals/always/:id.
+func (h *Handlers) Withdraw(c *fiber.Ctx, caller core.Caller) (any, error) {
+	a, err := h.Approvals.Withdraw(c.UserContext(), caller, c.Params("id"))
+	if err != nil {
+		return nil, err
+	}
+	return standingOf(a), nil
+}

@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/accounts"
+)
+
+// fakeAccounts has the account acc_1 of alice at the app far.
+type fakeAccounts struct{}
+
+func (fakeAccounts) one() core.Account {
+	return core.Account{ID: "acc_1", Workspace: core.DefaultWorkspaceID, Owner: "usr_owner", App: "far", Name: "main", Issuer: "https://idp.example", State: core.AccountActive, Scopes: []string{"read"}, Default: true, LinkedAt: time.Now()}
+}
+
+func (f fakeAccounts) List(context.Context, core.Caller) ([]core.Account, error) {
+	return []core.Account{f.one()}, nil
+}
+
+func (f fakeAccounts) find(id string) (core.Account, error) {
+	if id != f.one().ID {
+		return core.Account{}, core.Errorf(core.CodeNotFound, "no such account")
+	}
+	return f.one(), nil
+}
+
+func (f fakeAccounts) Change(_ context.Context, _ core.Caller, id string, _ core.AccountChange) (core.Account, error) {
+	return f.find(id)
+}
+
+func (f fakeAccounts) Unlink(_ context.Context, _ core.Caller, id string) error {
+	_, err := f.find(id)
+	return err
+}
+
+func (fakeAccounts) LinkURL(c core.Caller, app, name string, _ []string) string {
+	return "http://127.0.0.1:1" + accounts.LinkPath + "?" + url.Values{"app": {app}, "account": {name}, "for": {c.User.ID}}.Encode()
+}
+
+func (fakeAccounts) MayLink(_ context.Context, _ core.Caller, app string) error {
+	if app != "far" {
+		return core.Errorf(core.CodeNotFound, "no app named %s is installed", app)
+	}
+	return nil
+}
+
+func (f fakeAccounts) Prepare(ctx context.Context, c core.Caller, w accounts.Want) (accounts.Consent, error) {
+	return accounts.Consent{App: w.App, Address: "https://far.example/mcp", Issuer: "https://idp.example", Authorize: "https://idp.example/authorize", Name: "main", Scopes: []string{"read"}}, f.MayLink(ctx, c, w.App)
+}
+
+func (f fakeAccounts) Begin(ctx context.Context, c core.Caller, w accounts.Want, redirectURI string) (accounts.Start, error) {
+	return accounts.Start{URL: "https://idp.example/authorize?redirect_uri=" + url.QueryEscape(redirectURI), Binding: "binding"}, f.MayLink(ctx, c, w.App)
+}
+
+func (f fakeAccounts) Finish(_ context.Context, _ string, answer accounts.Answer) (core.Account, error) {
+	if answer.State != "state" || answer.Binding != "binding" {
+		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not under way")
+	}
+	return f.one(), nil
+}
+
+func (fakeAccounts) Document() (accounts.ClientDocument, error) {
+	return accounts.ClientDocument{}, core.Errorf(core.CodeNotFound, "this server has no public https address (http.baseUrl)")
+}

@@ -1,0 +1,166 @@
+// This file reads JSON bodies: media type, UTF-8, nesting depth, duplicate keys, wrongly spelled keys and
+// types, and the wording of the errors. Package intake limits their size and reads their bytes.
+
+package httpio
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/webguard"
+)
+
+// ReadBody decodes a JSON object into a T. It returns core.CodeUnsupportedMedia unless the body is
+// declared as JSON, and core.CodeBadRequest naming the field when a type is wrong. Fields that T does
+// not have are ignored. Bodies that two parsers could read differently are refused: a key given
+// twice, a key that differs from one of T's in case only, data after the object, invalid UTF-8.
+//
+// Memory is linear in the size of the body, whatever its shape: bodies are read before anything is
+// known about the client.
+func ReadBody[T any](ctx *fasthttp.RequestCtx) (T, error) {
+	raw := ctx.PostBody() // as sent: content encodings are refused, not decoded
+	if len(raw) > 0 {
+		if err := checkMediaType(&ctx.Request.Header); err != nil {
+			var none T
+			return none, err
+		}
+	}
+	return Decode[T](raw)
+}
+
+// Decode is ReadBody for the text of a JSON object.
+func Decode[T any](raw []byte) (T, error) {
+	var value T
+	if len(raw) == 0 {
+		return value, invalid("it is empty; send a JSON object")
+	}
+	if !utf8.Valid(raw) {
+		return value, invalid("it is not UTF-8")
+	}
+	if err := checkSyntax(raw); err != nil {
+		return value, err
+	}
+	if string(bytes.TrimSpace(raw)) == "null" {
+		return value, invalid("it must be a JSON object, not null")
+	}
+	if err := checkFields(raw, "", reflect.TypeFor[T]()); err != nil {
+		return value, err
+	}
+	err := json.Unmarshal(raw, &value)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(e.Value, "number ") {
+		var again T
+		if raw, err = plainIntegers(raw, reflect.TypeFor[T]()); err == nil {
+			err = json.Unmarshal(raw, &again)
+		}
+		value = again
+	}
+	if err != nil {
+		return value, typeError(err)
+	}
+	return value, nil
+}
+
+func checkMediaType(h *fasthttp.RequestHeader) error {
+	if charset, ok := webguard.JSON(h); !ok || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return core.Errorf(core.CodeUnsupportedMedia, "the Content-Type must be application/json")
+	}
+	if webguard.Encoded(h) {
+		return core.Errorf(core.CodeUnsupportedMedia, "a Content-Encoding is not accepted")
+	}
+	return nil
+}
+
+// typeError rewords an error of encoding/json, which speaks of Go's types.
+func typeError(err error) error {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return invalid("it cannot be read")
+	}
+	if e.Field == "" {
+		return invalid("it must be a JSON object, not " + article(e.Value))
+	}
+	value, exact, _ := strings.Cut(e.Value, " ") // "number 1.5"
+	want, got := "a number", article(value)
+	switch e.Type.Kind() {
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+		if exact != "" {
+			got = exact
+		}
+	case reflect.String:
+		want = "a string"
+	case reflect.Bool:
+		want = "a boolean"
+	case reflect.Struct, reflect.Map:
+		want = "an object"
+	case reflect.Slice, reflect.Array:
+		want = "an array"
+	default: // the other kinds of numbers
+	}
+	return core.Errorf(core.CodeBadRequest, "%s must be %s, not %s", e.Field, want, got)
+}
+
+func article(noun string) string {
+	switch noun {
+	case "bool":
+		return "a boolean"
+	case "array", "object":
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+func invalid(problem string) error {
+	return core.Errorf(core.CodeBadRequest, "the body: %s", problem)
+}
+
+// maxExact is the largest magnitude up to which a float64 holds every whole number.
+const maxExact = 1 << 53
+
+// plainIntegers writes the whole numbers of a valid value that will be decoded into integers of t without
+// a fraction or an exponent: 46.0 as 46. They are integers for JSON Schema, and clients whose numbers are
+// all floats send them, but encoding/json refuses them.
+func plainIntegers(value json.RawMessage, t reflect.Type) (json.RawMessage, error) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch kind := kindOf(value); {
+	case kind == "number" && t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64:
+		return plainInteger(value), nil
+	case kind == "array" && t.Kind() == reflect.Slice:
+		return rawjson.EditElements(value, func(element json.RawMessage) (json.RawMessage, error) {
+			return plainIntegers(element, t.Elem())
+		})
+	case kind == "object" && t.Kind() == reflect.Struct:
+		known := fieldsOf(t)
+		return rawjson.Edit(value, func(name string, member json.RawMessage) (json.RawMessage, error) {
+			if f := known.find(name); f.of != nil {
+				return plainIntegers(member, f.of)
+			}
+			return nil, nil
+		})
+	}
+	return value, nil
+}
+
+func plainInteger(number json.RawMessage) json.RawMessage {
+	text := strings.TrimSpace(string(number))
+	if !strings.ContainsAny(text, ".eE") {
+		return number
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxExact {
+		return number
+	}
+	return json.RawMessage(strconv.FormatInt(int64(f), 10))
+}

@@ -1,0 +1,55 @@
+package httpio
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// QueryInt reads a whole number from 1 to most; usual is its default.
+func QueryInt(c *fiber.Ctx, name string, usual, most int) (int, error) {
+	n, err := strconv.Atoi(c.Query(name, strconv.Itoa(usual)))
+	if err != nil || n < 1 || n > most {
+		return 0, core.Errorf(core.CodeBadRequest, "%s must be a whole number from 1 to %d", name, most)
+	}
+	return n, nil
+}
+
+// ParseTime parses an RFC 3339 time or a date; name is the parameter or field it is the value of.
+func ParseTime(name, text string) (at time.Time, day bool, err error) {
+	if at, err = time.Parse(time.DateOnly, text); err == nil {
+		return at, true, nil
+	}
+	if at, err = time.Parse(time.RFC3339, text); err != nil || at.UTC().Year() > 9999 {
+		return at, false, core.Errorf(core.CodeBadRequest, "%s must be a date such as 2026-11-20, or a time such as 2026-11-20T08:00:00Z", name)
+	}
+	return at.UTC(), false, nil
+}
+
+// DecodePath replaces the path of a request by its decoded form, before it is routed: path parameters are decoded here,
+// once, and nowhere else. A path in which a slash, a control character or something that is not UTF-8 is encoded has no
+// such form. The path of a resource (/v1/apps/:name/resources/...) may be a URI, whose handler decodes it.
+func DecodePath(c *fiber.Ctx) error {
+	path, resource := c.Path(), ""
+	if !strings.Contains(path, "%") {
+		return c.Next()
+	}
+	if i := strings.Index(path, "/resources/"); i >= 0 && strings.HasPrefix(path, "/v1/apps/") {
+		path, resource = path[:i], path[i:]
+	}
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		text, err := url.PathUnescape(segment)
+		if err != nil || strings.Contains(text, "/") || core.CheckText("the path", text) != nil {
+			return core.Errorf(core.CodeBadRequest, "the path is not well-formed: a part of it decodes to a slash, to a control character, or to nothing")
+		}
+		segments[i] = text
+	}
+	c.Path(strings.Join(segments, "/") + resource)
+	return c.Next()
+}

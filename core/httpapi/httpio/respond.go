@@ -1,0 +1,123 @@
+package httpio
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/stream"
+)
+
+// Deleted is the response of a request that deleted something.
+type Deleted struct {
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted"`
+}
+
+// OrEmpty returns a list that encodes as [] instead of null.
+func OrEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// OrNull returns text, nil when it is empty.
+func OrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// TimeOrNull returns a time as responses write it, nil for the zero time.
+func TimeOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := core.Timestamp(t)
+	return &text
+}
+
+// JSON sends encoded JSON as it is.
+func JSON(c *fiber.Ctx, encoded json.RawMessage) error {
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(encoded)
+}
+
+// WithCode gives an error without a code that of the operation that failed. No error stays none.
+func WithCode(code core.Code, message string, err error) error {
+	if _, ok := errors.AsType[*core.Error](err); ok || err == nil {
+		return err
+	}
+	return core.Wrap(code, err, message+"; the server log has the reason under the X-Request-Id of this response")
+}
+
+// Cause is the text of an error for the log: the message of the response and the cause it hides.
+func Cause(err error, e *core.Error) string {
+	hidden := errors.Unwrap(e)
+	if hidden == nil || strings.Contains(err.Error(), hidden.Error()) {
+		return err.Error()
+	}
+	return err.Error() + ": " + hidden.Error()
+}
+
+// WithETag responds with a value and its entity tag, or with 304 when the client has it.
+func WithETag(c *fiber.Ctx, value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(encoded)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	c.Set(fiber.HeaderETag, tag)
+	for known := range strings.SplitSeq(c.Get(fiber.HeaderIfNoneMatch), ",") {
+		known = strings.TrimPrefix(strings.TrimSpace(known), "W/")
+		if known == tag || known == "*" {
+			return c.SendStatus(fiber.StatusNotModified)
+		}
+	}
+	return JSON(c, encoded)
+}
+
+// KeepAlive writes a comment at the given interval until the returned function is called.
+func KeepAlive(w *stream.Writer, every time.Duration) (stop func()) {
+	done, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if w.Comment() != nil {
+					return
+				}
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-over
+	}
+}
+
+// CancelOnDisconnect returns the request's context, which also ends when the client disconnects.
+// done must be called before the handler returns.
+func CancelOnDisconnect(c *fiber.Ctx) (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancel(c.UserContext())
+	peer := stream.WatchPeer(c.Context().Conn(), cancel)
+	return ctx, func() {
+		peer.Stop()
+		cancel()
+	}
+}

@@ -1,0 +1,181 @@
+package listener
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// SecureConn is a Conn under TLS. The HTTP library makes the handshake, within its time for a request.
+type SecureConn struct {
+	*Conn
+	tls    *tls.Conn
+	peeked []byte // read by Peek, and not yet by Read
+}
+
+// transport is a connection below TLS: the TCP connection with the deadlines of its Conn.
+type transport struct{ *Conn }
+
+func (t transport) Read(p []byte) (int, error) {
+	if err := t.reading.apply(); err != nil {
+		return 0, err
+	}
+	return t.TCPConn.Read(p)
+}
+
+func secure(c *Conn, config *tls.Config) *SecureConn {
+	return &SecureConn{Conn: c, tls: tls.Server(transport{c}, config)}
+}
+
+// Handshake makes the TLS handshake. A client that speaks plain HTTP is answered with a sentence that says so.
+func (c *SecureConn) Handshake() error {
+	err := c.tls.HandshakeContext(context.Background()) // the deadlines of the connection end it
+	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && isHTTP(plain.RecordHeader[:]) {
+		_, _ = io.WriteString(c.TCPConn, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis server speaks HTTPS; the request was HTTP.\n")
+	}
+	return err
+}
+
+// isHTTP reports whether a connection began like a request of HTTP/1.
+func isHTTP(header []byte) bool {
+	for _, method := range []string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO"} {
+		if bytes.Equal(header, []byte(method)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ConnectionState says what was negotiated.
+func (c *SecureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
+
+// Read implements net.Conn.
+func (c *SecureConn) Read(p []byte) (n int, err error) {
+	if len(c.peeked) > 0 {
+		n = copy(p, c.peeked)
+		c.peeked = c.peeked[n:]
+	} else {
+		n, err = c.tls.Read(p)
+	}
+	c.lines.scan(p[:n])
+	c.ended = c.ended || errors.Is(err, io.EOF)
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *SecureConn) Write(p []byte) (int, error) { return c.tls.Write(p) }
+
+// Peek waits until the client has sent something more, which the next Read returns, or until it has left: io.EOF, or
+// the error of the connection. It also ends at the read deadline. It must not be called during a Read.
+func (c *SecureConn) Peek() error {
+	if len(c.peeked) > 0 {
+		return nil
+	}
+	one := make([]byte, 1)
+	n, err := c.tls.Read(one)
+	c.peeked = one[:n]
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// Close ends TLS and then the connection, as Conn.Close does.
+func (c *SecureConn) Close() error {
+	_ = c.SetWriteDeadline(time.Now().Add(lingerTime))
+	_ = c.tls.CloseWrite() // fails before the handshake, and when the client has left
+	return c.Conn.Close()
+}
+
+// Certificate is a certificate with its key, read from files and read again after they changed.
+type Certificate struct {
+	certFile, keyFile string
+	log               hclog.Logger
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	stamps  [2]os.FileInfo
+	checked time.Time
+}
+
+// recheck is how long a certificate is served before its files are looked at again.
+const recheck = 5 * time.Second
+
+// LoadCertificate reads a certificate and its key, both PEM.
+func LoadCertificate(certFile, keyFile string, log hclog.Logger) (*Certificate, error) {
+	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log}
+	return c, c.load()
+}
+
+// Config is a TLS configuration that serves the certificate; nil without one.
+func (c *Certificate) Config() *tls.Config {
+	if c == nil {
+		return nil
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.Current(), nil },
+	}
+}
+
+// Current is the certificate to serve. Files that were replaced are read; if they cannot be, or do not belong
+// together, the certificate from before is served and the log says so.
+func (c *Certificate) Current() *tls.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.checked) < recheck {
+		return c.current
+	}
+	c.checked = time.Now()
+	if stamps, err := c.stat(); err == nil && c.unchanged(stamps) {
+		return c.current
+	}
+	if err := c.load(); err != nil {
+		c.log.Warn("the changed TLS certificate cannot be used; the one from before is served", "error", err)
+	} else {
+		c.log.Info("TLS certificate reloaded", "expires", c.current.Leaf.NotAfter)
+	}
+	return c.current
+}
+
+func (c *Certificate) stat() (stamps [2]os.FileInfo, err error) {
+	for i, file := range []string{c.certFile, c.keyFile} {
+		if stamps[i], err = os.Stat(file); err != nil {
+			return stamps, err
+		}
+	}
+	return stamps, nil
+}
+
+func (c *Certificate) unchanged(stamps [2]os.FileInfo) bool {
+	for i, s := range stamps {
+		if before := c.stamps[i]; !os.SameFile(s, before) || s.Size() != before.Size() || !s.ModTime().Equal(before.ModTime()) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Certificate) load() error {
+	stamps, err := c.stat()
+	if err != nil {
+		return err
+	}
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("%s and %s: %w", c.certFile, c.keyFile, err)
+	}
+	c.current, c.stamps, c.checked = &pair, stamps, time.Now()
+	return nil
+}
+
+var _ net.Conn = (*SecureConn)(nil)

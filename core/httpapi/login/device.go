@@ -1,0 +1,100 @@
+package login
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/access"
+)
+
+// pollEvery is how often a device asks whether it is logged in.
+const pollEvery = 2 * time.Second
+
+// DeviceRequest is the body of Device.
+type DeviceRequest struct {
+	Name        string `json:"name"`        // what the computer calls itself
+	RedirectURI string `json:"redirectUri"` // where the command line listens for the browser; "" if it asks until it is logged in
+}
+
+type deviceAnswer struct {
+	Token     string    `json:"token"` // for the session cookie, once a person has agreed
+	Code      string    `json:"code"`
+	URL       string    `json:"url"`      // the page on which the code is typed
+	LoginURL  string    `json:"loginUrl"` // the same, with the code
+	ExpiresAt time.Time `json:"expiresAt"`
+	Interval  int       `json:"intervalSeconds"`
+}
+
+// origin is the address that the browser has the server at.
+func (h *Handlers) origin(c *fiber.Ctx) string {
+	return h.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host())
+}
+
+// Device is POST /v1/auth/device: a command line asks to be logged in (RFC 8628 section 3.1).
+func (h *Handlers) Device(c *fiber.Ctx, _ core.Caller, r DeviceRequest) (any, error) {
+	client := h.Guard.ClientAddress(c.Context())
+	if err := h.Access.AllowBrowserLogin(client); err != nil {
+		return nil, err
+	}
+	d, err := h.Access.AskForLogin(c.UserContext(), access.Device{Name: r.Name, Address: client, Redirect: r.RedirectURI})
+	if err != nil {
+		return nil, err
+	}
+	base := cmp.Or(strings.TrimSuffix(h.Guard.BaseURL, "/"), h.origin(c))
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return deviceAnswer{
+		Token: d.Token, Code: d.Code, URL: base + "/v1/auth/device", LoginURL: base + "/v1/auth/authorize?" + url.Values{"device": {d.Code}}.Encode(),
+		ExpiresAt: d.Expires, Interval: int(pollEvery / time.Second),
+	}, nil
+}
+
+// DevicePage is GET /v1/auth/device: a person types the code that a command line shows.
+func (h *Handlers) DevicePage(c *fiber.Ctx, _ core.Caller) (any, error) {
+	return nil, page{Title: "Log in a command line", Text: []string{"Type the code that `ropewalk login` shows."}, Ask: true}.send(c, fiber.StatusOK)
+}
+
+// askConsent is a page on which a person agrees that a command line is logged in as them: whoever sent them there may
+// have begun the login.
+func askConsent(c *fiber.Ctx, done access.Finished) error {
+	d, who := done.Device, cmp.Or(done.User.Email, done.User.DisplayName, done.User.ID)
+	p := page{Title: "Log in " + d.Name + "?", Consent: done.Consent, Code: d.Code, Text: []string{
+		"The command line on " + d.Name + " (" + d.Address + ") asks to act as " + who + ".",
+		"Allow it only if you ran `ropewalk login` there and it shows this code:",
+	}}
+	if d.Redirect != "" {
+		to, err := url.Parse(d.Redirect)
+		if err != nil {
+			return err
+		}
+		p.form = to.Scheme + "://" + to.Host
+	}
+	return p.send(c, fiber.StatusOK)
+}
+
+// AnswerDevice is POST /v1/auth/device/answer: the form of the page that asks for consent.
+func (h *Handlers) AnswerDevice(c *fiber.Ctx, _ core.Caller) (any, error) {
+	allow := c.FormValue("answer") == "allow"
+	done, continueAt, err := h.Access.AnswerDevice(c.UserContext(), c.FormValue("consent"), allow)
+	failed := err
+	if err == nil && !allow {
+		failed = core.Errorf(core.CodeForbidden, "the person refused to log a command line in")
+	}
+	noteAttempt(c, Attempt{User: done.User, Provider: done.Provider, Err: failed})
+	title, text := "Logged in", "You can close this page and go back to the command line."
+	switch {
+	case core.CodeOf(err) == core.CodeUnauthenticated:
+		return nil, page{Title: "Not logged in", Text: []string{"This login was answered already, or it is too old. Run `ropewalk login` again."}}.send(c, fiber.StatusNotFound)
+	case err != nil:
+		return nil, err
+	case continueAt != "":
+		return nil, c.Redirect(continueAt, fiber.StatusSeeOther)
+	case !allow:
+		title, text = "Refused", "The command line was not logged in. You can close this page."
+	}
+	return nil, page{Title: title, Text: []string{text}}.send(c, fiber.StatusOK)
+}

@@ -1,0 +1,310 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/link/remote"
+	"github.com/ropewalk/ropewalk/core/link/stdio"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+const (
+	notifyTimeout = 5 * time.Second // to send a notification: a cancellation, or progress of a question
+	drainTime     = time.Second     // to read the rest of a call's stream, so that its connection is used again
+)
+
+// intercepted is a transport whose connection belongs to a link: the SDK's session reads through it and
+// receives only the messages that the link does not handle.
+type intercepted struct {
+	link      *Link
+	transport mcp.Transport
+}
+
+// Connect implements mcp.Transport.
+func (t intercepted) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := t.transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.link.conn = conn
+	if lines, ok := conn.(*stdio.Conn); ok {
+		return newStdioConn(t.link, lines), nil //nolint:contextcheck // as below
+	}
+	return newMessageConn(t.link, conn), nil //nolint:contextcheck // ctx is the handshake's; the connection lives as long as the link
+}
+
+// sdkSide is what the SDK's session reads from: messages that the link does not handle.
+type sdkSide struct {
+	link  *Link
+	toSDK chan jsonrpc.Message
+	limit requestLimit
+}
+
+func newSDKSide(l *Link) sdkSide {
+	return sdkSide{link: l, toSDK: make(chan jsonrpc.Message), limit: newRequestLimit()}
+}
+
+// passToSDK gives a message to the SDK's reader; it returns false when the link is done.
+func (s sdkSide) passToSDK(msg jsonrpc.Message) bool {
+	s.limit.acquire(msg, s.link.done)
+	select {
+	case s.toSDK <- msg:
+		return true
+	case <-s.link.done:
+		return false
+	}
+}
+
+// Read implements mcp.Connection.
+func (s sdkSide) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case msg := <-s.toSDK:
+		return msg, nil
+	case <-s.link.done:
+		return nil, s.link.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// stdioConn is the SDK's side of a connection over standard streams: it receives the app's requests and
+// the answers to the SDK's own calls.
+type stdioConn struct {
+	*stdio.Conn
+	sdkSide
+}
+
+func newStdioConn(l *Link, conn *stdio.Conn) *stdioConn {
+	c := &stdioConn{Conn: conn, sdkSide: newSDKSide(l)}
+	l.out = c
+	go c.readAll()
+	return c
+}
+
+// readAll is the only reader of the connection.
+func (c *stdioConn) readAll() {
+	for {
+		f, err := c.Next()
+		if err != nil {
+			c.link.fail(err)
+			return
+		}
+		if f.Err != nil {
+			if p := c.link.remove(f.Envelope.Number); p != nil {
+				p.finish(nil, f.Err)
+			}
+			continue
+		}
+		if c.link.dispatch(&f.Envelope, f.Owned) {
+			continue
+		}
+		msg, err := jsonrpc.DecodeMessage(f.Data)
+		if err != nil {
+			c.Discard(f.Data, "a message that the MCP SDK refuses")
+			continue
+		}
+		if !c.passToSDK(msg) {
+			return
+		}
+	}
+}
+
+// Read implements mcp.Connection.
+func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) { return c.sdkSide.Read(ctx) }
+
+// Write implements mcp.Connection.
+func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	defer c.limit.release(msg)
+	c.link.discovers(msg, func(id jsonrpc.ID) {
+		c.passToSDK(&jsonrpc.Response{ID: id, Error: errNoDiscovery})
+	})
+	return c.Conn.Write(ctx, msg)
+}
+
+// send implements sender.
+func (c *stdioConn) send(ctx context.Context, p *call, r framing.Request) error {
+	return c.Send(ctx, p.id, r)
+}
+
+// sendCancelled implements sender.
+func (c *stdioConn) sendCancelled(_ context.Context, sender string, id int64, reason string) {
+	c.SendCancelled(sender, id, reason)
+}
+
+// messageConn connects the SDK's session with a connection that sends and receives decoded messages, such
+// as that of a remote server, and sends the link's calls over it.
+type messageConn struct {
+	sdkSide
+	conn   mcp.Connection
+	ended  context.Context
+	finish context.CancelFunc
+}
+
+func newMessageConn(l *Link, conn mcp.Connection) *messageConn {
+	c := &messageConn{conn: conn, sdkSide: newSDKSide(l)}
+	c.ended, c.finish = context.WithCancel(context.Background())
+	l.out = c
+	go c.readAll()
+	return c
+}
+
+// readAll is the only reader of the connection.
+func (c *messageConn) readAll() {
+	defer c.finish()
+	for {
+		msg, err := c.conn.Read(c.ended)
+		if err != nil {
+			c.link.fail(err)
+			return
+		}
+		e := framing.FromMessage(msg)
+		if c.link.dispatch(&e, true) {
+			continue
+		}
+		if !c.passToSDK(msg) {
+			return
+		}
+	}
+}
+
+// receive handles one message of a stream that the server opened; it returns false when the link is done.
+func (c *messageConn) receive(data []byte) bool {
+	e, err := framing.Scan(data)
+	if err != nil || c.link.dispatch(&e, true) {
+		return true
+	}
+	msg, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		return true
+	}
+	return c.passToSDK(msg)
+}
+
+// Write implements mcp.Connection.
+func (c *messageConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	defer c.limit.release(msg)
+	c.link.discovers(msg, func(jsonrpc.ID) { c.link.giveUp(errNoDiscovery) }) // the write may wait for the answer
+	return c.conn.Write(ctx, msg)
+}
+
+// Close implements mcp.Connection.
+func (c *messageConn) Close() error {
+	c.link.fail(errors.New("closed"))
+	c.finish()
+	return c.conn.Close()
+}
+
+// SessionID implements mcp.Connection.
+func (c *messageConn) SessionID() string { return c.conn.SessionID() }
+
+// send implements sender. Over HTTP a write lasts until the answer begins, so it gets a goroutine. The
+// caller's context ends the exchange only until the call is finished; the rest of the stream is read then.
+func (c *messageConn) send(caller context.Context, p *call, r framing.Request) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(remote.WithHeader(caller, r.Header)))
+	stopWatching := context.AfterFunc(caller, cancel)
+	p.stop = func() {
+		if stopWatching() && caller.Err() == nil {
+			time.AfterFunc(drainTime, cancel)
+		} else {
+			cancel()
+		}
+	}
+	msg := &jsonrpc.Request{ID: (&framing.Envelope{IDKind: framing.IDNumber, Number: p.id}).ID(), Method: r.Method}
+	if r.HasParams() {
+		msg.Params = r.AppendParams(nil, p.id)
+	}
+	go func() {
+		err := c.conn.Write(ctx, msg)
+		switch {
+		case err == nil:
+		case caller.Err() != nil: // the exchange ended with its caller, of which the server does not know
+			if p.finish(nil, context.Cause(caller)) {
+				c.sendCancelled(ctx, p.sender, p.id, context.Cause(caller).Error())
+			}
+		default:
+			c.link.failCall(p, err)
+		}
+	}()
+	return nil
+}
+
+// sendCancelled implements sender.
+func (c *messageConn) sendCancelled(ctx context.Context, _ string, id int64, reason string) {
+	msg := &jsonrpc.Request{Method: "notifications/cancelled", Params: fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, id, reason)}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
+		defer cancel()
+		if err := c.conn.Write(ctx, msg); err != nil {
+			c.link.log.Debug("cancellation not sent", "error", remote.SafeError(err))
+		}
+	}()
+}
+
+// failCall finishes a call that could not be sent, or that the server answered with an HTTP error. When
+// the server cannot be reached at all, the link ends too.
+func (l *Link) failCall(c *call, err error) {
+	failed, ok := errors.AsType[*remote.Error](err)
+	if ok && failed.Down || errors.Is(err, mcp.ErrSessionMissing) {
+		l.drop(err)
+		c.finish(nil, l.Err())
+		return
+	}
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && !isSDKRejection(wire) {
+		c.finish(nil, &rpc.Error{Code: int(wire.Code), Message: wire.Message, Data: wire.Data})
+		return
+	}
+	c.finish(nil, remote.SafeError(err))
+}
+
+// isSDKRejection recognizes the error in which the SDK wraps what it could not send; the SDK does not
+// export it.
+func isSDKRejection(e *jsonrpc.Error) bool {
+	return e.Code == -32005 && strings.HasPrefix(e.Message, "rejected by")
+}
+
+// requestLimit stops the reader while the SDK has maxRequests requests of the app to answer: the SDK's
+// own queue has no limit.
+type requestLimit struct {
+	pending  *atomic.Int64
+	answered chan struct{} // holds one; signalled at each answer
+}
+
+func newRequestLimit() requestLimit {
+	return requestLimit{pending: new(atomic.Int64), answered: make(chan struct{}, 1)}
+}
+
+// acquire waits until msg, if it is a request, may be given to the SDK.
+func (r requestLimit) acquire(msg jsonrpc.Message, done <-chan struct{}) {
+	if request, ok := msg.(*jsonrpc.Request); !ok || !request.IsCall() {
+		return
+	}
+	for r.pending.Add(1) > maxRequests {
+		r.pending.Add(-1)
+		select {
+		case <-r.answered:
+		case <-done:
+			return
+		}
+	}
+}
+
+// release frees a place if msg is a response.
+func (r requestLimit) release(msg jsonrpc.Message) {
+	if _, ok := msg.(*jsonrpc.Response); !ok {
+		return
+	}
+	r.pending.Add(-1)
+	select {
+	case r.answered <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,148 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Authorizer gives the access tokens of one account at a remote app.
+type Authorizer interface {
+	// Token returns an access token. refused is one that the app has just refused, "" for none: it is not returned again.
+	// The errors are core.Errors that are safe to show.
+	Token(ctx context.Context, refused core.Secret) (core.Secret, error)
+}
+
+// Challenge is what a server said when it refused a request (RFC 6750, RFC 9728).
+type Challenge struct {
+	Error    string // such as insufficient_scope
+	Scope    string // that it takes, separated by spaces
+	Metadata string // the URL of its protected resource metadata
+}
+
+// challengeOf reads the header WWW-Authenticate. One that cannot be read says nothing.
+func challengeOf(h http.Header) (c Challenge) {
+	challenges, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
+	if err != nil {
+		return c
+	}
+	for _, one := range challenges {
+		if one.Scheme == "bearer" || one.Scheme == "dpop" {
+			return Challenge{one.Params["error"], one.Params["scope"], one.Params["resource_metadata"]}
+		}
+	}
+	return c
+}
+
+// renewable reports whether a fresh token may help. Some servers answer an expired token with 403.
+func (e *Error) renewable() bool {
+	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && e.Challenge.Error == "invalid_token"
+}
+
+// authorized sends a request with the token of the account. What the server refuses with 401 it has not done: the request
+// is sent once more, with a fresh token.
+func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
+	var refused core.Secret
+	for {
+		token, err := c.authorizer.Token(r.Context(), refused)
+		if err != nil {
+			if r.Body != nil {
+				_ = r.Body.Close()
+			}
+			return nil, c.failure("was not called: "+core.TextOf(err), err)
+		}
+		out := r.Clone(r.Context())
+		if refused != "" && r.GetBody != nil {
+			if out.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		out.Header.Set("Authorization", "Bearer "+token.Reveal())
+		resp, err := c.exchange(out)
+		failed, ok := err.(*Error) //nolint:errorlint // exchange returns it as it is
+		switch {
+		case !ok || failed.Status == 0:
+			return resp, err
+		case failed.renewable() && refused == "" && (r.Body == nil || r.GetBody != nil):
+			refused = token
+			continue
+		case failed.renewable():
+			failed.Reason = fmt.Sprintf("refuses the account (%d) although its token is fresh", failed.Status)
+		case failed.Challenge.Error == "insufficient_scope":
+			failed.Reason = "wants more rights than its account gives"
+			failed.cause = core.Errorf(core.CodeLoginNeeded, "the app wants more rights than the account gives").
+				WithDetails(core.AccountNeeded{Scopes: strings.Fields(failed.Challenge.Scope)})
+		case failed.Status == http.StatusForbidden:
+			failed.Reason = "does not allow this to the account (403)"
+		}
+		return nil, failed
+	}
+}
+
+// probe is a request that every MCP server understands. Nothing comes of it: the server refuses it, or its session ends.
+const probe = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+// Probe sends a remote app a request without credentials, and returns how it was refused.
+func Probe(ctx context.Context, r core.Remote, client *http.Client) (Challenge, error) {
+	target, err := checkURL(r.URL)
+	if err != nil {
+		return Challenge{}, err
+	}
+	header, err := configuredHeaders(r)
+	if err != nil {
+		return Challenge{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), strings.NewReader(probe))
+	if err != nil {
+		return Challenge{}, err
+	}
+	request.Header = header
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	response, err := client.Do(request)
+	if err != nil {
+		return Challenge{}, SafeError(err)
+	}
+	_ = response.Body.Close()
+	return challengeOf(response.Header), nil
+}
+
+const (
+	clientTimeout      = 30 * time.Second // for a whole request of NewClient
+	maxClientRedirects = 3
+)
+
+// NewClient returns a client for what belongs to a remote app, such as its authorization server: with the guard of
+// addresses of New, without a proxy and without cookies. It follows redirects of reads only, and none to http.
+func NewClient(o Options) *http.Client {
+	control := o.Control
+	if control == nil {
+		control = dialGuard(o.AllowPrivate)
+	}
+	dialer := &net.Dialer{Timeout: defaultConnectTimeout, Control: control}
+	return &http.Client{
+		Timeout: clientTimeout,
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: defaultConnectTimeout, ForceAttemptHTTP2: true,
+			IdleConnTimeout: 30 * time.Second, MaxIdleConnsPerHost: 4, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			switch {
+			case r.Method != http.MethodGet || via[0].Method != http.MethodGet:
+				return fmt.Errorf("%s redirects a %s, which is not followed", via[0].URL.Host, via[0].Method)
+			case len(via) > maxClientRedirects:
+				return fmt.Errorf("%s redirects too often", via[0].URL.Host)
+			case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":
+				return fmt.Errorf("%s redirects from https to %s, which is not followed", via[0].URL.Host, r.URL.Scheme)
+			}
+			return nil
+		},
+	}
+}

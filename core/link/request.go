@@ -1,0 +1,163 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/headerparam"
+	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tracing"
+)
+
+// Request is one request to an app.
+type Request struct {
+	Method string
+	Target string                 // the tool or prompt that the request names, for its span; "" for none
+	Params json.RawMessage        // one JSON object, or empty for none
+	Notify func(rpc.Notification) // nil for a caller that takes no notifications
+	Sender string                 // the user whose request it is: the requests of all users take turns; "" for the server itself
+	Caller Caller                 // the call that the request is made for; nil for a request of the server itself
+
+	// Capabilities are those of the caller's client, for a connection of StatelessVersion, whose requests
+	// carry them. nil is none. Params that have them already are not changed.
+	Capabilities json.RawMessage
+
+	// Mirrors are the arguments of a tools/call that a remote server of StatelessVersion reads from
+	// headers as well.
+	Mirrors []core.Mirror
+}
+
+// Caller is the call that a request is made for. Before StatelessVersion a question of the app does not name the
+// request that it belongs to: it may belong to the caller of any that is in flight.
+type Caller interface {
+	// Session is the session of the caller's client; "" for none.
+	Session() string
+	// Context ends with the call.
+	Context() context.Context
+	// Hold stops the clock of the call, while its client is asked, until the returned function is called.
+	Hold() (release func())
+	// Answer answers a question that belongs to this call, or to another one of the same client.
+	Answer(ctx context.Context, q rpc.Question, callers []Caller) (json.RawMessage, error)
+}
+
+// The members that a request of StatelessVersion has in params._meta.
+const (
+	reserved         = "io.modelcontextprotocol/"
+	metaVersion      = reserved + "protocolVersion"
+	metaClient       = reserved + "clientInfo"
+	metaCapabilities = reserved + "clientCapabilities"
+	metaLogLevel     = reserved + "logLevel"
+)
+
+// outgoing checks r and prepares it to be sent: on a stateless connection params._meta names the revision
+// and the client, and on others such members are removed. A trace context is added.
+func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) {
+	out, at, err := framing.ReadRequest(r.Method, r.Params)
+	if err == nil && trace.Parent != "" {
+		out, at, err = withoutTrace(out, at)
+	}
+	if err != nil {
+		return out, err
+	}
+	meta := at.In(out.Params)
+	switch {
+	case l.info.Stateless:
+		if version, err := findIn(meta, metaVersion); err != nil || version.Empty() {
+			params, err := l.withClientMeta(out.Params, meta, r.Capabilities)
+			if err != nil {
+				return out, fmt.Errorf("%w: %w", ErrParams, err)
+			}
+			if out, at, err = framing.ReadRequest(r.Method, params); err != nil {
+				return out, err
+			}
+		}
+		out.Header = headerparam.Header(r.Mirrors, r.Params)
+	case bytes.Contains(meta, []byte(reserved)) || bytes.IndexByte(meta, '\\') >= 0: // a name may be written with escapes
+		plain, err := rawjson.Without(meta, metaVersion, metaClient, metaCapabilities, metaLogLevel)
+		if err != nil {
+			return out, fmt.Errorf("%w: %w", ErrParams, err)
+		}
+		if out, at, err = framing.ReadRequest(r.Method, rawjson.Replace(out.Params, at, plain)); err != nil {
+			return out, err
+		}
+	}
+	if trace.Parent != "" {
+		out.AddMeta(at, traceMembers(trace))
+	}
+	return out, nil
+}
+
+// findIn is rawjson.Find for an object that may be nil, in which nothing is found.
+func findIn(object []byte, name string) (rawjson.Span, error) {
+	if object == nil {
+		return rawjson.Span{}, nil
+	}
+	return rawjson.Find(object, name)
+}
+
+// withClientMeta returns params with the members that a stateless request must have in _meta. meta is their
+// present _meta, nil for none.
+func (l *Link) withClientMeta(params, meta []byte, capabilities json.RawMessage) ([]byte, error) {
+	if len(capabilities) == 0 {
+		capabilities = json.RawMessage("{}")
+	}
+	client, _ := json.Marshal(map[string]string{"name": "ropewalk", "version": l.o.Version}) // strings always marshal
+	if meta == nil {
+		meta = []byte("{}")
+	}
+	completed, err := rawjson.Set(meta,
+		rawjson.Member{Name: metaVersion, Value: json.RawMessage(`"` + StatelessVersion + `"`)},
+		rawjson.Member{Name: metaClient, Value: client},
+		rawjson.Member{Name: metaCapabilities, Value: capabilities})
+	if err != nil {
+		return nil, err
+	}
+	if len(params) == 0 {
+		params = []byte("{}")
+	}
+	return rawjson.Set(params, rawjson.Member{Name: "_meta", Value: completed})
+}
+
+// startSpan starts the span of a request to the app. Requests of the server itself belong to no trace.
+func (l *Link) startSpan(ctx context.Context, r *Request) (context.Context, tracing.Span) {
+	if !tracing.Recording(ctx) {
+		return ctx, tracing.Span{}
+	}
+	transport := tracing.TCP
+	if _, ok := l.out.(*stdioConn); ok {
+		transport = tracing.Pipe
+	}
+	return tracing.StartMCPClient(ctx, tracing.MCP{
+		Method: r.Method, Target: r.Target, Revision: l.info.ProtocolVersion, Transport: transport, App: l.o.Name,
+	})
+}
+
+// withoutTrace returns a request without the trace context that is in its _meta: that is the parent of this
+// server's spans. at is where params._meta is.
+func withoutTrace(r framing.Request, at rawjson.Span) (framing.Request, rawjson.Span, error) {
+	meta := at.In(r.Params)
+	if !bytes.Contains(meta, []byte("trace")) && bytes.IndexByte(meta, '\\') < 0 { // a name may be written with escapes
+		return r, at, nil
+	}
+	without, err := rawjson.Without(meta, tracing.TraceParent, tracing.TraceState)
+	if err != nil {
+		return r, at, err
+	}
+	return framing.ReadRequest(r.Method, rawjson.Replace(r.Params, at, without))
+}
+
+// traceMembers is a trace context as members of _meta (SEP-414).
+func traceMembers(wire tracing.Wire) []byte {
+	members := make([]byte, 0, len(`"":""`)+len(tracing.TraceParent)+len(wire.Parent)+len(`,"":""`)+len(tracing.TraceState)+len(wire.State))
+	members = append(append(members, `"`+tracing.TraceParent+`":"`...), wire.Parent...) // digits and hyphens
+	members = append(members, '"')
+	if wire.State != "" {
+		members = append(append(members, `,"`+tracing.TraceState+`":`...), rawjson.Quote(wire.State)...)
+	}
+	return members
+}

@@ -1,0 +1,51 @@
+package mcphttp
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
+)
+
+// awaited is a call whose response has one answer to come.
+func awaited(s *session.Session) (k *call, conn net.Conn) {
+	k = &call{session: s}
+	k.context, k.Cancel = context.WithCancel(context.Background())
+	k.Out = sse.NewResponse(1, false)
+	conn, _ = net.Pipe()
+	return k, conn
+}
+
+func TestASilentCallBecomesAStream(t *testing.T) {
+	for name, s := range map[string]*session.Session{"of a session": {}, "without one": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k, conn := awaited(s)
+				begin := time.Now()
+				if !k.await(conn) || time.Since(begin) != sse.StreamAfter {
+					t.Errorf("not a stream after %v", time.Since(begin))
+				}
+			})
+		})
+	}
+}
+
+func TestACallThatSaysSomethingBecomesAStreamAtOnceAndOneThatIsAnsweredDoesNot(t *testing.T) {
+	for _, speaks := range []bool{true, false} {
+		k, conn := awaited(&session.Session{})
+		go func() {
+			if speaks {
+				k.Out.Notify([]byte(`{}`))
+			} else {
+				k.Out.Answer([]byte(`{}`))
+			}
+		}()
+		if k.await(conn) != speaks {
+			t.Errorf("speaks %v: not known", speaks)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package mcphttp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+// pageBytes is where a page of a list ends: more than any real workspace needs, and less than any client's limit.
+const pageBytes = 8 << 20
+
+// list answers one of the lists: what this request's caller sees, in the namespace's order. A list that fits on one page
+// is sent as the namespace keeps it.
+func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
+	open, cursor := `{"`+string(kind)+`":`, k.Param("cursor")
+	if cursor == nil {
+		if list := e.o.Tools.ListJSON(k.caller, k.from(), kind); len(list) < pageBytes {
+			return [][]byte{[]byte(open), list, {'}'}}, nil
+		}
+	}
+	all, start := e.o.Tools.ItemsFor(k.caller, k.from(), kind), 0
+	if cursor != nil {
+		if start = pageStart(all, cursor); start < 0 {
+			return nil, invalidParams("cursor is not one that %s gave; start again without it", k.Method)
+		}
+	}
+	raw, end := []byte(open+"["), start
+	for end < len(all) && (end == start || len(raw)+len(all[end].Raw) < pageBytes) {
+		if end > start {
+			raw = append(raw, ',')
+		}
+		raw = append(raw, all[end].Raw...)
+		end++
+	}
+	raw = append(raw, ']')
+	if end < len(all) {
+		raw = append(raw, `,"nextCursor":"`+cursorAfter(all, end)+`"`...)
+	}
+	return [][]byte{append(raw, '}')}, nil
+}
+
+// cursorAfter is the cursor of the page that starts at end. It has the position and the name of the item before, because
+// an app may list a name twice, and positions move when a list changes.
+func cursorAfter(all []tools.Item, end int) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(end) + " " + all[end-1].Name))
+}
+
+// pageStart returns where the page of a cursor starts; -1 when the list does not have the item that the cursor names.
+func pageStart(all []tools.Item, cursor json.RawMessage) int {
+	var text string
+	if json.Unmarshal(cursor, &text) != nil {
+		return -1
+	}
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	position, name, ok := strings.Cut(string(decoded), " ")
+	if err != nil || !ok {
+		return -1
+	}
+	if end, err := strconv.Atoi(position); err == nil && end > 0 && end <= len(all) && all[end-1].Name == name {
+		return end
+	}
+	at := slices.IndexFunc(all, func(i tools.Item) bool { return i.Name == name })
+	if at < 0 {
+		return -1
+	}
+	return at + 1
+}

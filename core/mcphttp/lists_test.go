@@ -1,0 +1,100 @@
+package mcphttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+func TestLongListsOfAllKindsHavePages(t *testing.T) {
+	r := start(t, nil)
+	const many = 2005 // a page and a half
+	words, offer := strings.Repeat("w", pageBytes/1500), &core.Offer{}
+	raw := func(member, value string) json.RawMessage {
+		return json.RawMessage(`{"` + member + `":"` + value + `","description":"` + words + `"}`)
+	}
+	r.fakeNamespace.mu.Lock()
+	r.fakeNamespace.listed = nil
+	for i := range many {
+		name := fmt.Sprintf("t%04d", i)
+		r.fakeNamespace.listed = append(r.fakeNamespace.listed, tools.Listed{Name: name, Tool: core.Tool{Server: "demo", Name: name}, Raw: raw("name", name)})
+		offer.Prompts = append(offer.Prompts, core.Prompt{Server: "demo", Name: name, Raw: raw("name", name)})
+		offer.Resources = append(offer.Resources, core.Resource{Server: "demo", URI: "x://" + name, Raw: raw("uri", "x://"+name)})
+		offer.Templates = append(offer.Templates, core.ResourceTemplate{Server: "demo", Template: "x://{a}/" + name, Raw: raw("uriTemplate", "x://{a}/"+name)})
+	}
+	r.fakeNamespace.mu.Unlock()
+	r.fakeNamespace.app.SetOffer("", offer)
+	w := r.join(alice)
+	for method, kind := range map[string]core.Kind{
+		"tools/list": core.KindTools, "prompts/list": core.KindPrompts, "resources/list": core.KindResources, "resources/templates/list": core.KindTemplates,
+	} {
+		t.Run(method, func(t *testing.T) {
+			pages, names := r.in(t).pages(w, method, kind)
+			if pages != 2 || len(names) != many || !strings.HasSuffix(names[0], "t0000") || !strings.HasSuffix(names[many-1], "t2004") {
+				t.Errorf("%d names on %d pages", len(names), pages)
+			}
+			for _, wrong := range []string{`"zzz"`, `""`, `7`} {
+				if _, body := r.in(t).say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"cursor":`+wrong+`}}`); !strings.Contains(body, "-32602") {
+					t.Errorf("cursor %s: %s", wrong, body[:min(len(body), 300)])
+				}
+			}
+		})
+	}
+}
+
+// pages reads a list page by page.
+func (r *rig) pages(w who, method string, kind core.Kind) (pages int, names []string) {
+	params := "{}"
+	for {
+		_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`)
+		var answer struct{ Result map[string]json.RawMessage }
+		var items []struct{ Name, URI, URITemplate string }
+		if streamed := events(body); len(streamed) > 0 { // on a slow machine
+			body = streamed[len(streamed)-1]
+		}
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			r.Fatal(err)
+		}
+		if err := json.Unmarshal(answer.Result[string(kind)], &items); err != nil {
+			r.Fatal(err)
+		}
+		for _, i := range items {
+			names = append(names, i.Name+i.URI+i.URITemplate)
+		}
+		cursor := answer.Result["nextCursor"]
+		if pages++; cursor == nil || pages > 3 {
+			return pages, names
+		}
+		params = `{"cursor":` + string(cursor) + `}`
+	}
+}
+
+func TestACursorIsFoundInAListThatChanged(t *testing.T) {
+	list := func(names ...string) (items []tools.Item) {
+		for _, name := range names {
+			items = append(items, tools.Item{Name: name})
+		}
+		return items
+	}
+	for name, c := range map[string]struct {
+		before, after []tools.Item
+		end, want     int
+	}{
+		"the same list":        {list("a", "b", "c"), list("a", "b", "c"), 2, 2},
+		"a name that is twice": {list("a", "b", "a", "c"), list("a", "b", "a", "c"), 3, 3},
+		"an item added before": {list("a", "b", "c"), list("0", "a", "b", "c"), 2, 3},
+		"an item gone before":  {list("a", "b", "c"), list("b", "c"), 2, 1},
+		"its item gone":        {list("a", "b", "c"), list("a", "c"), 2, -1},
+		"a name with spaces":   {list("a b c", "d"), list("a b c", "d"), 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := pageStart(c.after, json.RawMessage(`"`+cursorAfter(c.before, c.end)+`"`)); got != c.want {
+				t.Errorf("the page starts at %d, want %d", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+// Package people owns users, workspaces, members, roles and API keys: who may do what to whom, in one implementation that
+// the routes of /v1 and the server's own tools (system__manage_users, system__manage_workspaces) call.
+//
+// It does not own whether a caller may come here at all: ManageUsers and ManageWorkspaces say what the routes and the tools
+// require. The store announces every change itself, so that what is cached about a user ends with it.
+package people
+
+import (
+	"context"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+)
+
+// Store is what people are stored in. *store.Store implements it.
+type Store interface {
+	Users(ctx context.Context) ([]core.KnownUser, error)
+	User(ctx context.Context, id string) (core.User, error) // core.CodeNotFound
+	SetOrgRole(ctx context.Context, id string, role core.Role) error
+	DeleteUser(ctx context.Context, id string) error
+	MergeUsers(ctx context.Context, from, into string) error
+
+	AllWorkspaces(ctx context.Context) ([]core.WorkspaceInfo, error)
+	CreateWorkspace(ctx context.Context, name, adminID string) (core.Workspace, error)
+	RenameWorkspace(ctx context.Context, id, name string) error
+	DeleteWorkspace(ctx context.Context, id string) error
+	Members(ctx context.Context, workspace string) ([]core.Member, error)
+	PutMember(ctx context.Context, workspace, userID string, role core.Role) error
+	DeleteMember(ctx context.Context, workspace, userID string) error
+
+	CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (core.APIKey, error)
+	APIKeys(ctx context.Context, workspace, userID string) ([]core.APIKey, error)
+	DeleteAPIKey(ctx context.Context, workspace, userID, id string) error
+}
+
+// Directory is the people of a server. It is safe for concurrent use.
+type Directory struct {
+	store     Store
+	providers Providers
+	log       hclog.Logger
+}
+
+// Providers knows the configured identity providers. *access.Access implements it.
+type Providers interface {
+	// Forgotten reports whether none of the issuers is that of a configured provider.
+	Forgotten(ctx context.Context, issuers []string) bool
+}
+
+// New returns the people of a store.
+func New(store Store, providers Providers, log hclog.Logger) *Directory {
+	return &Directory{store, providers, log}
+}
+
+// ManageUsers is what the methods about users require.
+func ManageUsers() core.Requirement {
+	return core.Requirement{Role: core.OrganizationAdmin, Flags: []string{config.FlagUserManagement}}
+}
+
+// ManageMembers is what the methods about members require; MayManageMembers then says of which workspaces.
+func ManageMembers() core.Requirement {
+	return core.Requirement{Role: core.EitherAdmin, Flags: []string{config.FlagWorkspaceManagement}}
+}
+
+// ManageWorkspaces is what the methods about workspaces, and a tool about both, require.
+func ManageWorkspaces() core.Requirement {
+	return core.Requirement{Role: core.OrganizationAdmin, Flags: []string{config.FlagWorkspaceManagement}}
+}
+
+// MakeKey is what CreateKey requires: a key must not outlive itself.
+func MakeKey() core.Requirement { return core.Requirement{Login: true} }
+
+// UserList is everybody whom the server knows.
+type UserList struct {
+	Users []core.KnownUser `json:"users"`
+}
+
+// ChangedUser is a user as after a change.
+type ChangedUser struct {
+	User core.User `json:"user"`
+}
+
+// DeletedUser is the answer to the deletion of a user.
+type DeletedUser struct {
+	User    string `json:"user"` // the id
+	Deleted bool   `json:"deleted"`
+}
+
+// Users returns everybody whom the server knows, by name.
+func (d *Directory) Users(ctx context.Context) (UserList, error) {
+	users, err := d.store.Users(ctx)
+	for i := range users {
+		users[i].Suspended = d.providers.Forgotten(ctx, users[i].Issuers())
+	}
+	return UserList{users}, err
+}
+
+// Merge gives everything of one user, identities included, to another and removes the first. The second keeps their
+// organization role. Only an owner can merge an owner. Callers cannot merge anyone into themselves: they would get the other
+// person's conversations and linked accounts. Errors: core.CodeNotFound for an unknown user, core.CodeForbidden for the
+// instance's owner.
+func (d *Directory) Merge(ctx context.Context, c core.Caller, from, into string) (ChangedUser, error) {
+	if from == "" {
+		return ChangedUser{}, missing("from", "the id of the user who is removed")
+	}
+	second, err := d.subject(ctx, c, into, false)
+	if err == nil && second.ID == c.User.ID {
+		err = core.Errorf(core.CodeForbidden, "you cannot merge another user into yourself, because their conversations are private: ask another admin")
+	}
+	if err != nil {
+		return ChangedUser{}, err
+	}
+	first, err := d.subject(ctx, c, from, false)
+	if err != nil {
+		return ChangedUser{}, err
+	}
+	return ChangedUser{second}, d.store.MergeUsers(ctx, first.ID, second.ID)
+}
+
+// SetRole gives a user a role in the organization; "" leaves it to the identity provider. What concerns an owner takes an
+// owner. core.CodeNotFound when there is no such user, core.CodeForbidden for the instance's owner, core.CodeInvalidInput
+// for a role that is none.
+func (d *Directory) SetRole(ctx context.Context, c core.Caller, id string, role core.Role) (ChangedUser, error) {
+	user, err := d.subject(ctx, c, id, role == core.RoleOwner)
+	if err != nil {
+		return ChangedUser{}, err
+	}
+	if err := d.store.SetOrgRole(ctx, user.ID, role); err != nil {
+		return ChangedUser{}, err
+	}
+	if role != "" {
+		user.OrgRole = role
+	}
+	return ChangedUser{user}, nil
+}
+
+// DeleteUser deletes a user with everything that is theirs alone. Nobody can delete themselves, and what concerns an owner
+// takes an owner. core.CodeNotFound when there is no such user.
+func (d *Directory) DeleteUser(ctx context.Context, c core.Caller, id string) (DeletedUser, error) {
+	user, err := d.subject(ctx, c, id, false)
+	if err != nil {
+		return DeletedUser{}, err
+	}
+	if user.ID == c.User.ID {
+		return DeletedUser{}, core.Errorf(core.CodeBadRequest, "nobody can delete themselves; ask another admin")
+	}
+	return DeletedUser{user.ID, true}, d.store.DeleteUser(ctx, user.ID)
+}
+
+// subject returns the user whom a change is about, if c may change them.
+func (d *Directory) subject(ctx context.Context, c core.Caller, id string, becomesOwner bool) (core.User, error) {
+	if id == "" {
+		return core.User{}, missing("user", "the user's id")
+	}
+	user, err := d.store.User(ctx, id)
+	if err == nil && (becomesOwner || user.OrgRole == core.RoleOwner) && c.User.OrgRole != core.RoleOwner {
+		err = core.Errorf(core.CodeForbidden, "what concerns an owner needs the organization role owner")
+	}
+	return user, err
+}
+
+func missing(field, what string) error {
+	return core.Errorf(core.CodeBadRequest, "%s is missing: %s", field, what)
+}

@@ -1,0 +1,156 @@
+package pluginhost
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sync/atomic"
+
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// Handle is a running plugin.
+type Handle interface {
+	comparable
+	// Outdated reports whether the file of the plugin has changed since it was started.
+	Outdated() (bool, error)
+	Close(ctx context.Context)
+}
+
+// Member is a running plugin of a Set, with what the configuration says of it.
+type Member[H Handle] struct {
+	config.Plugin
+	Handle H
+}
+
+// Set is the running plugins of one kind, in the order of the configuration. A reload exchanges those whose settings or
+// file changed; the others go on. It is safe for concurrent use, except that one Exchange is prepared at a time.
+type Set[H Handle] struct {
+	open func(ctx context.Context, p config.Plugin, old ...H) (H, error)
+	all  atomic.Pointer[[]Member[H]]
+}
+
+// NewSet returns a Set without plugins. open starts one, in place of those that are closed when the new one is in use.
+func NewSet[H Handle](open func(ctx context.Context, p config.Plugin, old ...H) (H, error)) *Set[H] {
+	return &Set[H]{open: open}
+}
+
+// Members returns the running plugins. The caller must not change the slice.
+func (s *Set[H]) Members() []Member[H] {
+	if all := s.all.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// Close ends all plugins.
+func (s *Set[H]) Close(ctx context.Context) { closeMembers(ctx, s.Members()) }
+
+// Exchange is what a configuration makes of a Set: everything that it needs is running, and nothing uses it yet.
+type Exchange[H Handle] struct {
+	set     *Set[H]
+	Next    []Member[H] // all plugins of the configuration
+	Started []Member[H] // those of them that run in addition to the ones in use
+	Retired []Member[H] // those in use that the configuration no longer has
+}
+
+// Prepare starts the plugins of a configuration that are not running yet, all or nothing. Its error is a config.Problems
+// with the place of each problem.
+func (s *Set[H]) Prepare(ctx context.Context, c *config.Config, next []config.Plugin) (_ *Exchange[H], err error) {
+	x := &Exchange[H]{set: s, Next: make([]Member[H], len(next))}
+	defer func() {
+		if err != nil {
+			x.Drop(ctx)
+		}
+	}()
+	for _, m := range s.Members() {
+		kept, err := x.keep(c, m, next)
+		if err != nil {
+			return nil, err
+		}
+		if !kept {
+			x.Retired = append(x.Retired, m)
+		}
+	}
+	var none H
+	for i, p := range next {
+		if x.Next[i].Handle != none {
+			continue
+		}
+		h, err := s.open(ctx, p, handlesOf(x.Retired)...)
+		if err != nil {
+			return nil, Located(c, p, err)
+		}
+		x.Next[i] = Member[H]{p, h}
+		x.Started = append(x.Started, x.Next[i])
+	}
+	return x, nil
+}
+
+// keep gives a running plugin the place of the one in the configuration that is the same, if there is one. The error says
+// why the plugin could not be started now.
+func (x *Exchange[H]) keep(c *config.Config, m Member[H], next []config.Plugin) (kept bool, err error) {
+	i := slices.IndexFunc(next, func(p config.Plugin) bool {
+		p.At = m.At // where it stands in the file
+		return reflect.DeepEqual(p, m.Plugin)
+	})
+	if i < 0 {
+		return false, nil
+	}
+	outdated, err := m.Handle.Outdated()
+	if err != nil {
+		return false, Located(c, next[i], err)
+	}
+	if !outdated {
+		x.Next[i] = Member[H]{next[i], m.Handle}
+	}
+	return !outdated, nil
+}
+
+// Changes reports whether a plugin was started or is to be closed.
+func (x *Exchange[H]) Changes() bool { return len(x.Started)+len(x.Retired) > 0 }
+
+// Apply puts the plugins into use. The caller has its users take the new ones and then closes the retired ones.
+func (x *Exchange[H]) Apply() { x.set.all.Store(&x.Next) }
+
+// Drop closes what was started, instead of Apply.
+func (x *Exchange[H]) Drop(ctx context.Context) { closeMembers(ctx, x.Started) }
+
+// Retire closes what nothing uses any more, after Apply.
+func (x *Exchange[H]) Retire(ctx context.Context) { closeMembers(ctx, x.Retired) }
+
+func closeMembers[H Handle](ctx context.Context, all []Member[H]) {
+	for _, m := range all {
+		m.Handle.Close(ctx)
+	}
+}
+
+func handlesOf[H Handle](all []Member[H]) (handles []H) {
+	for _, m := range all {
+		handles = append(handles, m.Handle)
+	}
+	return handles
+}
+
+// Located gives the problems that a plugin found in its settings their place in the configuration file.
+func Located(c *config.Config, p config.Plugin, err error) error {
+	if err == nil {
+		return nil
+	}
+	wrong, ok := errors.AsType[*plugins.ConfigError](err)
+	if !ok {
+		return config.Problems{c.Problem(p.At, err.Error())}
+	}
+	var all config.Problems
+	for _, problem := range wrong.Problems {
+		path := p.At
+		if problem.Path != "" {
+			path += "." + problem.Path
+		}
+		problem.Path = ""
+		all = append(all, c.Problem(path, problem.String()))
+	}
+	return all
+}

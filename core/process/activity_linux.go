@@ -1,0 +1,71 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// Activity is what the program and its descendants have done and hold. ok is false when the system does not show it.
+func (p *Process) Activity() (a Activity, ok bool) {
+	for _, d := range descendants(p.cmd.Process.Pid, processes()) {
+		u, alive := sandbox.ProcessUsage(d.pid)
+		if !alive || d.zombie {
+			continue
+		}
+		a.CPUTime += u.CPUTime
+		a.Processes = append(a.Processes, d.pid)
+		open, err := hasConnections(d.pid)
+		if err != nil {
+			return Activity{}, false
+		}
+		a.Connected = a.Connected || open
+	}
+	return a, len(a.Processes) > 0
+}
+
+// hasConnections reports whether a process holds a TCP or UDP socket. A process that has ended holds none.
+func hasConnections(pid int) (bool, error) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	names, err := os.ReadDir(dir + "/fd")
+	if err != nil {
+		return false, unlessEnded(err)
+	}
+	sockets := map[string]bool{}
+	for _, name := range names {
+		target, _ := os.Readlink(dir + "/fd/" + name.Name()) // an error says that it was closed
+		if inode, ok := strings.CutPrefix(target, "socket:["); ok {
+			sockets[strings.TrimSuffix(inode, "]")] = true
+		}
+	}
+	if len(sockets) == 0 {
+		return false, nil
+	}
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		raw, err := os.ReadFile(dir + "/net/" + table)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the table is missing if IPv6 is off
+			return false, unlessEnded(err)
+		}
+		for line := range bytes.Lines(raw) {
+			const inode = 9 // the column
+			if columns := strings.Fields(string(line)); len(columns) > inode && sockets[columns[inode]] {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// unlessEnded returns nil for an error that says that a process has ended.
+func unlessEnded(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package cgroup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+var errNotDelegated = errors.New("its cgroup is not delegated to it (Delegate= of a systemd unit, or a container whose cgroup file system is writable)")
+
+// ownGroup is the directory of the group that was delegated to this process: its own, or the one above
+// when an earlier server of this machine moved it.
+func ownGroup() (string, error) {
+	mount, dir, err := locateOwn()
+	if err != nil {
+		return "", err
+	}
+	if filepath.Base(dir) == serverGroup && delegated(filepath.Dir(dir), mount) {
+		return filepath.Dir(dir), nil
+	}
+	if !delegated(dir, mount) {
+		return "", errNotDelegated
+	}
+	return dir, nil
+}
+
+// locateOwn is locate for this process.
+func locateOwn() (mount, dir string, err error) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", "", err
+	}
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", "", err
+	}
+	return locate(string(table), string(groups))
+}
+
+// locate finds the place of the cgroup file system and of the process's group in it, from
+// /proc/self/mountinfo and /proc/self/cgroup.
+func locate(mountinfo, groups string) (mount, dir string, err error) {
+	var root string
+	for line := range strings.Lines(mountinfo) {
+		fields := strings.Fields(line)
+		for i, field := range fields {
+			if field == "-" && i > 5 && len(fields) > i+1 && fields[i+1] == "cgroup2" {
+				root, mount = fields[3], fields[4]
+			}
+		}
+	}
+	if mount == "" {
+		return "", "", errors.New("this machine has no cgroups of version 2")
+	}
+	for line := range strings.Lines(groups) {
+		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		if !ok {
+			continue
+		}
+		below, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/"))
+		if !ok || strings.Contains(path, "/..") || below != "" && !strings.HasPrefix(below, "/") {
+			return "", "", errors.New("its cgroup lies outside of the cgroup file system that it sees")
+		}
+		return mount, filepath.Join(mount, below), nil
+	}
+	return "", "", errors.New("it is in no cgroup of version 2")
+}
+
+// delegated reports whether whoever manages the groups of the machine left one to us. systemd marks such
+// groups. The root of a container's groups is ours, too; that of the machine, which has no type, is not.
+func delegated(dir, mount string) bool {
+	for _, mark := range []string{"user.delegate", "trusted.delegate"} {
+		value := make([]byte, 8)
+		if n, err := unix.Getxattr(dir, mark, value); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	if dir == mount {
+		_, err := os.Stat(filepath.Join(dir, "cgroup.type"))
+		return err == nil
+	}
+	user := os.Geteuid()
+	return user != 0 && owner(dir) == user && owner(filepath.Dir(dir)) != user
+}
+
+// owner is the user id of a directory's owner, -1 when it is unknown.
+func owner(dir string) int {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return -1
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return -1
+	}
+	return int(stat.Uid)
+}

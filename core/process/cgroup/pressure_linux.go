@@ -1,0 +1,49 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// shortOfMemory is the part of the last ten seconds, in percent, in which a process waited for memory.
+const shortOfMemory = 10
+
+// MemoryIsShort reports whether processes have to wait for memory: on this machine or in the server's own group, as the
+// kernel's pressure stall information says. It is false where the kernel has none.
+func MemoryIsShort() bool {
+	if stalled("/proc/pressure/memory") >= shortOfMemory {
+		return true
+	}
+	dir, err := placeOfOwn()
+	return err == nil && stalled(filepath.Join(dir, "memory.pressure")) >= shortOfMemory
+}
+
+// placeOfOwn is the directory of the group that bounds this process and the apps.
+func placeOfOwn() (string, error) {
+	_, dir, err := locateOwn()
+	if filepath.Base(dir) == serverGroup {
+		dir = filepath.Dir(dir)
+	}
+	return dir, err
+}
+
+// stalled reads how much of the last ten seconds some process waited, in percent; 0 for a file that does not say.
+func stalled(path string) float64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "some" {
+			continue
+		}
+		value, ok := strings.CutPrefix(fields[1], "avg10=")
+		if percent, err := strconv.ParseFloat(value, 64); ok && err == nil {
+			return percent
+		}
+	}
+	return 0
+}

@@ -1,0 +1,47 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// OpenMapped opens a path as a mount of its own in which the files of its owner belong to the user and group uid, and what
+// that user writes belongs to the owner. It takes the rights of root, and a file system that can be mapped.
+func OpenMapped(path string, uid int, write bool) (*os.File, error) {
+	owner, err := sandbox.OwnerOf(path)
+	if err != nil {
+		return nil, err
+	}
+	users, err := mapping(owner, uid)
+	if err != nil {
+		return nil, fmt.Errorf("map the owner of %s: %w", path, err)
+	}
+	defer func() { _ = users.Close() }()
+	return sandbox.OpenMapped(path, users, write)
+}
+
+// mapping is a user namespace in which a user and group id stands for uid. The kernel makes one with a process only: one
+// that waits before its first instruction, and is killed.
+func mapping(owner sandbox.Owner, uid int) (*os.File, error) {
+	//nolint:noctx // it does not run
+	cmd := exec.Command(selfPath(), ShimArg, probeArg)
+	cmd.SysProcAttr = mappingAttributes(owner, uid)
+	err := children.start(func() (int, error) {
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		return cmd.Process.Pid, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	users, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", cmd.Process.Pid))
+	_ = cmd.Process.Signal(syscall.SIGKILL)
+	_ = cmd.Wait()
+	children.reaped(cmd.Process.Pid)
+	return users, err
+}

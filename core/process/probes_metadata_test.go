@@ -1,0 +1,157 @@
+//go:build linux
+
+package process_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// metadataProbes are attempts on the mode, owner, times and attributes of files that the app may only read, and on
+// memory that the kernel keeps for an app.
+func metadataProbes() map[string]func(target) string {
+	return map[string]func(target) string{
+		"the metadata of a file that is open for reading": func(target) string {
+			file, err := os.Open("/proc/self/exe")
+			if err != nil {
+				return err.Error()
+			}
+			defer file.Close()
+			return changesOpen(int(file.Fd()))
+		},
+		"the metadata of a directory that is open": func(target) string {
+			dir, err := os.Open("/usr")
+			if err != nil {
+				return err.Error()
+			}
+			defer dir.Close()
+			return changesOpen(int(dir.Fd()))
+		},
+		"the metadata of devices": changesDevices,
+		"datagrams between Unix sockets": func(target) string {
+			for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK} {
+				if got := socketOf(unix.AF_UNIX, kind, 0); got != "" {
+					return got
+				}
+				if _, err := unix.Socketpair(unix.AF_UNIX, kind, 0); err == nil {
+					return "a pair of sockets"
+				}
+			}
+			return ""
+		},
+		"empty files without end":    createsFiles,
+		"an own file's mode and age": changesOwn,
+	}
+}
+
+// changesOpen sets what an open file has already, so that a success does no harm to the test.
+func changesOpen(fd int) string {
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err.Error()
+	}
+	flags, flagsErr := unix.IoctlGetUint32(fd, unix.FS_IOC_GETFLAGS)
+	for name, err := range map[string]error{
+		"fchmod": unix.Fchmod(fd, stat.Mode&0o777), "fchown": unix.Fchown(fd, int(stat.Uid), int(stat.Gid)),
+		"futimens": futimens(fd, []unix.Timespec{stat.Atim, stat.Mtim}), "futimens to now": futimens(fd, nil),
+		"fsetxattr":               unix.Fsetxattr(fd, "user.planted", []byte("x"), 0),
+		"fremovexattr":            unix.Fremovexattr(fd, "user.planted"),
+		"a new subvolume":         unix.IoctlSetPointerInt(fd, 0x5000940e, 0), // BTRFS_IOC_SUBVOL_CREATE, where there is Btrfs
+		"FS_IOC_SETFLAGS":         errors.Join(flagsErr, unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, int(flags))),
+		"chmod by the descriptor": unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), stat.Mode&0o777),
+	} {
+		if err == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+func futimens(fd int, times []unix.Timespec) error {
+	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(unsafe.SliceData(times))), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func changesDevices(target) string {
+	for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
+		at := filepath.Join("/dev", name)
+		var stat unix.Stat_t
+		if err := unix.Stat(at, &stat); err != nil {
+			return err.Error()
+		}
+		for call, err := range map[string]error{
+			"chmod": unix.Chmod(at, stat.Mode&0o777), "chown": unix.Chown(at, int(stat.Uid), int(stat.Gid)),
+			"utimes": unix.Utimes(at, nil), "utimensat": unix.UtimesNano(at, []unix.Timespec{stat.Atim, stat.Mtim}),
+		} {
+			if err == nil {
+				return call + " of " + at
+			}
+		}
+		for _, flags := range []int{unix.O_RDONLY, unix.O_WRONLY} {
+			fd, err := unix.Open(at, flags, 0)
+			if err != nil {
+				return fmt.Sprintf("%s cannot be used: %v", at, err)
+			}
+			got := changesOpen(fd)
+			_ = unix.Close(fd)
+			if got != "" {
+				return got + " of " + at
+			}
+		}
+	}
+	if err := os.WriteFile("/dev/null", []byte("x"), 0); err != nil {
+		return "/dev/null cannot be written to: " + err.Error()
+	}
+	return ""
+}
+
+// createsFiles makes empty files in memory. Each takes about 1 KiB of the kernel's.
+func createsFiles(target) string {
+	for _, dir := range []string{"/tmp", "/dev/shm"} {
+		for n := range 20_000 {
+			file, err := os.OpenFile(filepath.Join(dir, "empty"+strconv.Itoa(n)), os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				break
+			}
+			_ = file.Close()
+			if n == 19_999 {
+				return dir + " holds 20,000 files"
+			}
+		}
+	}
+	return ""
+}
+
+// changesOwn is no attempt: an app may change what is its own.
+func changesOwn(t target) string {
+	file, err := os.Create(filepath.Join(t.Data, "own"))
+	if err != nil {
+		return err.Error()
+	}
+	defer file.Close()
+	readable, err := os.Open(file.Name())
+	if err != nil {
+		return err.Error()
+	}
+	defer readable.Close()
+	for _, f := range []*os.File{file, readable} {
+		err := errors.Join(unix.Fchmod(int(f.Fd()), 0o640), unix.Fchown(int(f.Fd()), os.Getuid(), os.Getgid()), futimens(int(f.Fd()), make([]unix.Timespec, 2)))
+		if err != nil {
+			return "its own file cannot be changed: " + err.Error()
+		}
+	}
+	info, err := file.Stat()
+	if err != nil || info.Mode().Perm() != 0o640 || info.ModTime().Unix() != 0 {
+		return fmt.Sprintf("its own file is %v of %v (%v)", info.Mode(), info.ModTime(), err)
+	}
+	return ""
+}

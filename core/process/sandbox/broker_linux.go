@@ -1,0 +1,425 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Broker makes system calls for an app that a filter cannot judge. The kernel suspends such a call and reports it here;
+// the broker copies its arguments, decides, and acts on its own copy, so that an app gains nothing by changing the
+// address, or the file behind the descriptor, after the check. What the broker cannot determine it refuses.
+//
+// It makes every connect. At LevelNamespaces the app's sockets lie in a network namespace that reaches nothing. For a
+// permitted TCP connection the broker connects a socket of the server's network and puts it in the place of the
+// app's; it also makes every bind and listen, which such a socket must not do. Datagrams never leave, except questions
+// to the name server. At LevelLandlock the broker connects the app's own socket, and changes the mode, owner and times
+// of open files, which Landlock does not check.
+type Broker struct {
+	network  Network
+	listener int
+	calls    map[int32]func(notification) error // by the number of the system call
+	slots    chan struct{}                      // one for each call under way
+
+	private bool   // the app has a network namespace of its own
+	cookie  uint64 // identifies it
+	uid     int    // the app's, with its group, as in Profile
+	group   int
+	write   []string // real paths of directories whose files are the app's
+	read    []string // those that it may only read, which can lie in the others
+	sockets []string // real paths of further sockets that were granted
+	names   *nameServer
+	denials denials // refused connections to this machine
+}
+
+// The broker's descriptors lie in the shim, which has at least shimFiles of them whatever the app may open, and uses at
+// most callFiles for one call.
+const (
+	shimFiles = 2048
+	callFiles = 6
+	maxCalls  = 128 // under way for one app; more are refused
+)
+
+// The kernel's structures for seccomp notifications.
+type (
+	notification struct {
+		id         uint64
+		pid, flags uint32
+		number     int32
+		processor  uint32
+		pointer    uint64
+		args       [6]uint64
+	}
+	response struct {
+		id    uint64
+		value int64
+		errno int32
+		flags uint32
+	}
+	replacement struct {
+		id                               uint64
+		flags, source, target, fileFlags uint32
+	}
+)
+
+// newBroker makes the broker of the calling thread, at LevelNamespaces with a network namespace. It is nil when there is
+// nothing to decide.
+func newBroker(p *Profile) (*Broker, error) {
+	b := &Broker{network: p.Network, uid: p.UID, group: p.Group, private: p.Level >= LevelNamespaces && p.Network.mode() != NetworkAll, calls: map[int32]func(notification) error{}}
+	b.grant(p)
+	if p.Network.mode() != NetworkAll {
+		b.calls[unix.SYS_CONNECT] = b.connect
+	}
+	if p.Level < LevelNamespaces && !p.Metadata {
+		b.calls[unix.SYS_FCHMOD], b.calls[unix.SYS_FCHOWN], b.calls[unix.SYS_UTIMENSAT] = b.changeMode, b.changeOwner, b.changeTimes
+	}
+	if len(b.calls) == 0 {
+		return nil, nil
+	}
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return nil, err
+	}
+	b.slots = make(chan struct{}, max(min(maxCalls, int(min(files.Cur, shimFiles))/2/callFiles), 1)) // half is for the name server and the shim
+	if !b.private {
+		return b, nil
+	}
+	b.calls[unix.SYS_BIND], b.calls[unix.SYS_LISTEN] = b.bind, b.listen
+	return b, b.isolate(p)
+}
+
+// isolate gives the calling thread a network namespace.
+func (b *Broker) isolate(p *Profile) error {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("make a network namespace: %w", err)
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if b.cookie, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE); err != nil {
+		return fmt.Errorf("identify the network namespace: %w", err)
+	}
+	if err := loopbackUp(fd); err != nil {
+		return fmt.Errorf("set up the loopback interface: %w", err)
+	}
+	if p.Network.mode() != NetworkNone {
+		b.names, err = newNameServer(p.nameServers, p.Network)
+	}
+	return err
+}
+
+// grant records what the app may connect to by path: sockets in the directories that it may write to, and sockets that
+// are named themselves. A directory that it may read grants none of the sockets in it.
+func (b *Broker) grant(p *Profile) {
+	paths := slices.Clone(p.Write)
+	if p.Level >= LevelNamespaces { // these are the app's own there
+		paths = append(paths, "/tmp", "/dev/shm")
+		for _, layer := range p.Layers {
+			paths = append(paths, layer.Dir)
+		}
+	}
+	for _, path := range paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			b.write = append(b.write, real)
+		}
+	}
+	for _, path := range p.Read {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		b.read = append(b.read, real)
+		if info, err := os.Lstat(real); err == nil && info.Mode()&os.ModeSocket != 0 {
+			b.sockets = append(b.sockets, real)
+		}
+	}
+}
+
+// isOwnFile reports whether an open file lies where the app may write.
+func (b *Broker) isOwnFile(fd int) bool {
+	path, err := os.Readlink(descriptorPath(fd))
+	if err != nil {
+		return false
+	}
+	nearest := func(dirs []string) (length int) {
+		for _, dir := range dirs {
+			if pathWithin(path, dir) {
+				length = max(length, len(dir))
+			}
+		}
+		return length
+	}
+	write := nearest(b.write)
+	return write > 0 && write >= nearest(b.read)
+}
+
+func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// loopbackUp starts the loopback interface of the calling thread's namespace. It gets an address that is
+// not a loopback address, because C libraries look up no IPv4 addresses on a machine without one.
+func loopbackUp(fd int) error {
+	up, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	up.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	alias, err := unix.NewIfreq("lo:1")
+	if err != nil {
+		return err
+	}
+	if err := alias.SetInet4Addr([]byte{192, 0, 2, 1}); err != nil { // TEST-NET-1, RFC 5737
+		return err
+	}
+	return errors.Join(unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, up), unix.IoctlIfreq(fd, unix.SIOCSIFADDR, alias))
+}
+
+// Serve answers the notifications until no process of the app is left.
+func (b *Broker) Serve() {
+	if b.names != nil {
+		b.names.serve()
+	}
+	for {
+		var n notification
+		errno := b.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n))
+		switch {
+		case errno == unix.EINTR || errno == unix.ENOENT:
+		case errno != 0:
+			return
+		default:
+			b.start(n)
+		}
+	}
+}
+
+// start makes a call, unless too many are under way.
+func (b *Broker) start(n notification) {
+	select {
+	case b.slots <- struct{}{}:
+		go func() {
+			defer func() { <-b.slots }()
+			act, known := b.calls[n.number]
+			if !known {
+				b.answer(n, unix.ENOSYS)
+				return
+			}
+			b.answer(n, act(n))
+		}()
+	default:
+		b.answer(n, unix.EAGAIN)
+	}
+}
+
+func (b *Broker) control(request uintptr, data unsafe.Pointer) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(b.listener), request, uintptr(data))
+	return errno
+}
+
+func (b *Broker) answer(n notification, err error) {
+	r := response{id: n.id}
+	if err != nil {
+		errno, ok := errors.AsType[unix.Errno](err)
+		if !ok || errno == 0 {
+			errno = unix.EACCES
+		}
+		r.errno = -int32(errno)
+	}
+	_ = b.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // the app's thread may have gone
+}
+
+// valid reports whether the app's thread still waits for the answer.
+func (b *Broker) valid(n notification) bool {
+	return b.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&n.id)) == 0
+}
+
+// connect decides on one connect and makes the connection.
+func (b *Broker) connect(n notification) error {
+	address, err := readMemory(int(n.pid), uintptr(n.args[1]), uintptr(n.args[2]))
+	if err != nil {
+		return err
+	}
+	socket, err := b.appSocket(n)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(socket.fd) }()
+	if len(address) < 2 {
+		return unix.EINVAL
+	}
+	switch family := uint16(address[0]) | uint16(address[1])<<8; family {
+	case unix.AF_INET, unix.AF_INET6:
+		to, ok := parseAddress(address)
+		if !ok {
+			return unix.EINVAL
+		}
+		return b.connectInternet(n, socket, to, address)
+	case unix.AF_UNIX:
+		return b.connectUnix(n, socket, address)
+	case unix.AF_UNSPEC:
+		// A socket of the server's network must not become one without a peer.
+		if b.private && !socket.private {
+			return unix.EINVAL
+		}
+		return connectRaw(socket.fd, address)
+	case unix.AF_NETLINK:
+		if socket.domain != unix.AF_NETLINK {
+			return unix.EINVAL
+		}
+		return connectRaw(socket.fd, address)
+	default:
+		return unix.EAFNOSUPPORT
+	}
+}
+
+func (b *Broker) connectInternet(n notification, s appSocket, to netip.AddrPort, raw []byte) error {
+	permitted := b.network.permits(context.Background(), to, isOwnAddress, b.lookup())
+	switch {
+	case !b.private && permitted:
+		return connectRaw(s.fd, raw)
+	case b.private && permitted && s.kind == unix.SOCK_STREAM:
+		return b.replace(n, s, raw)
+	case b.private && s.private: // the app's own services; everything else is unreachable from there
+		err := connectRaw(s.fd, raw)
+		if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EINPROGRESS) && hasFailed(s.fd) {
+			b.denials.add(to)
+		}
+		return err
+	}
+	b.denials.add(to)
+	return unix.EACCES
+}
+
+// hasFailed reports whether a connection that a socket has just begun was refused: on a loopback interface that is known at
+// once.
+func hasFailed(fd int) bool {
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	return err == nil && info.State == tcpClose
+}
+
+// OnDenied has report called, now and then, with the services of this machine to which connections were refused. It is
+// called before Serve.
+func (b *Broker) OnDenied(report func(target string, count int)) { b.denials.report = report }
+
+// bind gives a socket an address, and listen makes one wait for connections, unless it is a socket that the broker
+// connected: an app can let go of a connection that is being made, and the socket would be one of the server's network.
+func (b *Broker) bind(n notification) error {
+	address, err := readMemory(int(n.pid), uintptr(n.args[1]), uintptr(n.args[2]))
+	if err != nil {
+		return err
+	}
+	s, err := b.ownSocket(n)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(s.fd) }()
+	if len(address) == 0 {
+		return unix.EINVAL
+	}
+	become := b.becomeApp
+	if s.domain == unix.AF_UNIX { // the address may be a path
+		become = func() error { return b.becomeThread(n) }
+	}
+	if err := become(); err != nil {
+		return err
+	}
+	_, _, errno := unix.Syscall(unix.SYS_BIND, uintptr(s.fd), uintptr(unsafe.Pointer(&address[0])), uintptr(len(address)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func (b *Broker) listen(n notification) error {
+	s, err := b.ownSocket(n)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(s.fd) }()
+	if err := b.becomeApp(); err != nil {
+		return err
+	}
+	return unix.Listen(s.fd, int(int32(n.args[1])))
+}
+
+// ownSocket is a socket of the app that lies in its network namespace.
+func (b *Broker) ownSocket(n notification) (appSocket, error) {
+	s, err := b.appSocket(n)
+	if err == nil && !s.private {
+		return s, errors.Join(unix.EACCES, unix.Close(s.fd))
+	}
+	return s, err
+}
+
+// becomeApp gives the calling goroutine the rights of the app, for a call in which the kernel looks at
+// them or tells them the other side. It has a thread of its own from then on, which ends with it.
+func (b *Broker) becomeApp() error {
+	runtime.LockOSThread()
+	return dropRights(b.uid, b.group)
+}
+
+// becomeThread is becomeApp with the working directory and the file mode mask of the app's thread.
+func (b *Broker) becomeThread(n notification) error {
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return err
+	}
+	mask, err := fileModeMask(n)
+	if err != nil {
+		return err
+	}
+	unix.Umask(mask)
+	if err := unix.Chdir(fmt.Sprintf("/proc/%d/cwd", n.pid)); err != nil {
+		return err
+	}
+	if !b.valid(n) {
+		return unix.ESRCH // the id belongs to another thread now
+	}
+	return dropRights(b.uid, b.group)
+}
+
+// fileModeMask is the umask of the app's thread.
+func fileModeMask(n notification) (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, ok := strings.CutPrefix(line, "Umask:"); ok {
+			mask, err := strconv.ParseUint(strings.TrimSpace(text), 8, 16)
+			return int(mask), err
+		}
+	}
+	return 0, unix.EACCES
+}
+
+func (b *Broker) lookup() func(context.Context, string) ([]netip.Addr, error) {
+	if b.names != nil {
+		return b.names.lookup
+	}
+	return lookupHost
+}
+
+func parseAddress(raw []byte) (netip.AddrPort, bool) {
+	if len(raw) < 8 {
+		return netip.AddrPort{}, false
+	}
+	port := uint16(raw[2])<<8 | uint16(raw[3])
+	if raw[0] == unix.AF_INET {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(raw[4:8])), port), true
+	}
+	if len(raw) < unix.SizeofSockaddrInet6-4 { // the scope may be left out
+		return netip.AddrPort{}, false
+	}
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(raw[8:24])), port), true
+}

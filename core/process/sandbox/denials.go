@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"maps"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// denials counts the connections to services of this machine that an app was refused, and reports them now and then.
+type denials struct {
+	mu     sync.Mutex
+	counts map[string]int
+	report func(target string, count int) // nil reports nothing
+	due    bool                           // whether a report is under way
+}
+
+// An app that asks all the time costs one report in reportPause, of at most maxDenied destinations.
+const (
+	reportPause = 500 * time.Millisecond
+	maxDenied   = 20
+)
+
+// add counts a refused connection.
+func (d *denials) add(to netip.AddrPort) {
+	ip := to.Addr().Unmap().WithZone("")
+	if !ip.IsLoopback() {
+		return
+	}
+	target := netip.AddrPortFrom(ip, to.Port()).String()
+	if ip == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || ip == netip.IPv6Loopback() {
+		target = "localhost:" + strconv.Itoa(int(to.Port()))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.report == nil {
+		return
+	}
+	if _, known := d.counts[target]; !known && len(d.counts) >= maxDenied {
+		return
+	}
+	if d.counts == nil {
+		d.counts = map[string]int{}
+	}
+	d.counts[target]++
+	if !d.due {
+		d.due = true
+		time.AfterFunc(reportPause, d.flush)
+	}
+}
+
+// flush reports what was counted.
+func (d *denials) flush() {
+	d.mu.Lock()
+	counts, report := maps.Clone(d.counts), d.report
+	clear(d.counts)
+	d.due = false
+	d.mu.Unlock()
+	for target, count := range counts {
+		report(target, count)
+	}
+}

@@ -1,0 +1,187 @@
+package sandbox
+
+import (
+	"slices"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+
+// forbidden are the system calls that no app needs: they change mounts, namespaces, the kernel or the
+// clock, look into other processes, or, as io_uring, go past this filter.
+func forbidden() []uintptr {
+	return append([]uintptr{
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN,
+		unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS,
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT,
+		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT,
+		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_SYSLOG, unix.SYS_ACCT, unix.SYS_VHANGUP,
+		unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
+		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
+	}, forbiddenHere()...)
+}
+
+// metadata are the system calls that change the owner, mode or times of a file by its path, or its attributes.
+// Landlock does not check them: at LevelLandlock they are forbidden. The broker makes those that take an open file.
+func metadata() []uintptr {
+	return append([]uintptr{
+		unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_SETXATTRAT,
+		unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FSETXATTR, unix.SYS_FREMOVEXATTR, fileSetattr,
+	}, metadataHere()...)
+}
+
+// fileSetattr is file_setattr of Linux 6.17, which has one number on all processors.
+const fileSetattr = 469
+
+// fileIoctls refuses the ioctls that change the attributes of an open file or make something below an open directory,
+// whatever these were opened for: those of file systems that write (linux/fs.h, linux/fscrypt.h, linux/fsverity.h, and
+// what ext4, XFS, F2FS and FAT add), and of Btrfs all but those that copy data into a file that is open for writing.
+func fileIoctls() (code []bpf.Instruction) {
+	const (
+		kind, written  = 0xff00, 0x40000000 // parts of the number (linux/ioctl.h)
+		extents        = 0xc020660b         // FS_IOC_FIEMAP
+		clone, copying = 0x40049409, 0x4020940d
+		dedupe, btrfs  = 0xc0189436, 0x9400
+	)
+	for _, request := range []uint32{extents, clone, copying, dedupe} {
+		code = append(code, equal(1, request, permit())...)
+	}
+	for _, letter := range []uint32{'f', 'v', 'X', 'r', 0xf5} {
+		code = append(code, equalPart(1, kind|written, letter<<8|written, refuse(unix.EPERM))...)
+	}
+	return append(code, equalPart(1, kind, btrfs, refuse(unix.EPERM))...)
+}
+
+// interprocess are the ways of System V and POSIX message queues between processes. At LevelLandlock they
+// are those of the machine, and of all programs of the server's user.
+func interprocess() []uintptr {
+	return []uintptr{
+		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+		unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+	}
+}
+
+// missing are the system calls that look as if the kernel did not have them, so that programs do
+// without: the arguments of clone3 and openat2 lie in memory, where a filter does not see them, and the
+// memory of a memfd belongs to no process, so that nobody counts it.
+func missing() []uintptr {
+	return []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET}
+}
+
+// systemCalls is the filter of what an app may not do at all.
+func (p *Profile) systemCalls() (*program, error) {
+	f, err := newProgram()
+	if err != nil {
+		return nil, err
+	}
+	for _, number := range forbidden() {
+		f.on(number, refuse(unix.EPERM))
+	}
+	for _, number := range missing() {
+		f.on(number, refuse(unix.ENOSYS))
+	}
+	if p.Level < LevelNamespaces {
+		for _, number := range interprocess() {
+			f.on(number, refuse(unix.ENOSYS))
+		}
+	}
+	if p.Level < LevelNamespaces && !p.Metadata {
+		for _, number := range metadata() {
+			f.on(number, refuse(unix.EPERM))
+		}
+		f.on(unix.SYS_UTIMENSAT, pointer(1, refuse(unix.EPERM))...) // without a path it changes the times of an open file
+	}
+	f.on(unix.SYS_CLONE, when(0, namespaceFlags, refuse(unix.EPERM))...)
+	f.on(unix.SYS_PERSONALITY, slices.Concat(equal(0, 0, permit()), equal(0, 0xffffffff, permit()), refuse1(unix.EPERM))...)
+	f.on(unix.SYS_IOCTL, p.ioctls()...)
+	f.others(p.Level)
+	f.modes()
+	f.sockets()
+	f.add(permit())
+	return f, nil
+}
+
+// ioctls refuses input to a terminal and, where metadata does, the attributes of files.
+func (p *Profile) ioctls() (code []bpf.Instruction) {
+	for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX} {
+		code = append(code, equal(1, request, refuse(unix.EPERM))...)
+	}
+	if p.Level < LevelNamespaces && !p.Metadata {
+		code = append(code, fileIoctls()...)
+	}
+	return code
+}
+
+// others refuses changes to limits and scheduling of another process, which the kernel permits between processes of one
+// user, and Landlock does not check: the shim, which measures the app, and at LevelLandlock the server. Without a process
+// id each of these calls concerns the caller. A thread id is one as well, so that threads get other processors only at
+// LevelNamespaces, where no other process can be named but the shim, and that does it no harm.
+func (p *program) others(level Level) {
+	p.on(unix.SYS_PRLIMIT64, slices.Concat(equal(0, 0, permit()), pointer(2, refuse(unix.EPERM)))...)
+	for number, process := range map[uintptr]uint32{unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0} {
+		p.on(number, slices.Concat(equal(process, 0, permit()), refuse1(unix.EPERM))...)
+	}
+	for _, number := range []uintptr{unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET} {
+		own := uint32(unix.PRIO_PROCESS)
+		if number == unix.SYS_IOPRIO_SET {
+			own = ioprioProcess
+		}
+		p.on(number, slices.Concat(equal(0, own, equal(1, 0, permit())...), refuse1(unix.EPERM))...)
+	}
+	if level < LevelNamespaces {
+		p.on(unix.SYS_SCHED_SETAFFINITY, slices.Concat(equal(0, 0, permit()), refuse1(unix.EPERM))...)
+	}
+}
+
+const ioprioProcess = 1 // IOPRIO_WHO_PROCESS of linux/ioprio.h
+
+// modes refuses files that run with their owner's rights: those of an app that has the server's user
+// would give these rights to whoever executes them.
+func (p *program) modes() {
+	for number, mode := range modeArguments() {
+		p.on(number, when(mode, setID, refuse(unix.EPERM))...)
+	}
+	for number, flags := range openArguments() {
+		p.on(number, when(flags, unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, when(flags+1, setID, refuse(unix.EPERM))...)...)
+	}
+}
+
+const setID = unix.S_ISUID | unix.S_ISGID
+
+// sockets permits the families and protocols that programs use, and nothing that is addressed by sending, which the
+// broker does not see: no connection that is made so, and no datagrams between Unix sockets.
+func (p *program) sockets() {
+	internet := slices.Concat(
+		equalPart(1, 0xf, unix.SOCK_STREAM, slices.Concat(equal(2, 0, permit()), equal(2, unix.IPPROTO_TCP, permit()), refuse1(unix.EPROTONOSUPPORT))...),
+		equalPart(1, 0xf, unix.SOCK_DGRAM, slices.Concat(equal(2, 0, permit()), equal(2, unix.IPPROTO_UDP, permit()), refuse1(unix.EPROTONOSUPPORT))...),
+	)
+	local := slices.Concat(equalPart(1, 0xf, unix.SOCK_DGRAM, refuse(unix.EACCES)), equalPart(1, 0xf, unix.SOCK_RAW, refuse(unix.EACCES)))
+	p.on(unix.SYS_SOCKET, slices.Concat(
+		equal(0, unix.AF_UNIX, append(local, permit())...),
+		equal(0, unix.AF_NETLINK, equal(2, unix.NETLINK_ROUTE, permit())...), // reads the own network namespace
+		equal(0, unix.AF_INET, internet...), equal(0, unix.AF_INET6, internet...),
+		refuse1(unix.EACCES))...)
+	p.on(unix.SYS_SOCKETPAIR, slices.Concat(equal(0, unix.AF_UNIX, append(local, permit())...), refuse1(unix.EACCES))...)
+	for number, flags := range map[uintptr]uint32{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
+		p.on(number, when(flags, unix.MSG_FASTOPEN, refuse(unix.EOPNOTSUPP))...)
+	}
+}
+
+// brokered is the filter that hands calls to the broker.
+func (b *Broker) brokered() (*program, error) {
+	f, err := newProgram()
+	if err != nil {
+		return nil, err
+	}
+	for number := range b.calls {
+		f.on(uintptr(number), bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF})
+	}
+	f.add(permit())
+	return f, nil
+}

@@ -1,0 +1,186 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// landlockABI is the version that the sandbox takes: from 6 on the kernel also keeps signals and
+// abstract sockets inside a domain.
+const landlockABI = 6
+
+const (
+	landlockRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	landlockFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	landlockAll = landlockRead | landlockFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+	landlockWrite = landlockAll &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)
+)
+
+// landlockVersion is the version of Landlock that this kernel has; 0 for none.
+func landlockVersion() int {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(version)
+}
+
+// landlockDomain makes the rules about files. It is called with the rights of the shim: those of the app may not lead to
+// its own directory, or to what is hidden from it.
+func (p *Profile) landlockDomain() (_ landlockRules, err error) {
+	attr := unix.LandlockRulesetAttr{
+		Handled_access_fs: landlockAll,
+		Scoped:            unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET,
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return 0, fmt.Errorf("create a Landlock ruleset: %w", errno)
+	}
+	rules := landlockRules(fd)
+	for path, access := range p.access() {
+		if err := rules.allow(path, access, slices.Contains(p.Exact, path)); err != nil {
+			return 0, errors.Join(fmt.Errorf("allow %s: %w", path, err), unix.Close(int(rules)))
+		}
+	}
+	return rules, nil
+}
+
+// enter puts the calling thread into a Landlock domain. What it starts is in it, too.
+func (r landlockRules) enter() error {
+	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r), 0, 0)
+	if err := unix.Close(int(r)); errno == 0 {
+		return err
+	}
+	return fmt.Errorf("enter a Landlock domain: %w", errno)
+}
+
+// KillAll sends SIGKILL to all processes in the sandbox of the calling thread, which has entered it, but not to its
+// own process. The kernel does so in one step: no process can escape by forking meanwhile. At LevelNone there is
+// nothing that would keep the signal from the other processes of the user, and it is not sent.
+func (p *Profile) KillAll() {
+	if p.Level == LevelNone {
+		return
+	}
+	firstOfNamespace := os.Getpid() == 1
+	// The parent is outside of the Landlock domain: a thread that may signal it is in none.
+	if firstOfNamespace || unix.Kill(os.Getppid(), 0) == unix.EPERM {
+		_ = unix.Kill(-1, unix.SIGKILL)
+	}
+}
+
+func (p *Profile) access() map[string]uint64 {
+	access := map[string]uint64{"/proc": landlockRead}
+	for _, name := range devices() {
+		access["/dev/"+name] = landlockFile
+	}
+	if p.Level >= LevelNamespaces { // both are the app's own there
+		access["/tmp"], access["/dev/shm"] = landlockWrite, landlockWrite
+	}
+	for _, path := range p.Read {
+		if p.Level >= LevelNamespaces { // the file tree hides them
+			access[path] = landlockRead
+			continue
+		}
+		for _, open := range around(path, p.Hide) {
+			access[open] = landlockRead
+		}
+	}
+	if p.Level >= LevelNamespaces { // elsewhere the directory itself would be open
+		for _, layer := range p.Layers {
+			access[layer.Dir] = landlockWrite
+		}
+	}
+	for _, path := range p.Write {
+		if p.Level < LevelNamespaces {
+			for _, open := range around(path, p.Hide) {
+				access[open] = landlockWrite
+			}
+		} else {
+			access[path] = landlockWrite
+		}
+	}
+	return access
+}
+
+// around is a path, or what lies in it when hidden paths do, without these. A Landlock rule opens all that
+// lies below a directory, and no other rule can close a part of it.
+func around(path string, hide []string) []string {
+	var hidden []string
+	for _, h := range hide {
+		hidden = append(hidden, realPath(h))
+	}
+	return aroundHidden(path, hidden)
+}
+
+func aroundHidden(path string, hidden []string) []string {
+	real := realPath(path)
+	if !slices.ContainsFunc(hidden, func(h string) bool { return h != real && pathWithin(h, real) }) {
+		return []string{path}
+	}
+	var open []string
+	entries, err := os.ReadDir(real)
+	if err != nil {
+		return nil // nothing of it is opened
+	}
+	for _, e := range entries {
+		at := filepath.Join(real, e.Name())
+		if e.Type()&os.ModeSymlink == 0 && !slices.Contains(hidden, at) {
+			open = append(open, aroundHidden(at, hidden)...)
+		}
+	}
+	return open
+}
+
+// realPath resolves the symbolic links of a path, as far as it exists: what is hidden may be made later.
+func realPath(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return real
+	}
+	if dir := filepath.Dir(path); dir != path {
+		return filepath.Join(realPath(dir), filepath.Base(path))
+	}
+	return path
+}
+
+type landlockRules int
+
+// allow adds a rule for a path, if it exists. A path that is only to be read and that cannot be reached stays closed, and
+// so does one that must be exact and has become a symbolic link.
+func (r landlockRules) allow(path string, access uint64, exact bool) (err error) {
+	open := func(path string) (int, error) { return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0) }
+	if exact {
+		open = openExact
+	}
+	file, err := open(path)
+	if exact && errors.Is(err, unix.ELOOP) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && access&unix.LANDLOCK_ACCESS_FS_WRITE_FILE == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unix.Close(file)) }()
+	var stat unix.Stat_t
+	if err := unix.Fstat(file, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		access &= landlockFile
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(file)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,316 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	nameTimeout  = 5 * time.Second
+	maxQuestions = 64 // at the same time; more are not answered
+	resolvConf   = "/etc/resolv.conf"
+)
+
+// nameServer puts an app's name queries to the name servers of this machine. It listens in the
+// app's network namespace, on 127.0.0.1:53, and asks from the server's. An app whose destinations are
+// listed learns the addresses of these names only, so that queries carry nothing else out.
+type nameServer struct {
+	upstream []string // host:port
+	network  Network
+	packets  net.PacketConn
+	streams  net.Listener
+	slots    chan struct{}
+}
+
+// nameServersOf reads the name servers of a resolv.conf.
+func nameServersOf(conf string) []string {
+	var found []string
+	for line := range strings.Lines(conf) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "nameserver" {
+			continue
+		}
+		if _, err := netip.ParseAddr(fields[1]); err == nil {
+			found = append(found, net.JoinHostPort(fields[1], "53"))
+		}
+	}
+	if len(found) == 0 {
+		found = []string{"127.0.0.1:53"} // as resolv.conf(5) says
+	}
+	return found
+}
+
+// newNameServer listens in the network namespace of the calling thread.
+func newNameServer(upstream []string, network Network) (*nameServer, error) {
+	s := &nameServer{upstream: upstream, network: network, slots: make(chan struct{}, maxQuestions)}
+	datagrams, err := listenLocal(unix.SOCK_DGRAM)
+	if err != nil {
+		return nil, err
+	}
+	s.packets, err = net.FilePacketConn(datagrams)
+	if err := errors.Join(err, datagrams.Close()); err != nil {
+		return nil, err
+	}
+	stream, err := listenLocal(unix.SOCK_STREAM)
+	if err != nil {
+		return nil, err
+	}
+	s.streams, err = net.FileListener(stream)
+	return s, errors.Join(err, stream.Close())
+}
+
+// listenLocal is a socket of the calling thread's network namespace: those of package net may be made on
+// another thread.
+func listenLocal(kind int) (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Bind(fd, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{127, 0, 0, 1}})
+	if err == nil && kind == unix.SOCK_STREAM {
+		err = unix.Listen(fd, maxQuestions)
+	}
+	return os.NewFile(uintptr(fd), "name server"), os.NewSyscallError("listen for name queries", err)
+}
+
+func (s *nameServer) serve() {
+	go s.serveStreams()
+	go func() {
+		for {
+			question := make([]byte, 4096)
+			n, from, err := s.packets.ReadFrom(question)
+			if err != nil {
+				return
+			}
+			s.start(func() {
+				if answer, err := s.ask("udp", question[:n]); err == nil {
+					_, _ = s.packets.WriteTo(answer, from)
+				}
+			})
+		}
+	}()
+}
+
+// start runs f, unless too many questions are open.
+func (s *nameServer) start(f func()) bool {
+	select {
+	case s.slots <- struct{}{}:
+		go func() {
+			defer func() { <-s.slots }()
+			f()
+		}()
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *nameServer) serveStreams() {
+	for {
+		conn, err := s.streams.Accept()
+		if err != nil {
+			return
+		}
+		started := s.start(func() {
+			defer func() { _ = conn.Close() }()
+			_ = conn.SetDeadline(time.Now().Add(2 * nameTimeout))
+			for {
+				question, err := readFrame(conn)
+				if err != nil {
+					return
+				}
+				answer, err := s.ask("tcp", question)
+				if err != nil || writeFrame(conn, answer) != nil {
+					return
+				}
+			}
+		})
+		if !started {
+			_ = conn.Close()
+		}
+	}
+}
+
+// ask answers one message: with what a name server says about its question, or with a refusal. No byte of the app goes
+// further than the name it asks for: the query that is sent is a new one.
+func (s *nameServer) ask(network string, message []byte) (answer []byte, err error) {
+	q, refusal, err := readQuery(message)
+	if err != nil {
+		return nil, err // it is not a query: nobody is answered
+	}
+	if refusal == dnsmessage.RCodeSuccess && !s.allows(q.question.Name) {
+		refusal = dnsmessage.RCodeNameError
+	}
+	if refusal != dnsmessage.RCodeSuccess {
+		return q.refused(refusal)
+	}
+	id := uint16(rand.Uint32())
+	query, err := q.pack(id)
+	if err != nil {
+		return nil, err
+	}
+	for _, server := range s.upstream {
+		answer, err = exchange(network, server, query)
+		if err == nil && (len(answer) < 12 || binary.BigEndian.Uint16(answer) != id) {
+			err = errors.New("the answer belongs to another query")
+		}
+		if err == nil {
+			binary.BigEndian.PutUint16(answer, q.header.ID)
+			return answer, nil
+		}
+	}
+	return nil, err
+}
+
+// query is what is read of a message of the app.
+type query struct {
+	header   dnsmessage.Header
+	question dnsmessage.Question
+	extended bool // it has an OPT record (RFC 6891); what that says is not passed on
+}
+
+// readQuery reads a message. One that is not a query with one question gets a refusal; an error is for what cannot be
+// answered at all.
+func readQuery(message []byte) (q query, refusal dnsmessage.RCode, err error) {
+	var parser dnsmessage.Parser
+	if q.header, err = parser.Start(message); err != nil {
+		return q, 0, err
+	}
+	if q.header.Response {
+		return q, 0, errors.New("it is an answer")
+	}
+	if q.header.OpCode != 0 { // QUERY
+		return q, dnsmessage.RCodeNotImplemented, nil
+	}
+	questions, err := parser.AllQuestions()
+	if err != nil || len(questions) != 1 {
+		return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code is the answer to what cannot be parsed
+	}
+	q.question = questions[0]
+	answers, err1 := parser.AllAnswers()
+	authorities, err2 := parser.AllAuthorities()
+	if err1 != nil || err2 != nil || len(answers)+len(authorities) > 0 {
+		return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code is the answer to what cannot be parsed
+	}
+	switch extra, err := parser.AdditionalHeader(); {
+	case errors.Is(err, dnsmessage.ErrSectionDone):
+	case err != nil || extra.Type != dnsmessage.TypeOPT:
+		return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code is the answer to what cannot be parsed
+	default:
+		q.extended = true
+		if err := parser.SkipAdditional(); err != nil {
+			return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code is the answer to what cannot be parsed
+		}
+		if _, err := parser.AdditionalHeader(); !errors.Is(err, dnsmessage.ErrSectionDone) {
+			return q, dnsmessage.RCodeFormatError, nil
+		}
+	}
+	if q.question.Class != dnsmessage.ClassINET || q.question.Type == dnsmessage.TypeAXFR || q.question.Type == typeIXFR {
+		return q, dnsmessage.RCodeRefused, nil
+	}
+	return q, dnsmessage.RCodeSuccess, nil
+}
+
+// typeIXFR is the transfer of a zone's changes (RFC 1995).
+const typeIXFR dnsmessage.Type = 251
+
+// answerSize is how long an answer by UDP may be, where the app can take more than 512 bytes.
+const answerSize = 1232
+
+// pack is the query as it is sent.
+func (q query) pack(id uint16) ([]byte, error) {
+	m := dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: id, RecursionDesired: q.header.RecursionDesired, AuthenticData: q.header.AuthenticData, CheckingDisabled: q.header.CheckingDisabled},
+		Questions: []dnsmessage.Question{q.question},
+	}
+	if q.extended {
+		var opt dnsmessage.ResourceHeader
+		if err := opt.SetEDNS0(answerSize, dnsmessage.RCodeSuccess, false); err != nil {
+			return nil, err
+		}
+		m.Additionals = []dnsmessage.Resource{{Header: opt, Body: &dnsmessage.OPTResource{}}}
+	}
+	return m.Pack()
+}
+
+// refused is the answer to a query that is not passed on.
+func (q query) refused(code dnsmessage.RCode) ([]byte, error) {
+	m := dnsmessage.Message{Header: dnsmessage.Header{ID: q.header.ID, Response: true, OpCode: q.header.OpCode, RecursionDesired: q.header.RecursionDesired, RCode: code}}
+	if q.question.Name.Length > 0 {
+		m.Questions = []dnsmessage.Question{q.question}
+	}
+	return m.Pack()
+}
+
+// allows reports whether the app may ask for a name: when its destinations are listed, for these only.
+func (s *nameServer) allows(asked dnsmessage.Name) bool {
+	if s.network.mode() != "list" {
+		return true
+	}
+	name := strings.TrimSuffix(asked.String(), ".")
+	return slices.ContainsFunc(s.network.Allow, func(allowed string) bool {
+		host, _, err := splitDestination(allowed)
+		return err == nil && strings.EqualFold(host, name)
+	})
+}
+
+func exchange(network, server string, question []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), nameTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, server)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(nameTimeout))
+	if network == "tcp" {
+		if err := writeFrame(conn, question); err != nil {
+			return nil, err
+		}
+		return readFrame(conn)
+	}
+	if _, err := conn.Write(question); err != nil {
+		return nil, err
+	}
+	answer := make([]byte, 65535)
+	n, err := conn.Read(answer)
+	return answer[:n], err
+}
+
+func readFrame(r io.Reader) ([]byte, error) {
+	var size [2]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, err
+	}
+	frame := make([]byte, binary.BigEndian.Uint16(size[:]))
+	_, err := io.ReadFull(r, frame)
+	return frame, err
+}
+
+func writeFrame(w io.Writer, message []byte) error {
+	frame := binary.BigEndian.AppendUint16(nil, uint16(len(message)))
+	_, err := w.Write(append(frame, message...))
+	return err
+}
+
+// lookup resolves a name with the name servers of this machine.
+func (s *nameServer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
+	defer cancel()
+	r := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, s.upstream[0])
+	}}
+	return r.LookupNetIP(ctx, "ip", host)
+}

@@ -1,0 +1,135 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Attributes adds to attr what makes a shim start in namespaces of its own, and records the server's
+// user in p. It is called in the server.
+func (p *Profile) Attributes(attr *syscall.SysProcAttr) {
+	p.Owner = Owner{UID: os.Geteuid(), GID: os.Getegid()}
+	if p.Level < LevelNamespaces {
+		return
+	}
+	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+	if os.Geteuid() != 0 {
+		// The shim writes its own identity mapping (mapOwnID). Its files in /proc are root's as long as
+		// the memory is that of the server, which is not dumpable.
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_PTRACE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
+		return
+	}
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
+	if p.UID != 0 {
+		attr.UidMappings = append(attr.UidMappings, syscall.SysProcIDMap{ContainerID: p.UID, HostID: p.UID, Size: 1})
+	}
+	attr.GidMappings = attr.UidMappings
+	attr.GidMappingsEnableSetgroups = true
+}
+
+// Enter prepares the shim itself: the mapping of its user id, the file tree, and the limits that
+// processes inherit.
+func (p *Profile) Enter() error {
+	if p.Level >= LevelNamespaces {
+		if err := p.mapOwnID(); err != nil {
+			return err
+		}
+		conf, _ := os.ReadFile(resolvConf)
+		p.nameServers = nameServersOf(string(conf))
+		if err := p.buildRoot(); err != nil {
+			return err
+		}
+		shareWatches()
+	}
+	files := uint64(p.Limits.OpenFiles)
+	if files > 0 {
+		files = max(files, shimFiles) // LimitProgram sets less
+	}
+	for resource, limit := range map[int]uint64{
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: files, unix.RLIMIT_FSIZE: uint64(p.Limits.FileSize),
+	} {
+		if limit == 0 && resource != unix.RLIMIT_CORE {
+			continue
+		}
+		if err := lower(resource, limit); err != nil {
+			return fmt.Errorf("set a resource limit: %w", err)
+		}
+	}
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// watchShare is the part of the machine's inotify watches that one app may have.
+const watchShare = 4
+
+// shareWatches bounds the inotify instances and watches of the user namespace, where the kernel has such
+// bounds. They count for the server's user too, so that one app could otherwise leave the others none.
+func shareWatches() {
+	for _, name := range []string{"instances", "watches"} {
+		raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_" + name)
+		if err != nil {
+			continue
+		}
+		if all, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
+			_ = os.WriteFile("/proc/sys/user/max_inotify_"+name, []byte(strconv.Itoa(max(all/watchShare, 1))), 0)
+		}
+	}
+}
+
+// LimitProgram sets the limits of one process of the app that the shim does not have itself: it would fail with the
+// program, and nobody would know why. The calling goroutine gets the rights of the app, and its thread ends with it.
+func (p *Profile) LimitProgram(pid int) error {
+	runtime.LockOSThread()
+	if err := dropRights(p.UID, p.Group); err != nil { // the kernel asks for nothing else to limit a process of that user
+		return err
+	}
+	for resource, limit := range map[int]int{unix.RLIMIT_NPROC: p.Limits.Tasks, unix.RLIMIT_NOFILE: p.Limits.OpenFiles} {
+		if limit == 0 {
+			continue
+		}
+		var now unix.Rlimit
+		if err := unix.Prlimit(pid, resource, nil, &now); err != nil {
+			return err
+		}
+		n := min(uint64(limit), now.Max)
+		if now.Cur == n && now.Max == n {
+			continue
+		}
+		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(now.Cur, n), Max: n}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lower sets a limit, or keeps the present one when that is lower.
+func lower(resource int, limit uint64) error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(resource, &now); err != nil {
+		return err
+	}
+	limit = min(limit, now.Max)
+	return unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit})
+}
+
+// mapOwnID maps the user of an unprivileged server to itself, unless the server has written a mapping.
+func (p *Profile) mapOwnID() error {
+	if written, err := os.ReadFile("/proc/self/uid_map"); err == nil && len(written) > 0 {
+		return nil
+	}
+	for _, file := range []struct{ path, content string }{
+		{"/proc/self/setgroups", "deny"},
+		{"/proc/self/uid_map", fmt.Sprintf("%d %d 1", p.Owner.UID, p.Owner.UID)},
+		{"/proc/self/gid_map", fmt.Sprintf("%d %d 1", p.Owner.GID, p.Owner.GID)},
+	} {
+		if err := os.WriteFile(file.path, []byte(file.content), 0); err != nil {
+			return fmt.Errorf("map the user id: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The modes of a Network beside a list of destinations.
+const (
+	NetworkNone        = "none"         // no connections
+	NetworkLoopbackOff = "loopback-off" // connections to other machines only
+	NetworkAll         = "all"          // the server's own network, without checks
+)
+
+// Network says which connections an app may make. The zero value is NetworkLoopbackOff.
+type Network struct {
+	Mode  string   `json:"mode,omitempty"`  // a mode, or "" when Allow is set
+	Allow []string `json:"allow,omitempty"` // host:port; the host is a name, an address or a prefix, the port a number or *
+
+	// Also are destinations of this machine that NetworkLoopbackOff leaves open, as in Allow. Their names may
+	// stand for addresses of this machine: whoever configures the server has chosen them.
+	Also []string `json:"also,omitempty"`
+}
+
+// ParseNetwork reads the values of a configuration: one mode, or destinations.
+func ParseNetwork(values []string) (Network, error) {
+	if len(values) == 0 {
+		return Network{Mode: NetworkLoopbackOff}, nil
+	}
+	if len(values) == 1 && slices.Contains([]string{NetworkNone, NetworkLoopbackOff, NetworkAll}, values[0]) {
+		return Network{Mode: values[0]}, nil
+	}
+	for _, v := range values {
+		if _, _, err := splitDestination(v); err != nil {
+			return Network{}, err
+		}
+	}
+	return Network{Allow: values}, nil
+}
+
+// Values is the network as ParseNetwork reads it.
+func (n Network) Values() []string {
+	if len(n.Allow) > 0 {
+		return n.Allow
+	}
+	return []string{n.mode()}
+}
+
+func (n Network) mode() string {
+	switch {
+	case len(n.Allow) > 0:
+		return "list"
+	case n.Mode == "":
+		return NetworkLoopbackOff
+	default:
+		return n.Mode
+	}
+}
+
+func splitDestination(s string) (host string, port uint16, err error) {
+	host, text, err := net.SplitHostPort(s)
+	if err == nil && text == "*" {
+		return host, 0, nil
+	}
+	n, portErr := strconv.ParseUint(text, 10, 16)
+	if err != nil || portErr != nil || n == 0 || host == "" {
+		return "", 0, fmt.Errorf("%q is not a destination: use none, loopback-off, all, or a list of host:port", s)
+	}
+	return host, uint16(n), nil
+}
+
+// permits reports whether a connection to addr may be made. isOwn reports whether an address belongs to this machine; what
+// it cannot tell, it must take for one that does.
+func (n Network) permits(ctx context.Context, addr netip.AddrPort, isOwn func(netip.Addr) bool, lookup func(context.Context, string) ([]netip.Addr, error)) bool {
+	ip := addr.Addr().Unmap().WithZone("")
+	switch n.mode() {
+	case NetworkAll:
+		return true
+	case NetworkNone:
+		return false
+	case NetworkLoopbackOff:
+		return !isClosed(ip, isOwn) || slices.ContainsFunc(n.Also, func(d string) bool { return isDestination(ctx, d, ip, addr.Port(), lookup) })
+	}
+	return slices.ContainsFunc(n.Allow, func(d string) bool {
+		// Who answers for a name must not choose an address of this machine.
+		return isDestination(ctx, d, ip, addr.Port(), func(ctx context.Context, host string) ([]netip.Addr, error) {
+			if isClosed(ip, isOwn) && !strings.EqualFold(host, "localhost") {
+				return nil, nil
+			}
+			return lookup(ctx, host)
+		})
+	})
+}
+
+// isDestination reports whether ip and port are a destination, as splitDestination reads it.
+func isDestination(ctx context.Context, destination string, ip netip.Addr, port uint16, lookup func(context.Context, string) ([]netip.Addr, error)) bool {
+	host, wanted, err := splitDestination(destination)
+	if err != nil || wanted != 0 && wanted != port {
+		return false
+	}
+	if prefix, err := netip.ParsePrefix(host); err == nil {
+		return prefix.Contains(ip)
+	}
+	if literal, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return literal.Unmap() == ip
+	}
+	addresses, err := lookup(ctx, host)
+	return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap() == ip })
+}
+
+// isClosed reports whether an address is open only to apps whose destinations name it: addresses of this
+// machine, and those at which clouds tell a machine its secrets.
+func isClosed(ip netip.Addr, isOwn func(netip.Addr) bool) bool {
+	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() ||
+		slices.Contains(metadataServices(), ip.String()) || isOwn(ip)
+}
+
+// metadataServices are the addresses of such services that are not link-local: of Amazon, Google, Alibaba,
+// Oracle and Azure.
+func metadataServices() []string {
+	return []string{"fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"}
+}
+
+func lookupHost(ctx context.Context, host string) ([]netip.Addr, error) {
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}

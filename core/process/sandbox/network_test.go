@@ -1,0 +1,60 @@
+package sandbox
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+)
+
+func TestANameOpensNoAddressOfThisMachine(t *testing.T) {
+	own := func(a netip.Addr) bool {
+		return a == netip.MustParseAddr("192.0.2.10") || netip.MustParsePrefix("10.9.0.0/16").Contains(a)
+	}
+	answers := []netip.Addr{}
+	for _, a := range []string{"127.0.0.1", "::1", "192.0.2.10", "10.9.3.3", "169.254.169.254", "fd00:ec2::254", "198.51.100.7"} {
+		answers = append(answers, netip.MustParseAddr(a))
+	}
+	everything := func(context.Context, string) ([]netip.Addr, error) { return answers, nil }
+	network := func(values ...string) Network {
+		n, err := ParseNetwork(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, c := range []struct {
+		network Network
+		to      string
+		want    bool
+	}{
+		{network("api.example:443"), "198.51.100.7:443", true},
+		{network("api.example:443"), "198.51.100.7:80", false},
+		{network("api.example:443"), "127.0.0.1:443", false},
+		{network("api.example:443"), "[::ffff:127.0.0.1]:443", false},
+		{network("api.example:443"), "[::1]:443", false},
+		{network("api.example:443"), "192.0.2.10:443", false},
+		{network("api.example:443"), "10.9.3.3:443", false},
+		{network("api.example:443"), "169.254.169.254:443", false},
+		{network("api.example:443"), "[fd00:ec2::254]:443", false},
+		{network("localhost:443"), "127.0.0.1:443", true},
+		{network("127.0.0.1:443"), "127.0.0.1:443", true},
+		{network("10.9.0.0/16:443"), "10.9.3.3:443", true},
+		{network(), "198.51.100.7:25", true},
+		{network(), "10.9.3.3:443", false},
+		{network(), "[fd00:ec2::254]:80", false},
+		{network(), "100.100.100.200:80", false},
+		{Network{Also: []string{"registry.example:4873", "[::1]:80"}}, "127.0.0.1:4873", true},
+		{Network{Also: []string{"registry.example:4873", "[::1]:80"}}, "[::1]:80", true},
+		{Network{Also: []string{"registry.example:4873", "[::1]:80"}}, "127.0.0.1:4874", false},
+		{Network{Also: []string{"127.0.0.2:4873"}}, "127.0.0.1:4873", false},
+		{Network{Also: []string{"127.0.0.2:4873"}}, "198.51.100.7:25", true},
+		{Network{Mode: NetworkNone, Also: []string{"127.0.0.1:80"}}, "127.0.0.1:80", false},
+		{network(), "[::ffff:192.0.2.10]:80", false},
+		{network(NetworkNone), "198.51.100.7:443", false},
+		{network(NetworkAll), "127.0.0.1:80", true},
+	} {
+		if got := c.network.permits(t.Context(), netip.MustParseAddrPort(c.to), own, everything); got != c.want {
+			t.Errorf("%v to %s: %v", c.network.Values(), c.to, got)
+		}
+	}
+}

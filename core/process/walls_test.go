@@ -1,0 +1,445 @@
+//go:build linux
+
+package process_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/sys/unix"
+
+	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// confinedLevels are the levels that confine.
+func confinedLevels() []sandbox.Level {
+	return []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock}
+}
+
+// ownUsers are the user ids that a test gives its app: the server's, and one of its own where the server is root.
+func ownUsers() []int {
+	if os.Geteuid() != 0 {
+		return []int{0}
+	}
+	return []int{0, process.AppUID("walls")}
+}
+
+// giveTo lets the app use its directory and its program as its user.
+func giveTo(t *testing.T, c *process.Command, uid int) {
+	t.Helper()
+	c.Sandbox.UID = uid
+	if uid == 0 {
+		return
+	}
+	if err := process.Own(c.Dir, uid); err != nil {
+		t.Fatal(err)
+	}
+	openWay(t, c.Dir)
+	openWay(t, c.Path)
+}
+
+// openWay lets every user reach a path: the go command keeps the test executable to its own.
+func openWay(t *testing.T, path string) {
+	t.Helper()
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err == nil && info.Mode()&0o011 != 0o011 {
+			err = os.Chmod(dir, info.Mode()|0o011)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAnAppReachesNoOwnAddressWhenDescriptorsAreUsedUp lets connects wait until there would be no descriptors left if the
+// shim had those of the app.
+func TestAnAppReachesNoOwnAddressWhenDescriptorsAreUsedUp(t *testing.T) {
+	l, err := net.Listen("tcp4", net.JoinHostPort(ownAddress(t), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	full := fullService(t)
+	for _, level := range confinedLevels() {
+		for _, limit := range []int{24, 64, 300} {
+			t.Run(fmt.Sprintf("%v with %d files", level, limit), func(t *testing.T) {
+				c := confined(t, level, "use-up", full, l.Addr().String())
+				c.Sandbox.Network = sandbox.Network{Also: []string{full}}
+				c.Sandbox.Limits.OpenFiles = limit
+				if got := output(t, start(t, c)); got != "refused\n" {
+					t.Errorf("%q", got)
+				}
+			})
+		}
+	}
+}
+
+// useUp makes connects that wait, and tries another address meanwhile, by several threads: they take descriptors from
+// each other.
+func useUp(full, own string) {
+	<-time.After(time.Millisecond) // opens the descriptors that the Go runtime needs
+	var probes []int
+	for range 8 {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		probes = append(probes, fd)
+	}
+	for range 250 {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			break
+		}
+		go func() { _ = unix.Connect(fd, rawAddress(full)) }()
+	}
+	connected := make(chan bool, len(probes))
+	for _, fd := range probes {
+		go func() {
+			for until := time.Now().Add(2 * time.Second); time.Now().Before(until); {
+				if unix.Connect(fd, rawAddress(own)) == nil {
+					connected <- true
+				}
+			}
+			connected <- false
+		}()
+	}
+	for range probes {
+		if <-connected {
+			fmt.Println("connected")
+			return
+		}
+	}
+	fmt.Println("refused")
+}
+
+// TestAThreadBombLeavesTheServerItsThreads has apps start threads until they cannot, below a server with few of them.
+// The server is this test in a process of its own, for a limit that holds for no other test.
+func TestAThreadBombLeavesTheServerItsThreads(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		openWay(t, exe)
+	}
+	for _, apps := range []int{1, 10} {
+		for _, level := range confinedLevels() {
+			t.Run(fmt.Sprintf("%d apps at %v", apps, level), func(t *testing.T) {
+				p := start(t, process.Command{
+					Path: process.Self(), Args: []string{bundleArg, "bombed-server", strconv.Itoa(apps), level.String()}, Env: []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()},
+				})
+				if got := output(t, p); !strings.HasSuffix(got, "alive\n") {
+					t.Errorf("%q", got)
+				}
+			})
+		}
+	}
+}
+
+// fewTasks is the limit of the bombed server, whose user has a few further processes.
+const fewTasks = 2000
+
+// bombedServer starts apps and, when they have as many threads as they get, as many as the server is promised.
+func bombedServer(apps, level string) error {
+	n, err := strconv.Atoi(apps)
+	if err != nil {
+		return err
+	}
+	l, err := sandbox.ParseLevel(level)
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 { // root has as many as the machine
+		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: fewTasks, Max: fewTasks}); err != nil {
+			return err
+		}
+	}
+	var running []*process.Process
+	for i := range n {
+		c, err := bombCommand(i, l)
+		if err != nil {
+			return err
+		}
+		p, err := process.Start(c)
+		if err != nil && i > 0 && !c.Sandbox.OwnTasks() {
+			break // the threads of all apps count together, and the others have them
+		}
+		if err != nil {
+			return fmt.Errorf("app %d: %w", i, err)
+		}
+		defer p.Kill()
+		if !awaitLine(p.Stdout(), "full") && c.Sandbox.OwnTasks() {
+			return fmt.Errorf("app %d ended", i)
+		}
+		running = append(running, p)
+	}
+	sum := 0
+	for _, p := range running {
+		var most unix.Rlimit
+		if err := unix.Prlimit(p.PID(), unix.RLIMIT_NPROC, nil, &most); err != nil {
+			continue // it has ended, see above
+		}
+		if most.Max > fewTasks-512 && os.Geteuid() != 0 {
+			return fmt.Errorf("an app may have %d threads", most.Max)
+		}
+		sum += int(min(most.Max, 1<<32))
+	}
+	machine, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if err != nil {
+		return err
+	}
+	budget, err := strconv.Atoi(strings.TrimSpace(string(machine)))
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		budget = fewTasks
+	}
+	if (os.Geteuid() == 0 || l == sandbox.LevelNamespaces) && sum > budget-512 {
+		return fmt.Errorf("the apps may have %d threads, and all together should have %d", sum, budget-512)
+	}
+	var all sync.WaitGroup
+	for range 300 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			_ = unix.Nanosleep(&unix.Timespec{Nsec: 300_000_000}, nil) // takes a thread
+		}()
+	}
+	all.Wait()
+	fmt.Println("alive")
+	return nil
+}
+
+func bombCommand(i int, level sandbox.Level) (process.Command, error) {
+	data, err := os.MkdirTemp("", "bomb")
+	if err != nil {
+		return process.Command{}, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return process.Command{}, err
+	}
+	most := 5000
+	if os.Geteuid() == 0 {
+		most = 200 // of the machine's, which others need: the limits are compared
+	}
+	c := command("thread-bomb", strconv.Itoa(most))
+	c.Path, c.Dir = exe, data
+	c.Sandbox = &sandbox.Profile{Level: level, Read: append(sandbox.SystemPaths(), exe), Write: []string{data}, Limits: sandbox.Limits{Processes: 100_000}} // measured, it would be ended for what it tries
+	if os.Geteuid() == 0 {
+		c.Sandbox.UID = process.AppUID(strconv.Itoa(i))
+		err = errors.Join(os.Chmod(os.TempDir(), 0o711), os.Chmod(filepath.Dir(os.TempDir()), 0o711), process.Own(data, c.Sandbox.UID))
+	}
+	return c, err
+}
+
+// bombThreads starts processes, which the kernel counts like threads, until there are no more, and keeps them.
+func bombThreads(most string) {
+	limit, err := strconv.Atoi(most)
+	full := err != nil
+	for n := 0; n < limit && !full; n++ {
+		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno == 0 && pid == 0 {
+			for {
+				_, _, _ = unix.RawSyscall(unix.SYS_PAUSE, 0, 0, 0)
+			}
+		}
+		full = errno != 0
+	}
+	fmt.Println("full")
+	<-time.After(time.Minute)
+}
+
+// TestANameServerGetsOnlyQueries sends messages of other kinds to the name server of an app. They are answered there, so
+// the test needs no name server of the machine.
+func TestANameServerGetsOnlyQueries(t *testing.T) {
+	c := confined(t, sandbox.LevelNamespaces, "name-messages")
+	if got, want := output(t, start(t, c)), "update: 4\nnotify: 4\ntwo questions: 1\nno question: 1\nan answer to it: 1\nchaos: 5\nzone transfer: 5\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// sendMessages prints the response codes of messages.
+func sendMessages() error {
+	question := dnsmessage.Question{Name: dnsmessage.MustNewName("ropewalk.invalid."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}
+	chaos, transfer := question, question
+	chaos.Class, transfer.Type = dnsmessage.ClassCHAOS, dnsmessage.TypeAXFR
+	record := dnsmessage.Resource{
+		Header: dnsmessage.ResourceHeader{Name: question.Name, Type: dnsmessage.TypeTXT, Class: dnsmessage.ClassINET}, Body: &dnsmessage.TXTResource{TXT: []string{"secret"}},
+	}
+	for _, m := range []struct {
+		name    string
+		message dnsmessage.Message
+	}{
+		{"update", dnsmessage.Message{Header: dnsmessage.Header{OpCode: 5}, Questions: []dnsmessage.Question{question}}},
+		{"notify", dnsmessage.Message{Header: dnsmessage.Header{OpCode: 4}, Questions: []dnsmessage.Question{question}}},
+		{"two questions", dnsmessage.Message{Questions: []dnsmessage.Question{question, question}}},
+		{"no question", dnsmessage.Message{}},
+		{"an answer to it", dnsmessage.Message{Questions: []dnsmessage.Question{question}, Additionals: []dnsmessage.Resource{record}}},
+		{"chaos", dnsmessage.Message{Questions: []dnsmessage.Question{chaos}}},
+		{"zone transfer", dnsmessage.Message{Questions: []dnsmessage.Question{transfer}}},
+	} {
+		raw, err := m.message.Pack()
+		if err != nil {
+			return err
+		}
+		conn, err := net.Dial("udp", "127.0.0.1:53")
+		if err != nil {
+			return err
+		}
+		_, err = conn.Write(raw)
+		answer := make([]byte, 512)
+		n, readErr := 0, conn.SetReadDeadline(time.Now().Add(3*time.Second))
+		if readErr == nil {
+			n, readErr = conn.Read(answer)
+		}
+		if err := errors.Join(err, readErr, conn.Close()); err != nil || n < 12 {
+			fmt.Printf("%s: no answer (%v)\n", m.name, err)
+			continue
+		}
+		fmt.Printf("%s: %d\n", m.name, answer[3]&0xf)
+	}
+	return nil
+}
+
+// TestAConnectedSocketIsNotBoundAnew lets go of a connection that is being made. The socket is one of the server's network.
+func TestAConnectedSocketIsNotBoundAnew(t *testing.T) {
+	full := fullService(t)
+	for _, uid := range ownUsers() {
+		c := confined(t, sandbox.LevelNamespaces, "bind-anew", full)
+		c.Sandbox.Network = sandbox.Network{Also: []string{full}}
+		giveTo(t, &c, uid)
+		if got, want := output(t, start(t, c)), "server's: permission denied\nown: <nil>\nfile: srwxr-x---\nnetlink: <nil>\n"; got != want {
+			t.Errorf("user %d: %q, want %q", uid, got, want)
+		}
+	}
+}
+
+func bindAnew(full string) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err == nil && !errors.Is(unix.Connect(fd, rawAddress(full)), unix.EINPROGRESS) {
+		err = errors.New("the connection is not being made")
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+	fmt.Println("server's:", unix.Bind(fd, &unix.SockaddrInet4{}))
+	own, _ := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	fmt.Println("own:", unix.Bind(own, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	unix.Umask(0o027)
+	file, _ := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err := unix.Bind(file, &unix.SockaddrUnix{Name: "relative"}); err != nil {
+		fmt.Println("file:", err)
+		return
+	}
+	info, err := os.Stat("relative")
+	if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+		fmt.Println(err, info)
+		return
+	}
+	fmt.Println("file:", strings.Replace(info.Mode().String(), "S", "s", 1))
+	netlink, _ := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
+	fmt.Println("netlink:", unix.Bind(netlink, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
+}
+
+// TestASocketInAReadableDirectoryIsClosedUnlessItIsGranted has services in a directory that the app may read, in one that
+// it may write to, and one that is named itself.
+func TestASocketInAReadableDirectoryIsClosedUnlessItIsGranted(t *testing.T) {
+	for _, level := range confinedLevels() {
+		for _, uid := range ownUsers() {
+			t.Run(fmt.Sprintf("%v as %d", level, uid), func(t *testing.T) {
+				dir, err := os.MkdirTemp("/tmp", "w")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = os.RemoveAll(dir) })
+				var paths []string
+				for _, name := range []string{"read/closed", "read/named", "write/own"} {
+					path := filepath.Join(dir, name)
+					paths = append(paths, path)
+					if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					l, err := net.Listen("unix", path)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { _ = l.Close() })
+					if err := os.Chmod(path, 0o777); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := errors.Join(os.Chmod(dir, 0o755), os.Symlink(paths[0], filepath.Join(dir, "write/link"))); err != nil {
+					t.Fatal(err)
+				}
+				c := confined(t, level, "connect", slices.Concat(paths, []string{filepath.Join(dir, "write/link"), filepath.Join(dir, "write/../read/closed")})...)
+				c.Sandbox.Read = append(c.Sandbox.Read, filepath.Join(dir, "read"), paths[1])
+				c.Sandbox.Write = append(c.Sandbox.Write, filepath.Join(dir, "write"))
+				giveTo(t, &c, uid)
+				if got, want := output(t, start(t, c)), "closed: refused\nnamed: connected\nown: connected\nlink: refused\nclosed: refused\n"; got != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestAHiddenDirectoryCannotBeFilled(t *testing.T) {
+	open := t.TempDir()
+	hidden := filepath.Join(open, "hidden")
+	if err := os.Mkdir(hidden, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := confined(t, sandbox.LevelNamespaces, "")
+	c.Path, c.Args = "/bin/sh", []string{"-c", "echo x > " + hidden + "/file; ls -A " + hidden + " | wc -l"}
+	c.Sandbox.Read, c.Sandbox.Hide = append(c.Sandbox.Read, open), []string{hidden}
+	if got := strings.TrimSpace(output(t, start(t, c))); got != "0" {
+		t.Errorf("it holds %q files", got)
+	}
+}
+
+// TestAHostileAppWithAUserOfItsOwnGetsNothing runs the probes with a user id of the app's own at both levels.
+func TestAHostileAppWithAUserOfItsOwnGetsNothing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only below root do apps have users of their own")
+	}
+	for _, level := range confinedLevels() {
+		t.Run(level.String(), func(t *testing.T) {
+			victim := newVictim(t)
+			for name := range allProbes() {
+				if level == sandbox.LevelLandlock && slices.Contains(notAtLandlock, name) {
+					continue
+				}
+				t.Run(name, func(t *testing.T) {
+					c := victim.hostile(t, level, name)
+					dir := c.Dir
+					c.Dir = victim.Data
+					giveTo(t, &c, process.AppUID("hostile"))
+					c.Dir = dir
+					if out := output(t, start(t, c)); !strings.HasPrefix(out, "HELD") {
+						t.Errorf("%q", out)
+					}
+				})
+			}
+			victim.unharmed(t)
+		})
+	}
+}

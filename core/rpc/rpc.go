@@ -1,0 +1,95 @@
+// Package rpc holds what every layer of a call says in JSON-RPC 2.0: notifications and errors as they
+// pass from an app to a client, and the framing of responses, requests and notifications.
+//
+// It does not read messages (link and mcphttp do, each as strictly as its peer requires) and knows
+// nothing of MCP's methods. It is a package of its own so that the HTTP packages need not import link,
+// and link need not import them.
+package rpc
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
+)
+
+// The error codes of JSON-RPC 2.0 (part 5.1).
+const (
+	CodeParseError     = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternalError  = -32603
+)
+
+// Error is a JSON-RPC error (JSON-RPC 2.0 part 5.1) that an app or a client answered with. Data is as
+// sent.
+type Error struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+
+// Notification is one JSON-RPC notification.
+type Notification struct {
+	Method string
+	Params json.RawMessage
+}
+
+// WithToken is a progress notification (notifications/progress) under another progress token. One that
+// has no token stays as it is.
+func (n Notification) WithToken(token json.RawMessage) Notification {
+	if at, err := rawjson.Find(n.Params, "progressToken"); err == nil && !at.Empty() {
+		n.Params = rawjson.Replace(n.Params, at, token)
+	}
+	return n
+}
+
+// Question is a request of an app to its client: elicitation/create, sampling/createMessage or roots/list.
+type Question struct {
+	Method string
+	Params json.RawMessage
+
+	// Notify receives what the client says about the question before it answers, such as its progress, with the app's
+	// own progress token. It may wait for the app to take it. nil where that is not possible.
+	Notify func(Notification)
+}
+
+// Encode is the notification as a message. Its params are not decoded.
+func (n Notification) Encode() []byte {
+	b := make([]byte, 0, len(n.Method)+len(n.Params)+48)
+	return appendCall(append(b, `{"jsonrpc":"2.0",`...), n.Method, n.Params)
+}
+
+// Request is a request as a message. Its params are not decoded.
+func Request(id json.RawMessage, method string, params json.RawMessage) []byte {
+	b := make([]byte, 0, len(id)+len(method)+len(params)+48)
+	b = append(append(b, `{"jsonrpc":"2.0","id":`...), id...)
+	return appendCall(append(b, ','), method, params)
+}
+
+func appendCall(b []byte, method string, params json.RawMessage) []byte {
+	quoted, _ := json.Marshal(method) // a string always marshals
+	b = append(append(b, `"method":`...), quoted...)
+	if len(params) > 0 {
+		b = append(append(b, `,"params":`...), params...)
+	}
+	return append(b, '}')
+}
+
+// Result is a response around a result that is not decoded, and may come in parts.
+func Result(id json.RawMessage, result ...[]byte) []byte {
+	size := len(id) + 40
+	for _, part := range result {
+		size += len(part)
+	}
+	b := make([]byte, 0, size)
+	b = append(append(b, `{"jsonrpc":"2.0","id":`...), id...)
+	b = append(b, `,"result":`...)
+	for _, part := range result {
+		b = append(b, part...)
+	}
+	return append(b, '}')
+}

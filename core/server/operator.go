@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/control"
+	"github.com/ropewalk/ropewalk/core/httpapi/adminapi"
+	"github.com/ropewalk/ropewalk/plugins"
+)
+
+// This file answers the commands of the operator (package control), and what admins ask about the server.
+
+// Status describes the server to the commands of its operator.
+func (s *Server) Status() control.Status {
+	c := s.config()
+	return control.Status{
+		URL: s.localURL(), BaseURL: c.HTTP.BaseURL, Certificate: s.leaf(), Workspace: s.WorkspaceID(), Version: s.version, PID: os.Getpid(), Dev: c.Dev(),
+		SearchPath: c.Environment["PATH"], Config: configFile(c.File), Sandbox: s.sandbox,
+	}
+}
+
+// OwnerToken is a token for the commands of the owner on this machine.
+func (s *Server) OwnerToken() core.Secret { return s.access.OwnerToken() }
+
+// configFile is the path of the configuration file, for commands that run in another directory; "" for none.
+func configFile(file string) string {
+	if path, err := filepath.Abs(file); err == nil && file != "" {
+		return path
+	}
+	return file
+}
+
+// localURL is an address that works on this machine: that of a listener on all addresses is not one.
+func (s *Server) localURL() string {
+	a := s.addr()
+	ip := a.IP
+	switch {
+	case !ip.IsUnspecified():
+	case ip.To4() != nil:
+		ip = net.IPv4(127, 0, 0, 1)
+	default:
+		ip = net.IPv6loopback
+	}
+	return s.scheme() + net.JoinHostPort(ip.String(), strconv.Itoa(a.Port))
+}
+
+// leaf is the certificate that the server shows, DER; nil without TLS.
+func (s *Server) leaf() []byte {
+	if s.certificate == nil {
+		return nil
+	}
+	return s.certificate.Current().Certificate[0]
+}
+
+// LogLevels changes levels of the log by component until the next start, and returns those in force.
+func (s *Server) LogLevels(change map[string]string) (map[string]string, error) {
+	if s.o.LogLevels == nil {
+		return nil, errors.New("the levels of this server's log cannot be changed")
+	}
+	if err := s.o.LogLevels.Change(change); err != nil {
+		return nil, err
+	}
+	if len(change) > 0 {
+		s.log.Info("log levels changed", "levels", s.o.LogLevels.All())
+	}
+	return s.o.LogLevels.All(), nil
+}
+
+// Readiness returns the outcome of each check of /readyz, with the reasons.
+func (s *Server) Readiness() []control.Check {
+	all := []control.Check{}
+	for _, c := range s.http.Readiness() {
+		one := control.Check{Name: c.Name, Advisory: c.Advisory}
+		if c.Err != nil {
+			one.Err = c.Err.Error()
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Plugins returns the state of the plugins.
+func (s *Server) Plugins() []control.Plugin {
+	all := []control.Plugin{}
+	for _, p := range s.host.Status() {
+		one := control.Plugin{
+			Kind: string(p.Kind), Name: p.Name, Adapter: p.Adapter, Path: p.Path, Version: p.Version,
+			State: p.State, PID: p.PID, Since: p.Since, Restarts: p.Restarts,
+			Protocol: p.Protocol, SHA256: p.SHA256, Degraded: p.Degraded, Calls: p.Calls, Errors: p.Failures,
+			P50: p.P50.Seconds(), P99: p.P99.Seconds(), Memory: p.Memory,
+		}
+		if p.LastErr != nil {
+			one.LastErr = p.LastErr.Error()
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Attach makes the calls of a plugin on a process that somebody else started.
+func (s *Server) Attach(ctx context.Context, a control.Attach, attached func(control.Attached)) error {
+	return s.host.Attach(ctx, plugins.Kind(a.Kind), a.Name, a.Socket, func(info plugins.Info) {
+		attached(control.Attached{Name: info.Name, Version: info.Version})
+	})
+}
+
+// Apps returns the apps of all workspaces, by workspace and name.
+func (s *Server) Apps() []control.App {
+	list := []control.App{}
+	all := s.apps.All()
+	for _, workspace := range slices.Sorted(maps.Keys(all)) {
+		for _, a := range all[workspace] {
+			list = append(list, control.App{Workspace: workspace, Name: a.Name, Version: a.Version, Status: string(a.Status), LastErr: a.LastError})
+		}
+	}
+	return list
+}
+
+// pluginStates are the states of the plugins, for GET /v1/plugins: those of the commands of the operator, without
+// what belongs to this machine.
+func (s *Server) pluginStates() []adminapi.Plugin {
+	var all []adminapi.Plugin
+	for _, p := range s.Plugins() {
+		all = append(all, adminapi.Plugin{
+			Kind: p.Kind, Name: p.Name, Adapter: p.Adapter, Version: p.Version, State: p.State, Generation: p.Restarts + 1,
+			Since: p.Since, Degraded: p.Degraded, Protocol: p.Protocol, Calls: p.Calls, Errors: p.Errors, LastError: p.LastErr,
+		})
+	}
+	return all
+}
+
+// AppRuns waits until an app of the default workspace runs, and reports whether it does. It does not wait
+// for an app that is dead, or was stopped by somebody; one that is stopped only because its start has not
+// begun yet is waited for. It waits until ctx ends for one that is not installed yet.
+func (s *Server) AppRuns(ctx context.Context, name string) bool {
+	return appRuns(ctx, s.apps, s.store, name)
+}
+
+// appStates is the part of apps.Manager that appRuns needs.
+type appStates interface {
+	Health(workspace string) []core.AppHealth
+}
+
+// installations is the part of the store that appRuns needs.
+type installations interface {
+	Installation(ctx context.Context, workspace, name string) (core.Installation, error)
+}
+
+func appRuns(ctx context.Context, apps appStates, records installations, name string) bool {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		all := apps.Health(core.DefaultWorkspaceID)
+		if i := slices.IndexFunc(all, func(a core.AppHealth) bool { return a.Name == name }); i >= 0 {
+			switch all[i].State {
+			case core.StateRunning:
+				return true
+			case core.StateDead:
+				return false
+			case core.StateStopped:
+				if record, err := records.Installation(ctx, core.DefaultWorkspaceID, name); err == nil && !record.Running {
+					return false
+				}
+			default:
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

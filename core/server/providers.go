@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core/access"
+)
+
+const (
+	reachEvery   = 30 * time.Second // between two questions to the identity providers
+	reachTimeout = 10 * time.Second
+)
+
+// providerWatch knows which identity providers can be reached. A server whose provider is unavailable is ready: it serves
+// its apps, API keys, and people who are logged in. But nobody else gets in, so it is logged, measured and shown.
+type providerWatch struct {
+	access *access.Access
+	log    hclog.Logger
+	again  chan struct{} // has one when other providers are configured
+
+	mu    sync.Mutex
+	state map[string]error // by name; nil for one that can be reached
+}
+
+// run asks until ctx ends.
+func (w *providerWatch) run(ctx context.Context) {
+	tick := time.NewTicker(reachEvery)
+	defer tick.Stop()
+	for {
+		w.ask(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.again:
+		case <-tick.C:
+		}
+	}
+}
+
+// changed makes it ask at once.
+func (w *providerWatch) changed() {
+	select {
+	case w.again <- struct{}{}:
+	default: // it will ask anyway
+	}
+}
+
+func (w *providerWatch) ask(ctx context.Context) {
+	asking, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	now := w.access.Reach(asking)
+	if ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, err := range now {
+		switch before := w.state[name]; {
+		case err != nil && before == nil:
+			w.log.Warn("identity provider unavailable: nobody can log in with it, and new tokens cannot be checked", "provider", name, "error", err)
+		case err == nil && before != nil:
+			w.log.Info("identity provider available again", "provider", name)
+		}
+	}
+	w.state = now
+}
+
+// check names the providers that cannot be reached.
+func (w *providerWatch) check(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []error
+	for _, name := range slices.Sorted(maps.Keys(w.state)) {
+		if err := w.state[name]; err != nil {
+			all = append(all, fmt.Errorf("the identity provider %s is unavailable: %w", name, err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// up says of each provider whether it can be reached.
+func (w *providerWatch) up() map[string]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make(map[string]bool, len(w.state))
+	for name, err := range w.state {
+		all[name] = err == nil
+	}
+	return all
+}

@@ -1,0 +1,297 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/seal"
+)
+
+// grant is how what an authorization server gave is stored, encrypted. It is the only place where tokens are written out.
+type grant struct {
+	Client       client    `json:"client"`
+	AccessToken  string    `json:"accessToken"`
+	RefreshToken string    `json:"refreshToken,omitempty"`
+	TokenURL     string    `json:"tokenUrl"`
+	RevokeURL    string    `json:"revokeUrl,omitempty"`
+	Resource     string    `json:"resource,omitempty"`
+	Private      bool      `json:"private,omitempty"`
+	RenewedAt    time.Time `json:"renewedAt"`
+}
+
+type client struct {
+	ID        string    `json:"id"`
+	Secret    string    `json:"secret,omitempty"`
+	Method    string    `json:"method,omitempty"`
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+}
+
+func toClient(c core.OAuthClient) client {
+	return client{c.ID, c.Secret.Reveal(), c.Method, c.ExpiresAt}
+}
+
+func (c client) client() core.OAuthClient {
+	return core.OAuthClient{ID: c.ID, Secret: core.Secret(c.Secret), Method: c.Method, ExpiresAt: c.ExpiresAt}
+}
+
+// sealedGrant is the grant of an account as it is stored. Without a key nothing is stored: core.CodeNotConfigured.
+func (s *Store) sealedGrant(id string, g core.Grant) (string, error) {
+	if !s.Encrypts() {
+		return "", core.Errorf(core.CodeNotConfigured, "tokens of accounts are stored encrypted only, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside of its home, name the file in storage.keyFile, and restart the server")
+	}
+	raw, err := json.Marshal(grant{toClient(g.Client), g.AccessToken.Reveal(), g.RefreshToken.Reveal(), g.TokenURL, g.RevokeURL, g.Resource, g.Private, g.RenewedAt})
+	if err != nil {
+		return "", err
+	}
+	return s.keys.Load().Seal(raw, seal.AboutAccount(id)), nil
+}
+
+func (s *Store) openedGrant(id, record string) (core.Grant, error) {
+	plain, err := s.keys.Load().Open(record, seal.AboutAccount(id))
+	if err != nil {
+		return core.Grant{}, fmt.Errorf("account %s: %w", id, err)
+	}
+	var g grant
+	if err := json.Unmarshal(plain, &g); err != nil {
+		return core.Grant{}, fmt.Errorf("account %s: %w", id, err)
+	}
+	return core.Grant{
+		Client: g.Client.client(), AccessToken: core.Secret(g.AccessToken), RefreshToken: core.Secret(g.RefreshToken),
+		TokenURL: g.TokenURL, RevokeURL: g.RevokeURL, Resource: g.Resource, Private: g.Private, RenewedAt: g.RenewedAt,
+	}, nil
+}
+
+// Encrypts reports whether the records that hold secrets are stored encrypted.
+func (s *Store) Encrypts() bool { return s.keys.Load() != nil }
+
+const selectAccounts = `SELECT c.id, c.workspace, c.owner, c.app, c.name, c.issuer, c.state, c.scopes, c.is_default <> 0, c.record, c.linked_at, c.expires_at FROM accounts c`
+
+func (s *Store) scanAccount(scan func(dest ...any) error) (a core.Account, err error) {
+	var scopes, record string
+	var linked, expires int64
+	if err := scan(&a.ID, &a.Workspace, &a.Owner, &a.App, &a.Name, &a.Issuer, &a.State, &scopes, &a.Default, &record, &linked, &expires); err != nil {
+		return a, err
+	}
+	a.Scopes, a.LinkedAt, a.ExpiresAt = strings.Fields(scopes), database.FromMillis(linked), optionalTime(expires)
+	a.Grant, err = s.openedGrant(a.ID, record)
+	return a, err
+}
+
+// LinkAccount stores an account with its grant, and returns it with its id. One of the same owner, app and name keeps its
+// id, and gets the new grant. The first of an owner at an app is the default. core.CodeNotFound when the app is not
+// installed.
+func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, error) {
+	err := s.db.Update(ctx, "linking an account", func(ctx context.Context, tx *sql.Tx) error {
+		// The app must still be there at the end of the transaction, or its deletion would leave the account.
+		if _, err := s.findInstallation(ctx, tx, a.Workspace, a.App, s.db.LockRow()); err != nil {
+			return err
+		}
+		err := tx.QueryRowContext(ctx, `SELECT id, is_default <> 0 FROM accounts WHERE workspace = $1 AND owner = $2 AND app = $3 AND name = $4`,
+			a.Workspace, a.Owner, a.App, a.Name).Scan(&a.ID, &a.Default)
+		if errors.Is(err, sql.ErrNoRows) {
+			a.ID = newID("acc_")
+			var others int
+			err = tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM accounts WHERE workspace = $1 AND owner = $2 AND app = $3`, a.Workspace, a.Owner, a.App).Scan(&others)
+			a.Default = others == 0
+		}
+		if err != nil {
+			return err
+		}
+		record, err := s.sealedGrant(a.ID, a.Grant)
+		if err != nil {
+			return err
+		}
+		if _, err = tx.ExecContext(ctx, `
+			INSERT INTO accounts (id, workspace, owner, app, name, issuer, state, scopes, is_default, record, linked_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+			ON CONFLICT (workspace, owner, app, name) DO UPDATE SET issuer = excluded.issuer, state = excluded.state, scopes = excluded.scopes,
+				record = excluded.record, linked_at = excluded.linked_at, expires_at = excluded.expires_at`,
+			a.ID, a.Workspace, a.Owner, a.App, a.Name, a.Issuer, string(a.State), strings.Join(a.Scopes, " "), asNumber(a.Default), record,
+			database.Millis(a.LinkedAt), optionalMillis(a.ExpiresAt)); err != nil {
+			return err
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
+	})
+	return a, err
+}
+
+func asNumber(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// optionalMillis is 0 for the zero time.
+func optionalMillis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return database.Millis(t)
+}
+
+// Account returns an account; core.CodeNotFound when there is none, or not any more.
+func (s *Store) Account(ctx context.Context, id string) (a core.Account, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
+		a, err = s.findAccount(ctx, q, id, "")
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("reading an account: %w", err)
+	}
+	return a, err
+}
+
+func (s *Store) findAccount(ctx context.Context, q database.Querier, id, lock string) (core.Account, error) {
+	a, err := s.scanAccount(q.QueryRowContext(ctx, selectAccounts+` WHERE c.id = $1 `+lock, id).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = core.Errorf(core.CodeNotFound, "no such account")
+	}
+	return a, err
+}
+
+// Accounts returns the accounts of a workspace, by app and name.
+func (s *Store) Accounts(ctx context.Context, workspace string) (all []core.Account, err error) {
+	err = s.db.Select(ctx, selectAccounts+` WHERE c.workspace = $1 ORDER BY c.app, c.name, c.id`, []any{workspace}, func(scan func(...any) error) error {
+		a, err := s.scanAccount(scan)
+		all = append(all, a)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the accounts: %w", err)
+	}
+	return all, nil
+}
+
+// RenewAccount has renew change the grant, the state and the scopes of an account. In a cluster no other server renews it
+// meanwhile: renew may use up a token that is good once. It must not be called for one account at the same time by one
+// server. renew reports whether it changed something; an error of renew is returned after what it changed is stored.
+// core.CodeNotFound if the account does not exist.
+func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx context.Context, a *core.Account) (changed bool, err error)) (a core.Account, err error) {
+	if s.db.Kind() == database.SQLite { // one transaction at a time writes, and renewing waits for the network
+		if a, err = s.Account(ctx, id); err != nil {
+			return a, err
+		}
+		changed, failed := renew(ctx, &a)
+		if changed {
+			err = s.putGrant(ctx, a)
+		}
+		return a, errors.Join(failed, err)
+	}
+	var changed bool
+	var failed error
+	err = s.db.UpdateLong(ctx, "renewing an account", func(ctx context.Context, tx *sql.Tx) error {
+		if a, err = s.findAccount(ctx, tx, id, s.db.LockRow()); err != nil {
+			return err
+		}
+		if changed, failed = renew(ctx, &a); !changed {
+			return nil
+		}
+		return s.updateGrant(ctx, tx, a)
+	})
+	if err != nil && changed { // the lock is lost with the connection, but the old token is used up
+		err = s.putGrant(ctx, a)
+	}
+	return a, errors.Join(failed, err)
+}
+
+// putTries is how often what was renewed is written: what is lost here is lost for good.
+const putTries = 5
+
+// putGrant stores the grant, the state and the scopes of an account.
+func (s *Store) putGrant(ctx context.Context, a core.Account) (err error) {
+	for try := range putTries {
+		if err = s.db.Update(ctx, "storing a renewed account", func(ctx context.Context, tx *sql.Tx) error { return s.updateGrant(ctx, tx, a) }); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Duration(try+1) * time.Second):
+		}
+	}
+	return err
+}
+
+func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) error {
+	record, err := s.sealedGrant(a.ID, a.Grant)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE accounts SET record = $1, state = $2, scopes = $3, expires_at = $4 WHERE id = $5`,
+		record, string(a.State), strings.Join(a.Scopes, " "), optionalMillis(a.ExpiresAt), a.ID); err != nil {
+		return err
+	}
+	return s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
+}
+
+// ChangeAccount changes an account. core.CodeNotFound when there is none, core.CodeConflict for a name that another one of
+// its owner at its app has.
+func (s *Store) ChangeAccount(ctx context.Context, id string, change core.AccountChange) (a core.Account, err error) {
+	err = s.db.Update(ctx, "changing an account", func(ctx context.Context, tx *sql.Tx) error {
+		if a, err = s.findAccount(ctx, tx, id, s.db.LockRow()); err != nil {
+			return err
+		}
+		if change.Name != nil && *change.Name != a.Name {
+			var others int
+			if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM accounts WHERE workspace = $1 AND owner = $2 AND app = $3 AND name = $4`,
+				a.Workspace, a.Owner, a.App, *change.Name).Scan(&others); err != nil {
+				return err
+			}
+			if others > 0 {
+				return core.Errorf(core.CodeConflict, "another account at %s has the name %s", a.App, *change.Name)
+			}
+			a.Name = *change.Name
+			if _, err := tx.ExecContext(ctx, `UPDATE accounts SET name = $1 WHERE id = $2`, a.Name, id); err != nil {
+				return err
+			}
+		}
+		if change.Default {
+			a.Default = true
+			if _, err := tx.ExecContext(ctx, `UPDATE accounts SET is_default = CASE WHEN id = $1 THEN 1 ELSE 0 END WHERE workspace = $2 AND owner = $3 AND app = $4`,
+				id, a.Workspace, a.Owner, a.App); err != nil {
+				return err
+			}
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
+	})
+	return a, err
+}
+
+// UnlinkAccount deletes an account; its tokens are among Revocations then. core.CodeNotFound when there is none.
+func (s *Store) UnlinkAccount(ctx context.Context, id string) (a core.Account, err error) {
+	err = s.db.Update(ctx, "unlinking an account", func(ctx context.Context, tx *sql.Tx) error {
+		if a, err = s.findAccount(ctx, tx, id, s.db.LockRow()); err != nil {
+			return err
+		}
+		if err := s.unlink(ctx, tx, `id = $1`, id); err != nil || !a.Default {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE accounts SET is_default = 1 WHERE id = (
+			SELECT id FROM accounts WHERE workspace = $1 AND owner = $2 AND app = $3 ORDER BY linked_at, id LIMIT 1)`, a.Workspace, a.Owner, a.App)
+		return err
+	})
+	return a, err
+}
+
+// unlink deletes the accounts that a condition selects, and remembers their tokens until they are revoked.
+func (s *Store) unlink(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
+	now := database.Millis(time.Now())
+	times := fmt.Sprintf("$%d, $%d", len(args)+1, len(args)+2)
+	if _, err := tx.ExecContext(ctx, `INSERT INTO account_revocations (id, record, attempts, due_at, unlinked_at)
+		SELECT id, record, 0, `+times+` FROM accounts WHERE `+condition, append(args[:len(args):len(args)], now, now)...); err != nil {
+		return err
+	}
+	changed, err := database.Changed(ctx, tx, `DELETE FROM accounts WHERE `+condition, args...)
+	if err != nil || !changed {
+		return err
+	}
+	return s.notifyPeers(ctx, tx, core.ChangeAccount, "", "")
+}

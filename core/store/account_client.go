@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/core/store/seal"
+)
+
+func placeOf(r core.ClientRegistration) string {
+	return seal.AboutClient(r.Workspace, r.App, r.Issuer, r.RedirectURI)
+}
+
+// OAuthClient returns the client that was registered; core.CodeNotFound when there is none.
+func (s *Store) OAuthClient(ctx context.Context, r core.ClientRegistration) (core.OAuthClient, error) {
+	var record string
+	err := s.db.Get(ctx, `SELECT record FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND redirect_uri = $4`,
+		[]any{r.Workspace, r.App, r.Issuer, r.RedirectURI}, &record)
+	if errors.Is(err, sql.ErrNoRows) {
+		return core.OAuthClient{}, core.Errorf(core.CodeNotFound, "no client is registered")
+	}
+	var c client
+	if err == nil {
+		var plain []byte
+		if plain, err = s.keys.Load().Open(record, placeOf(r)); err == nil {
+			err = json.Unmarshal(plain, &c)
+		}
+	}
+	if err != nil {
+		return core.OAuthClient{}, fmt.Errorf("reading a registered client: %w", err)
+	}
+	return c.client(), nil
+}
+
+// PutOAuthClient stores a client in place of the one that was registered for the same.
+func (s *Store) PutOAuthClient(ctx context.Context, r core.ClientRegistration, c core.OAuthClient) error {
+	raw, err := json.Marshal(toClient(c))
+	if err != nil {
+		return err
+	}
+	if _, err = s.db.Exec(ctx, `INSERT INTO account_clients (workspace, app, issuer, redirect_uri, record) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (workspace, app, issuer, redirect_uri) DO UPDATE SET record = excluded.record`,
+		r.Workspace, r.App, r.Issuer, r.RedirectURI, s.keys.Load().Seal(raw, placeOf(r))); err != nil {
+		return fmt.Errorf("storing a registered client: %w", err)
+	}
+	return nil
+}
+
+// DeleteOAuthClient forgets a client that the authorization server does not know any more.
+func (s *Store) DeleteOAuthClient(ctx context.Context, r core.ClientRegistration) error {
+	if _, err := s.db.Exec(ctx, `DELETE FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND redirect_uri = $4`,
+		r.Workspace, r.App, r.Issuer, r.RedirectURI); err != nil {
+		return fmt.Errorf("deleting a registered client: %w", err)
+	}
+	return nil
+}
+
+// ClaimRevocations returns the tokens that are due to be revoked, at most limit accounts. No server gets them again before
+// retry.
+func (s *Store) ClaimRevocations(ctx context.Context, limit int, retry time.Duration) (due []core.AccountRevocation, err error) {
+	err = s.db.Update(ctx, "claiming revocations", func(ctx context.Context, tx *sql.Tx) error {
+		now := time.Now()
+		due, err = database.Collect(ctx, tx, `UPDATE account_revocations SET attempts = attempts + 1, due_at = $1 WHERE id IN (
+			SELECT id FROM account_revocations WHERE due_at <= $2 ORDER BY due_at LIMIT $3) AND due_at <= $2 RETURNING id, record, attempts, unlinked_at`,
+			[]any{database.Millis(now.Add(retry)), database.Millis(now), limit}, func(rows *sql.Rows) (p core.AccountRevocation, err error) {
+				var record string
+				var unlinked int64
+				if err := rows.Scan(&p.Account, &record, &p.Attempts, &unlinked); err != nil {
+					return p, err
+				}
+				p.UnlinkedAt = database.FromMillis(unlinked)
+				p.Grant, err = s.openedGrant(p.Account, record)
+				return p, err
+			})
+		return err
+	})
+	return due, err
+}
+
+// RevocationDone forgets the tokens of an account that was unlinked.
+func (s *Store) RevocationDone(ctx context.Context, account string) error {
+	if _, err := s.db.Exec(ctx, `DELETE FROM account_revocations WHERE id = $1`, account); err != nil {
+		return fmt.Errorf("deleting a revocation: %w", err)
+	}
+	return nil
+}
+
+// AppLists returns the lists that an app is published with, and the account that they are from; core.CodeNotFound when
+// there are none.
+func (s *Store) AppLists(ctx context.Context, workspace, app string) (lists core.AppLists, account string, err error) {
+	var record string
+	err = s.db.Get(ctx, `SELECT account, record FROM account_lists WHERE workspace = $1 AND app = $2`, []any{workspace, app}, &account, &record)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return lists, "", core.Errorf(core.CodeNotFound, "app %s has no published lists", app)
+	case err == nil:
+		err = json.Unmarshal([]byte(record), &lists)
+	}
+	if err != nil {
+		err = fmt.Errorf("reading the published lists of an app: %w", err)
+	}
+	return lists, account, err
+}
+
+// PutAppLists publishes an app with the lists of an account.
+func (s *Store) PutAppLists(ctx context.Context, workspace, app, account string, lists core.AppLists) error {
+	record, err := json.Marshal(lists)
+	if err != nil {
+		return err
+	}
+	return s.db.Update(ctx, "storing the published lists of an app", func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO account_lists (workspace, app, account, record) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (workspace, app) DO UPDATE SET account = excluded.account, record = excluded.record`, workspace, app, account, string(record)); err != nil {
+			return err
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeAccount, workspace, "")
+	})
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/seal"
+)
+
+// eachSealed is each with a key.
+func eachSealed(t *testing.T, test func(t *testing.T, all []*Store)) {
+	t.Run("sqlite", func(t *testing.T) {
+		s := openIn(t, Options{Path: t.TempDir() + "/ropewalk.db", Keys: keysOf(t, seal.NewKey())})
+		test(t, []*Store{s})
+	})
+	t.Run("three servers on postgres", func(t *testing.T) {
+		o := Options{URL: core.Secret(newDatabase(t)), Keys: keysOf(t, seal.NewKey())}
+		test(t, []*Store{openIn(t, o), openIn(t, o), openIn(t, o)})
+	})
+}
+
+func linkOne(t *testing.T, s *Store) core.Account {
+	t.Helper()
+	put(t, s, core.Installation{ID: "i", Workspace: core.DefaultWorkspaceID, Name: "far", InstalledAt: time.UnixMilli(7).UTC()})
+	a, err := s.LinkAccount(t.Context(), core.Account{
+		Workspace: core.DefaultWorkspaceID, Owner: "usr_owner", App: "far", Name: "main", State: core.AccountActive, LinkedAt: time.UnixMilli(9),
+		Grant: core.Grant{AccessToken: "access", RefreshToken: "refresh", TokenURL: "https://idp.example/token"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// The renewal of a token that is good once happens once, on whichever server, and all servers have the new one then.
+func TestOneServerAtATimeRenewsAnAccount(t *testing.T) {
+	eachSealed(t, func(t *testing.T, all []*Store) {
+		a := linkOne(t, all[0])
+		var renewals, atOnce atomic.Int64
+		var calls errgroup.Group
+		for i := range 30 {
+			s := all[i%len(all)]
+			if len(all) == 1 && i > 0 {
+				break // package accounts has one renewal at a time in a process
+			}
+			calls.Go(func() error {
+				got, err := s.RenewAccount(t.Context(), a.ID, func(_ context.Context, a *core.Account) (bool, error) {
+					if atOnce.Add(1) > 1 {
+						t.Error("two servers renew at once")
+					}
+					defer atOnce.Add(-1)
+					if a.Grant.RefreshToken != "refresh" {
+						return false, nil
+					}
+					renewals.Add(1)
+					<-time.After(50 * time.Millisecond) // the authorization server
+					a.Grant.AccessToken, a.Grant.RefreshToken = "access 2", "refresh 2"
+					return true, nil
+				})
+				if err == nil && got.Grant.AccessToken != "access 2" {
+					err = errors.New("an old token")
+				}
+				return err
+			})
+		}
+		if err := calls.Wait(); err != nil {
+			t.Error(err)
+		}
+		if n := renewals.Load(); n != 1 {
+			t.Errorf("%d renewals", n)
+		}
+	})
+}
+
+func TestARenewalThatFailsChangesNothing(t *testing.T) {
+	eachSealed(t, func(t *testing.T, all []*Store) {
+		a := linkOne(t, all[0])
+		failed := errors.New("away")
+		if _, err := all[0].RenewAccount(t.Context(), a.ID, func(_ context.Context, a *core.Account) (bool, error) {
+			a.Grant.RefreshToken = "lost"
+			return false, failed
+		}); !errors.Is(err, failed) {
+			t.Errorf("got %v", err)
+		}
+		if now, err := all[0].Account(t.Context(), a.ID); err != nil || now.Grant.RefreshToken != "refresh" {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestWithoutAKeyNoTokenIsStored(t *testing.T) {
+	s := open(t)
+	put(t, s, core.Installation{ID: "i", Workspace: core.DefaultWorkspaceID, Name: "far", InstalledAt: time.UnixMilli(7).UTC()})
+	_, err := s.LinkAccount(t.Context(), core.Account{Workspace: core.DefaultWorkspaceID, Owner: "usr_owner", App: "far", Name: "main", State: core.AccountActive})
+	if core.CodeOf(err) != core.CodeNotConfigured {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheDefaultMovesToAnotherAccount(t *testing.T) {
+	eachSealed(t, func(t *testing.T, all []*Store) {
+		first, s := linkOne(t, all[0]), all[0]
+		second := first
+		second.ID, second.Name = "", "second"
+		second, err := s.LinkAccount(t.Context(), second)
+		if err != nil || !first.Default || second.Default || second.ID == first.ID {
+			t.Fatalf("%+v %v", second, err)
+		}
+		if _, err := s.UnlinkAccount(t.Context(), first.ID); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := s.Account(t.Context(), second.ID); err != nil || !now.Default {
+			t.Errorf("the account that is left is no default: %v", err)
+		}
+		if _, err := s.UnlinkAccount(t.Context(), first.ID); core.CodeOf(err) != core.CodeNotFound {
+			t.Errorf("an account is unlinked twice: %v", err)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Quota is how much one person may store, in all workspaces together. 0 is no limit.
+type Quota struct {
+	APIKeys       int
+	Conversations int
+	Bytes         int64 // of conversations: messages with what belongs to them, attachments, titles and metadata
+}
+
+// bytesStep is how many bytes a conversation may grow before the quota is checked again: counting those of all
+// conversations of a person takes longer than storing a message.
+const bytesStep = 64 << 10
+
+func limitReached(what string, limit int64, setting string) error {
+	return core.Errorf(core.CodeLimitReached, "you have stored %d %s, as many as limits.%s allows; delete some first", limit, what, setting)
+}
+
+// allowKey returns core.CodeLimitReached when a person has as many API keys as the quota allows.
+func (s *Store) allowKey(ctx context.Context, tx *sql.Tx, userID string) error {
+	if s.quota.APIKeys == 0 {
+		return nil
+	}
+	var keys int
+	err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM api_keys WHERE user_id = $1`, userID).Scan(&keys)
+	if err == nil && keys >= s.quota.APIKeys {
+		err = limitReached("API keys", int64(keys), "apiKeys")
+	}
+	return err
+}
+
+// allowConversation returns core.CodeLimitReached when the owner of a collection may not have one conversation more.
+func (s *Store) allowConversation(ctx context.Context, tx *sql.Tx, collection int64, more int) error {
+	if s.quota.Conversations > 0 {
+		var stored int
+		err := tx.QueryRowContext(ctx, `SELECT CAST(SUM(conversations) AS BIGINT) FROM collections
+			WHERE owner = (SELECT owner FROM collections WHERE id = $1)`, collection).Scan(&stored)
+		if err == nil && stored+more > s.quota.Conversations {
+			err = limitReached("conversations", int64(stored), "conversations")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.allowBytes(ctx, tx, collection)
+}
+
+// allowBytes returns core.CodeLimitReached when the owner of a collection has stored more than the quota allows.
+func (s *Store) allowBytes(ctx context.Context, tx *sql.Tx, collection int64) error {
+	if s.quota.Bytes == 0 {
+		return nil
+	}
+	var stored int64
+	err := tx.QueryRowContext(ctx, `SELECT CAST(COALESCE(SUM(c.bytes), 0) AS BIGINT) FROM conversations c JOIN collections s ON s.id = c.collection
+		WHERE s.owner = (SELECT owner FROM collections WHERE id = $1)`, collection).Scan(&stored)
+	if err == nil && stored > s.quota.Bytes {
+		err = limitReached("bytes of conversations", s.quota.Bytes, "storedMiB")
+	}
+	return err
+}
+
+// sizeOf is how many bytes messages count.
+func sizeOf(all []message) (n int64) {
+	for _, m := range all {
+		n += int64(len(m.Content) + len(m.Blocks) + len(m.Metadata))
+		for _, a := range m.Attachments {
+			n += int64(len(a.Content))
+		}
+	}
+	return n
+}
+
+// asks reports whether messages begin a run: what a model answers is stored in any case.
+func asks(all []message) bool { return len(all) > 0 && all[0].Role == "user" }

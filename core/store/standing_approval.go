@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+const selectStanding = `SELECT id, workspace, tool, definition, granted_by, created_at FROM standing_approvals`
+
+// grantStanding lets all calls of a decided call's tool go on, for as long as it is defined as it was for that call.
+func grantStanding(ctx context.Context, tx *sql.Tx, a core.Approval) error {
+	by, err := json.Marshal(a.DecidedBy)
+	if err != nil {
+		return err
+	}
+	app, _, _ := strings.Cut(a.Tool, "__")
+	_, err = tx.ExecContext(ctx, `
+		INSERT INTO standing_approvals (id, workspace, app, tool, definition, granted_by, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (workspace, tool) DO UPDATE SET id = excluded.id, definition = excluded.definition, granted_by = excluded.granted_by, created_at = excluded.created_at`,
+		core.RandomID("sta_"), a.Workspace, app, a.Tool, a.Definition, string(by), database.Millis(a.DecidedAt))
+	return err
+}
+
+// HasStandingApproval reports whether the calls of a tool need no approval as it is defined.
+func (s *Store) HasStandingApproval(ctx context.Context, workspace, tool, definition string) (bool, error) {
+	var n int
+	err := s.db.Get(ctx, `SELECT COUNT(*) FROM standing_approvals WHERE workspace = $1 AND tool = $2 AND definition = $3`, []any{workspace, tool, definition}, &n)
+	if err != nil {
+		return false, fmt.Errorf("reading the standing approval of %s: %w", tool, err)
+	}
+	return n > 0, nil
+}
+
+// StandingApprovals returns the standing approvals of a workspace, by tool.
+func (s *Store) StandingApprovals(ctx context.Context, workspace string) (all []core.StandingApproval, err error) {
+	err = s.db.Select(ctx, selectStanding+` WHERE workspace = $1 ORDER BY tool`, []any{workspace}, func(scan func(...any) error) error {
+		one, err := standingIn(scanner(scan))
+		all = append(all, one)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the standing approvals: %w", err)
+	}
+	return all, nil
+}
+
+// WithdrawApproval deletes a standing approval and returns it; core.CodeNotFound when the workspace has none with this id.
+func (s *Store) WithdrawApproval(ctx context.Context, workspace, id string) (a core.StandingApproval, err error) {
+	err = s.db.Update(ctx, "withdrawing a standing approval", func(ctx context.Context, tx *sql.Tx) error {
+		a, err = standingIn(tx.QueryRowContext(ctx, `DELETE FROM standing_approvals WHERE workspace = $1 AND id = $2
+			RETURNING id, workspace, tool, definition, granted_by, created_at`, workspace, id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return core.Errorf(core.CodeNotFound, "no standing approval has the id %.100q", id)
+		}
+		return err
+	})
+	return a, err
+}
+
+func standingIn(row interface{ Scan(into ...any) error }) (a core.StandingApproval, err error) {
+	var by string
+	var created int64
+	if err := row.Scan(&a.ID, &a.Workspace, &a.Tool, &a.Definition, &by, &created); err != nil {
+		return a, err
+	}
+	a.Since = database.FromMillis(created)
+	return a, json.Unmarshal([]byte(by), &a.By)
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// SaveUnfinished keeps what the turn that a run is in has so far, instead of what was kept before; nil keeps nothing. The
+// next AppendMessages of the run ends it. What a killed server leaves behind is a message from then on: Messages returns it
+// as unfinished, and the next message of the user is stored after it.
+//
+// core.CodeNotFound unless the conversation exists and is its owner's.
+func (s *Store) SaveUnfinished(ctx context.Context, ref core.ConversationRef, m *core.Message) error {
+	return s.db.UpdateGrouped(ctx, "saving a part of an answer", func(ctx context.Context, tx *sql.Tx) error {
+		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM unfinished WHERE conversation = $1`, key)
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `
+			INSERT INTO unfinished (conversation, content, blocks, metadata, said_at, continues) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (conversation) DO UPDATE SET content = excluded.content, blocks = excluded.blocks, metadata = excluded.metadata,
+				said_at = excluded.said_at, continues = excluded.continues`,
+			key, clean(m.Content), nullableJSON(m.Blocks), nullableJSON(m.Metadata), database.Millis(m.Timestamp), flag(m.Continues))
+		return err
+	})
+}
+
+// EndUnfinished makes messages of what killed servers left behind. It is called at the start.
+func (s *Store) EndUnfinished(ctx context.Context) error {
+	return s.db.Update(ctx, "keeping answers that a killed server left behind", func(ctx context.Context, tx *sql.Tx) error {
+		places, err := leftBehind(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, p := range places {
+			left, err := takeUnfinished(ctx, tx, p.key)
+			if err == nil && len(left) > 0 {
+				_, err = s.appendMessages(ctx, tx, p.collection, p.key, left, spent{}, left[0].Timestamp)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// place is where a conversation is stored.
+type place struct{ key, collection int64 }
+
+// leftBehind returns the conversations with something unfinished in which no run goes on.
+func leftBehind(ctx context.Context, tx *sql.Tx) (places []place, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT u.conversation, c.collection FROM unfinished u JOIN conversations c ON c.id = u.conversation
+		WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.conversation = u.conversation AND r.held_until > $1)`, database.Millis(time.Now()))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var p place
+		if err := rows.Scan(&p.key, &p.collection); err != nil {
+			return nil, err
+		}
+		places = append(places, p)
+	}
+	return places, rows.Err()
+}
+
+const unfinishedColumns = `content, blocks, metadata, said_at, continues`
+
+// takeUnfinished removes what is unfinished in a conversation, and returns it: one message, or none.
+func takeUnfinished(ctx context.Context, tx *sql.Tx, key int64) ([]message, error) {
+	return scanUnfinished(tx.QueryRowContext(ctx, `DELETE FROM unfinished WHERE conversation = $1 RETURNING `+unfinishedColumns, key))
+}
+
+// readUnfinished returns what is unfinished in a conversation, and whether a run goes on there through any server that has
+// a claim in the database.
+func readUnfinished(ctx context.Context, tx *sql.Tx, key int64) (found []message, claimed bool, err error) {
+	found, err = scanUnfinished(tx.QueryRowContext(ctx, `SELECT `+unfinishedColumns+` FROM unfinished WHERE conversation = $1`, key))
+	if err != nil || len(found) == 0 {
+		return nil, false, err
+	}
+	var holders int
+	err = tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM runs WHERE conversation = $1 AND held_until > $2`, key, database.Millis(time.Now())).Scan(&holders)
+	return found, holders > 0, err
+}
+
+func scanUnfinished(row *sql.Row) ([]message, error) {
+	m := message{Message: core.Message{Role: "assistant"}}
+	var blocks, metadata *string
+	var at int64
+	var continues int
+	err := row.Scan(&m.Content, &blocks, &metadata, &at, &continues)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	m.Blocks, m.Metadata, m.Timestamp, m.Continues = rawJSON(blocks), rawJSON(metadata), database.FromMillis(at), continues == 1
+	return []message{m}, err
+}

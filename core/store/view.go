@@ -1,0 +1,76 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// maxViews is how many views a workspace can store.
+const maxViews = 200
+
+// Views returns the views of all workspaces.
+func (s *Store) Views(ctx context.Context) (map[string][]core.View, error) {
+	all := map[string][]core.View{}
+	err := s.db.Select(ctx, `SELECT workspace, definition FROM views ORDER BY workspace, name`, nil, func(scan func(...any) error) error {
+		var workspace, definition string
+		if err := scan(&workspace, &definition); err != nil {
+			return err
+		}
+		var v core.View
+		if err := json.Unmarshal([]byte(definition), &v); err != nil {
+			return err
+		}
+		all[workspace] = append(all[workspace], v)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the views: %w", err)
+	}
+	return all, nil
+}
+
+// PutView stores a view in place of any with the same name. The error is core.CodeNotFound for an unknown workspace, and
+// core.CodeLimitReached for one with too many views.
+func (s *Store) PutView(ctx context.Context, workspace string, v core.View) error {
+	definition, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return s.db.Update(ctx, "storing a view", func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := personalOf(ctx, tx, workspace); err != nil {
+			return err
+		}
+		var others int
+		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM views WHERE workspace = $1 AND name <> $2`, workspace, v.Name).Scan(&others); err != nil {
+			return err
+		}
+		if others >= maxViews {
+			return core.Errorf(core.CodeLimitReached, "the workspace has %d views; remove one first", others)
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO views (workspace, name, definition) VALUES ($1, $2, $3)
+			ON CONFLICT (workspace, name) DO UPDATE SET definition = excluded.definition`, workspace, v.Name, string(definition))
+		if err != nil {
+			return err
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeViews, workspace, v.Name)
+	})
+}
+
+// DeleteView deletes a view: core.CodeNotFound when there is none.
+func (s *Store) DeleteView(ctx context.Context, workspace, name string) error {
+	return s.db.Update(ctx, "deleting a view", func(ctx context.Context, tx *sql.Tx) error {
+		deleted, err := database.Changed(ctx, tx, `DELETE FROM views WHERE workspace = $1 AND name = $2`, workspace, name)
+		if err != nil {
+			return err
+		}
+		if !deleted {
+			return core.Errorf(core.CodeNotFound, "there is no view %.80q in this workspace", name)
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeViews, workspace, name)
+	})
+}

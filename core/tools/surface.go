@@ -1,0 +1,226 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/tools/ranking"
+)
+
+// Surface is how a client's list of tools presents the namespace. Every tool that a caller may see can be called by its
+// name on both.
+type Surface string
+
+// The surfaces.
+const (
+	SurfaceFull   Surface = "full"   // all tools
+	SurfaceSearch Surface = "search" // those that find and call the others, and the favourites
+)
+
+// The tools of SurfaceSearch.
+const (
+	searchToolsName = "search_tools"
+	callToolName    = "call_tool"
+)
+
+// metaNeeds is the member of _meta of a tool that was found with what its calls need: "approval" when they wait for a
+// person.
+const metaNeeds = "ropewalk/needs"
+
+// searches reports whether a list is that of SurfaceSearch: where it is asked for, and all tools are above the budget.
+func (n *Namespace) searches(r *mergedLists, mask uint64, from From) bool {
+	if from.Surface != SurfaceSearch || !n.features.Enabled(config.FlagToolDiscovery) {
+		return false
+	}
+	return n.budget == 0 || Tokens(len(n.array(r, arrayKey{kind: core.KindTools, own: mask}))) > n.budget
+}
+
+// Tokens estimates how many tokens of a model so many bytes of JSON are.
+func Tokens(bytes int) int { return bytes / 4 }
+
+// searchList returns the tools of SurfaceSearch.
+func (n *Namespace) searchList(r *mergedLists, mask uint64) (list []Listed) {
+	isFavourite := func(t Listed) bool { return n.favourites != nil && n.favourites.MatchString(t.Name) }
+	for i, own := range n.own {
+		if mask>>i&1 == 1 && (n.system[i].OnSearch || isFavourite(own)) {
+			list = append(list, n.ownListed(i, own, mask))
+		}
+	}
+	for _, t := range r.tools {
+		if isFavourite(t) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// SearchTools is system__search_tools.
+func (n *Namespace) SearchTools() System {
+	return System{
+		Name: searchToolsName, Title: "Search tools", ReadOnly: true, OnSearch: true,
+		Description: "Finds tools of this workspace by what they do. It returns the best ones with their input schema. " +
+			"Call one with system__call_tool, or by its own name.",
+		Schema: json.RawMessage(`{"type":"object","properties":{` +
+			`"query":{"type":"string","description":"what the tool should do, in a few words, such as: create an issue"},` +
+			`"limit":{"type":"integer","minimum":1,"maximum":50,"default":5}},"required":["query"],"additionalProperties":false}`),
+		Requirement: core.Requirement{Flags: []string{config.FlagToolDiscovery}},
+		Run: func(_ context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
+			in := struct {
+				Query string  `json:"query"`
+				Limit float64 `json:"limit"` // 2.0 is an integer of JSON Schema
+			}{Limit: 5}
+			if err := json.Unmarshal(arguments, &in); err != nil {
+				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			}
+			return map[string]any{"tools": n.searchTools(c, in.Query, int(in.Limit))}, nil
+		},
+	}
+}
+
+// CallTool is system__call_tool. A call of it is made under the name that its arguments give (see unwrap); what
+// comes here names no tool.
+func (n *Namespace) CallTool() System {
+	return System{
+		Name: callToolName, Title: "Call a tool", OnSearch: true,
+		Description: "Calls a tool that system__search_tools found.",
+		Schema: json.RawMessage(`{"type":"object","properties":{` +
+			`"name":{"type":"string","minLength":1,"description":"the tool's full name, as it was found"},` +
+			`"arguments":{"type":"object","description":"the tool's own arguments, as its inputSchema says"}},"required":["name"],"additionalProperties":false}`),
+		Requirement: core.Requirement{Flags: []string{config.FlagToolDiscovery}},
+		Run: func(context.Context, core.Caller, json.RawMessage) (any, error) {
+			return nil, core.Errorf(core.CodeBadRequest, "name must be that of another tool")
+		},
+	}
+}
+
+// Called is the name of the tool that a call is about: system__call_tool calls another one.
+func (n *Namespace) Called(c Call) string {
+	n.unwrap(&c)
+	return c.Name
+}
+
+// unwrap makes a call of system__call_tool the call that it asks for, so that everything around a call (policy, pins,
+// approval, audit, metrics) is about that one. It reports whether it did; what does not ask for a call is left as it is.
+func (n *Namespace) unwrap(c *Call) bool {
+	if c.Name != systemServer+"__"+callToolName || !n.features.Enabled(config.FlagToolDiscovery) {
+		return false
+	}
+	var in map[string]json.RawMessage // not a struct, which takes names in any case
+	if json.Unmarshal(c.Arguments, &in) != nil {
+		return false
+	}
+	name, arguments := rawjson.Text(in["name"]), in["arguments"]
+	delete(in, "name")
+	delete(in, "arguments")
+	if len(in) > 0 || name == "" || name == c.Name {
+		return false
+	}
+	if len(arguments) == 0 || string(arguments) == "null" {
+		arguments = json.RawMessage("{}")
+	}
+	if arguments[0] != '{' {
+		return false
+	}
+	c.Name, c.Arguments = name, arguments
+	return true
+}
+
+// withView adds the tool's view to a result whose client saw the tool in no list (MCP Apps).
+func (r *toolCall) withView(result json.RawMessage) json.RawMessage {
+	if r.tool == nil || r.tool.ViewURI == "" {
+		return result
+	}
+	uri := rawjson.Quote(r.uris.listed(r.server, r.tool.ViewURI))
+	with, err := withMeta(result, rawjson.Member{Name: "ui", Value: json.RawMessage(`{"resourceUri":` + string(uri) + `}`)})
+	if err != nil {
+		return result
+	}
+	return with
+}
+
+// searchTools returns the tools that c sees and that fit a query, the best first; all of them for an empty query.
+func (n *Namespace) searchTools(c core.Caller, query string, limit int) []json.RawMessage {
+	r, mask := n.lists(c, From{}), n.mask(c)
+	found := []json.RawMessage{}
+	if len(query) == 0 {
+		for _, t := range n.list(r, mask, false) {
+			found = append(found, n.withNeeds(r, t))
+		}
+		return found[:min(limit, len(found))]
+	}
+	for _, at := range r.search().Search(query) {
+		if len(found) == limit {
+			break
+		}
+		if own := at - len(r.tools); own < 0 && !isForModels(r.tools[at].Raw) {
+			continue
+		} else if own < 0 {
+			found = append(found, n.withNeeds(r, r.tools[at]))
+		} else if mask>>own&1 == 1 && !n.system[own].OnSearch {
+			found = append(found, n.ownListed(own, n.own[own], mask).Raw)
+		}
+	}
+	return found
+}
+
+// isForModels reports whether a tool is for models, and not for its app's view only (MCP Apps).
+func isForModels(raw json.RawMessage) bool {
+	var tool struct {
+		Meta struct {
+			UI struct {
+				Visibility []string `json:"visibility"`
+			} `json:"ui"`
+			Flat []string `json:"ui/visibility"`
+		} `json:"_meta"`
+	}
+	_ = json.Unmarshal(raw, &tool) // a member of another type says nothing
+	seen := slices.Concat(tool.Meta.UI.Visibility, tool.Meta.Flat)
+	return len(seen) == 0 || slices.Contains(seen, "model")
+}
+
+// withNeeds returns the definition of a tool with what a call of it needs.
+func (n *Namespace) withNeeds(r *mergedLists, t Listed) json.RawMessage {
+	if tool := r.byName[t.Name]; tool == nil || !tool.approval {
+		return t.Raw
+	}
+	with, err := withMeta(t.Raw, rawjson.Member{Name: metaNeeds, Value: json.RawMessage(`["approval"]`)})
+	if err != nil {
+		return t.Raw
+	}
+	return with
+}
+
+// newIndex returns an index of tools.
+func newIndex(list []Listed) *ranking.Index {
+	documents := make([]ranking.Document, len(list))
+	for i, t := range list {
+		var text struct {
+			Title       string `json:"title"`
+			Description string `json:"description"`
+		}
+		_ = json.Unmarshal(t.Raw, &text) // a member of another type is not searched
+		documents[i] = ranking.Document{App: t.Tool.Server, Name: t.BareName(), Title: text.Title, Description: text.Description, Arguments: argumentsOf(t.Tool.Schema)}
+	}
+	return ranking.New(documents)
+}
+
+// argumentsOf returns the names and descriptions of the arguments in an input schema, in the order of the names.
+func argumentsOf(schema json.RawMessage) (texts []string) {
+	var in struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	_ = json.Unmarshal(schema, &in) // of another schema nothing is searched
+	for _, name := range slices.Sorted(maps.Keys(in.Properties)) {
+		var text struct {
+			Description string `json:"description"`
+		}
+		_ = json.Unmarshal(in.Properties[name], &text)
+		texts = append(texts, name, text.Description)
+	}
+	return texts
+}

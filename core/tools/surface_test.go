@@ -1,0 +1,141 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/trust"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
+)
+
+// manyTools are 500 tools of 25 apps.
+func manyTools() (all []core.Tool) {
+	for a := range 25 {
+		for i := range 20 {
+			app, name := fmt.Sprintf("app%02d", a), fmt.Sprintf("do_%02d", i)
+			all = append(all, tool(app, name, fmt.Sprintf(`{"name":%q,"description":"Does thing number %d %s","inputSchema":{"type":"object"}}`, name, i, strings.Repeat("x", 100))))
+		}
+	}
+	return all
+}
+
+func searching(y tools.Apps, o tools.Options) *tools.Namespace {
+	o.Apps, o.Events, o.Logger = y, &events{}, hclog.NewNullLogger()
+	if o.Features == nil {
+		o.Features = config.Features{}
+	}
+	n := tools.New(o)
+	n.Add(n.Search(registries{}), n.SearchTools(), n.CallTool())
+	return n
+}
+
+func TestTheSearchSurfaceListsWhatFindsTheOtherToolsAndTheFavourites(t *testing.T) {
+	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": manyTools()}}
+	me, search := caller("ws_a", core.RoleMember), tools.From{Surface: tools.SurfaceSearch}
+	for name, c := range map[string]struct {
+		o    tools.Options
+		from tools.From
+		want string
+	}{
+		"search":             {tools.Options{}, search, "system__search_tools system__call_tool"},
+		"with favourites":    {tools.Options{Favourites: []string{"app03__do_0*", "system__search"}}, search, "system__search system__search_tools system__call_tool app03__do_00 app03__do_01"},
+		"above the budget":   {tools.Options{Budget: 3000}, search, "system__search_tools system__call_tool"},
+		"within the budget":  {tools.Options{Budget: 1_000_000}, search, "app00__do_00 app00__do_01 app00__do_02"},
+		"full":               {tools.Options{}, tools.From{Surface: tools.SurfaceFull}, "app00__do_00 app00__do_01 app00__do_02"},
+		"search is not used": {tools.Options{Features: config.Features{config.FlagToolDiscovery: false}}, search, "app00__do_00 app00__do_01 app00__do_02"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := searching(y, c.o)
+			got := names(n.ListFor(me, c.from))
+			if !strings.HasPrefix(strings.Join(got, " "), c.want) || c.from == search && len(got) > 13 && !strings.HasPrefix(c.want, "app00") {
+				t.Errorf("listed %d: %.200q, want %s", len(got), got, c.want)
+			}
+			for range 3 {
+				var raw []struct{ Name string }
+				if err := json.Unmarshal(n.ListJSON(me, c.from, core.KindTools), &raw); err != nil || len(raw) != len(got) || raw[0].Name != got[0] {
+					t.Errorf("the array differs: %d of %d, %v", len(raw), len(got), err)
+				}
+			}
+			if _, _, err := n.Call(t.Context(), me, tools.Call{Name: "app24__do_19", From: c.from}); err != nil {
+				t.Errorf("a tool that is not listed cannot be called: %v", err)
+			}
+		})
+	}
+}
+
+func TestACallThroughTheSearchSurfaceIsACallOfTheToolItNames(t *testing.T) {
+	y := &fakeApps{result: `{"content":[]}`, tools: map[string][]core.Tool{"ws_a": {
+		{Server: "calc", Name: "add", Raw: json.RawMessage(`{"name":"add"}`), ViewURI: "ui://calc/sum"},
+	}}}
+	log := &fakes.Audit{}
+	n := searching(y, tools.Options{Audit: log})
+	me := caller("ws_a", core.RoleMember)
+	call := func(arguments string) (json.RawMessage, error) {
+		raw, _, err := n.Call(t.Context(), me, tools.Call{Name: "system__call_tool", Arguments: json.RawMessage(arguments)})
+		return raw, err
+	}
+	raw, err := call(`{"name":"calc__add","arguments":{"a":12345678901234567890}}`)
+	if err != nil || !strings.Contains(string(raw), `"_meta":{"ui":{"resourceUri":"ui://calc/calc/sum"}}`) {
+		t.Errorf("got %s, %v", raw, err)
+	}
+	if calls := y.Calls(); len(calls) != 1 || !strings.Contains(calls[0].String(), `"name":"add","arguments":{"a":12345678901234567890}`) {
+		t.Errorf("the app was asked %v", calls)
+	}
+	if records := log.Take(); len(records) != 2 || records[0].Target != "calc__add" || records[1].Action != "tools.call.ended" {
+		t.Errorf("recorded %+v", records)
+	}
+	for arguments, code := range map[string]core.Code{
+		`{"name":"calc__none"}`:               core.CodeToolNotFound,
+		`{"name":"system__none"}`:             core.CodeToolNotFound,
+		`{}`:                                  core.CodeInvalidInput,
+		`{"name":7}`:                          core.CodeInvalidInput,
+		`{"name":"calc__add","a":1}`:          core.CodeInvalidInput,
+		`{"name":"calc__add","arguments":[]}`: core.CodeInvalidInput,
+		`{"name":"calc__add","Arguments":{}}`: core.CodeInvalidInput,
+		`{"NAME":"calc__add"}`:                core.CodeInvalidInput,
+	} {
+		if _, err := call(arguments); core.CodeOf(err) != code {
+			t.Errorf("%s: %v, want %s", arguments, err, code)
+		}
+	}
+	if raw, err := call(`{"name":"system__call_tool"}`); err != nil || !strings.Contains(string(raw), "another tool") {
+		t.Errorf("itself: %s, %v", raw, err)
+	}
+}
+
+func TestWithoutToolDiscoveryNoToolIsCalledThroughAnother(t *testing.T) {
+	y := &fakeApps{result: `{"content":[]}`, tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}}
+	n := searching(y, tools.Options{Features: config.Features{config.FlagToolDiscovery: false}})
+	_, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"calc__add"}`)})
+	if core.CodeOf(err) != core.CodeFeatureDisabled || len(y.Calls()) != 0 {
+		t.Errorf("%v, and the app was asked %v", err, y.Calls())
+	}
+}
+
+func TestASearchReturnsDefinitionsAndWhatTheirCallsNeed(t *testing.T) {
+	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {
+		tool("files", "delete_file", `{"name":"delete_file","description":"Deletes a file","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}`),
+		tool("files", "read_file", `{"name":"read_file","description":"Reads a file","inputSchema":{"type":"object"}}`),
+		tool("files", "remove_file", `{"name":"remove_file","description":"Removes a file, from the view","_meta":{"ui":{"visibility":["app"]}}}`),
+	}, "ws_b": {tool("files", "delete_secret", `{"name":"delete_secret"}`)}}}
+	n := searching(y, tools.Options{Approvals: trust.NewApprovals(trust.ApprovalOptions{Patterns: []string{"destructiveHint"}})})
+	raw, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__search_tools", Arguments: json.RawMessage(`{"query":"remove a file","limit":1.0}`)})
+	var got struct {
+		StructuredContent struct{ Tools []json.RawMessage }
+	}
+	if err != nil || json.Unmarshal(raw, &got) != nil || len(got.StructuredContent.Tools) != 1 {
+		t.Fatalf("%s, %v", raw, err)
+	}
+	for _, part := range []string{`"name":"files__delete_file"`, `"inputSchema":{"type":"object"}`, `"destructiveHint":true`, `"ropewalk/needs":["approval"]`} {
+		if !strings.Contains(string(got.StructuredContent.Tools[0]), part) {
+			t.Errorf("%s, want %s", got.StructuredContent.Tools[0], part)
+		}
+	}
+}

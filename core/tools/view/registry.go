@@ -1,0 +1,266 @@
+package view
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Declared is a view of the configuration.
+type Declared struct {
+	*View
+	Workspaces []string    // that have it; all without any
+	Roles      []core.Role // in the workspace: callers with one of them are bound to the view
+}
+
+func (d Declared) isIn(workspace string) bool {
+	return len(d.Workspaces) == 0 || slices.Contains(d.Workspaces, workspace)
+}
+
+// Store keeps the views that admins of workspaces set. *store.Store implements it.
+type Store interface {
+	Views(ctx context.Context) (map[string][]core.View, error) // of all workspaces
+	PutView(ctx context.Context, workspace string, v core.View) error
+	DeleteView(ctx context.Context, workspace, name string) error
+}
+
+// Registry holds the views of all workspaces. It is safe for concurrent use.
+type Registry struct {
+	store Store
+	log   hclog.Logger
+
+	mu      sync.Mutex // held while the views change
+	current atomic.Pointer[state]
+
+	watching sync.Mutex
+	watchers map[*func(workspace string)]struct{}
+}
+
+// state is all views at one time.
+type state struct {
+	declared []Declared
+	stored   map[string]map[string]*View // by workspace and name
+	binds    bool                        // a declared view binds somebody
+	sets     *sync.Map                   // setKey to *Set
+}
+
+// setKey is what decides which views a caller is subject to.
+type setKey struct {
+	workspace    string
+	role         core.Role
+	key, address string // the views that these name
+}
+
+// NewRegistry reads the views of the store.
+func NewRegistry(ctx context.Context, store Store, declared []Declared, log hclog.Logger) (*Registry, error) {
+	r := &Registry{store: store, log: log, watchers: map[*func(string)]struct{}{}}
+	r.current.Store(newState(declared, nil))
+	return r, r.Reload(ctx)
+}
+
+func newState(declared []Declared, stored map[string]map[string]*View) *state {
+	binds := slices.ContainsFunc(declared, func(d Declared) bool { return len(d.Roles) > 0 })
+	return &state{declared, stored, binds, &sync.Map{}}
+}
+
+// Reload reads the views of the store again: a peer server has changed some. When that fails, those of before hold.
+func (r *Registry) Reload(ctx context.Context) error {
+	r.mu.Lock()
+	all, err := r.store.Views(ctx)
+	if err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	stored := map[string]map[string]*View{}
+	for workspace, list := range all {
+		stored[workspace] = map[string]*View{}
+		for _, d := range list {
+			v, err := New(d)
+			if err != nil { // of another version of the server: whoever is bound to it sees nothing
+				r.log.Error("a stored view is left out: it is not valid", "workspace", workspace, "view", d.Name, "error", err)
+				continue
+			}
+			stored[workspace][d.Name] = v
+		}
+	}
+	r.current.Store(newState(r.current.Load().declared, stored))
+	r.mu.Unlock()
+	r.changed("")
+	return nil
+}
+
+// Declare replaces the views of the configuration.
+func (r *Registry) Declare(declared []Declared) {
+	r.mu.Lock()
+	r.current.Store(newState(declared, r.current.Load().stored))
+	r.mu.Unlock()
+	r.changed("")
+}
+
+// Watch calls changed, which must not block, after views of a workspace, "" for all, have changed.
+func (r *Registry) Watch(changed func(workspace string)) (stop func()) {
+	r.watching.Lock()
+	defer r.watching.Unlock()
+	r.watchers[&changed] = struct{}{}
+	return func() {
+		r.watching.Lock()
+		defer r.watching.Unlock()
+		delete(r.watchers, &changed)
+	}
+}
+
+func (r *Registry) changed(workspace string) {
+	r.watching.Lock()
+	all := slices.Collect(maps.Keys(r.watchers))
+	r.watching.Unlock()
+	for _, changed := range all {
+		(*changed)(workspace)
+	}
+}
+
+// Of returns the views that a caller is subject to: those that bind the caller's role, that of the API key, and that of
+// the address. It is nil for a caller who sees everything. A view that does not exist shows nothing.
+func (r *Registry) Of(c core.Caller) *Set {
+	now := r.current.Load()
+	if !now.binds && c.Scope.View == "" && c.View == "" {
+		return nil
+	}
+	k := setKey{c.Workspace.ID, c.Workspace.Role, c.Scope.View, c.View}
+	if set, ok := now.sets.Load(k); ok {
+		return set.(*Set) //nolint:forcetypeassert // nothing else is stored
+	}
+	set, _ := now.sets.LoadOrStore(k, now.newSet(k))
+	return set.(*Set) //nolint:forcetypeassert // nothing else is stored
+}
+
+func (s *state) newSet(k setKey) *Set {
+	set := &Set{}
+	for _, d := range s.declared {
+		if d.isIn(k.workspace) && slices.Contains(d.Roles, k.role) {
+			set.views = append(set.views, d.View)
+		}
+	}
+	for _, name := range []string{k.key, k.address} {
+		if name == "" {
+			continue
+		}
+		v := s.find(k.workspace, name)
+		if v == nil {
+			return &Set{none: true}
+		}
+		set.views = append(set.views, v)
+	}
+	if len(set.views) == 0 {
+		return nil
+	}
+	return set
+}
+
+// find returns a view of a workspace, nil when it has none of that name.
+func (s *state) find(workspace, name string) *View {
+	if d := s.declaration(workspace, name); d != nil {
+		return d
+	}
+	return s.stored[workspace][name]
+}
+
+func (s *state) declaration(workspace, name string) *View {
+	for _, d := range s.declared {
+		if d.Name == name && d.isIn(workspace) {
+			return d.View
+		}
+	}
+	return nil
+}
+
+// Has reports whether a workspace has a view of that name.
+func (r *Registry) Has(workspace, name string) bool {
+	return r.current.Load().find(workspace, name) != nil
+}
+
+// Info is a view as its workspace lists it.
+type Info struct {
+	core.View
+	Declared bool        `json:"declared"` // by the configuration, where alone it can be changed
+	Roles    []core.Role `json:"roles"`    // that are bound to it
+}
+
+// List returns the views of a workspace by name.
+func (r *Registry) List(workspace string) []Info {
+	now, all := r.current.Load(), []Info{}
+	for _, d := range now.declared {
+		if d.isIn(workspace) {
+			all = append(all, newInfo(d.View, true, d.Roles))
+		}
+	}
+	for name, v := range now.stored[workspace] {
+		if now.declaration(workspace, name) == nil {
+			all = append(all, newInfo(v, false, nil))
+		}
+	}
+	slices.SortFunc(all, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// newInfo fills in empty lists, so that clients get lists.
+func newInfo(v *View, declared bool, roles []core.Role) Info {
+	i := Info{View: v.View, Declared: declared, Roles: append([]core.Role{}, roles...)}
+	i.Include, i.Exclude = append([]core.ToolRule{}, i.Include...), append([]core.ToolRule{}, i.Exclude...)
+	if i.Tools == nil {
+		i.Tools = map[string]core.Relabel{}
+	}
+	return i
+}
+
+// Set stores a view of a workspace, or replaces it: core.CodeBadRequest for a definition that is not valid,
+// core.CodeConflict when the configuration declares the view, core.CodeLimitReached when the workspace has too many.
+func (r *Registry) Set(ctx context.Context, workspace string, d core.View) (Info, error) {
+	v, err := New(d)
+	if err != nil {
+		return Info{}, err
+	}
+	if err := r.change(workspace, v.Name, func() error { return r.store.PutView(ctx, workspace, v.View) }, v); err != nil {
+		return Info{}, err
+	}
+	return newInfo(v, false, nil), nil
+}
+
+// Remove deletes a view of a workspace: core.CodeNotFound when there is none, core.CodeConflict when the configuration
+// declares it. API keys that are bound to it see nothing until a view of that name is set again.
+func (r *Registry) Remove(ctx context.Context, workspace, name string) error {
+	return r.change(workspace, name, func() error { return r.store.DeleteView(ctx, workspace, name) }, nil)
+}
+
+// change writes a change to the store and then makes it hold; v is nil for a view that is deleted.
+func (r *Registry) change(workspace, name string, write func() error, v *View) error {
+	r.mu.Lock()
+	now := r.current.Load()
+	if now.declaration(workspace, name) != nil {
+		r.mu.Unlock()
+		return core.Errorf(core.CodeConflict, "the configuration declares the view %s (views.%s); change it there", name, name)
+	}
+	if err := write(); err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	stored := maps.Clone(now.stored)
+	views := maps.Clone(stored[workspace])
+	if views == nil {
+		views = map[string]*View{}
+	}
+	if views[name] = v; v == nil {
+		delete(views, name)
+	}
+	stored[workspace] = views
+	r.current.Store(newState(now.declared, stored))
+	r.mu.Unlock()
+	r.changed(workspace)
+	return nil
+}

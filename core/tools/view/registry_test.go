@@ -1,0 +1,136 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// memory is a Store of one server.
+type memory struct {
+	views map[string][]core.View
+	err   error
+}
+
+func (m *memory) Views(context.Context) (map[string][]core.View, error) { return m.views, m.err }
+
+func (m *memory) PutView(context.Context, string, core.View) error { return m.err }
+
+func (m *memory) DeleteView(_ context.Context, workspace, name string) error {
+	if !slices.ContainsFunc(m.views[workspace], func(v core.View) bool { return v.Name == name }) {
+		return core.Errorf(core.CodeNotFound, "no view")
+	}
+	return m.err
+}
+
+func callerIn(workspace string, role core.Role, key, address string) core.Caller {
+	return core.Caller{Identity: core.Identity{Scope: core.Scope{View: key}}, Workspace: core.Workspace{ID: workspace, Role: role}, View: address}
+}
+
+// viewNames returns the views that a caller is subject to.
+func viewNames(s *Set) string {
+	switch {
+	case s == nil:
+		return "everything"
+	case s.none:
+		return "nothing"
+	}
+	var names []string
+	for _, v := range s.views {
+		names = append(names, v.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestACallerIsSubjectToTheViewsOfRoleKeyAndAddress(t *testing.T) {
+	store := &memory{views: map[string][]core.View{"ws_a": {{Name: "stored"}, {Name: "both"}, {Name: "Wrong"}}, "ws_b": {{Name: "other"}}}}
+	r, err := NewRegistry(t.Context(), store, []Declared{
+		{View: newView(t, `{"name":"members"}`), Roles: []core.Role{core.RoleMember}, Workspaces: []string{"ws_a"}},
+		{View: newView(t, `{"name":"everywhere"}`)},
+		{View: newView(t, `{"name":"both","default":"deny"}`), Workspaces: []string{"ws_a"}},
+	}, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		workspace    string
+		role         core.Role
+		key, address string
+		want         string
+	}{
+		{"ws_a", core.RoleAdmin, "", "", "everything"},
+		{"ws_b", core.RoleMember, "", "", "everything"},
+		{"ws_a", core.RoleMember, "", "", "members"},
+		{"ws_a", core.RoleMember, "stored", "everywhere", "members stored everywhere"},
+		{"ws_a", core.RoleAdmin, "stored", "", "stored"},
+		{"ws_b", core.RoleAdmin, "", "everywhere", "everywhere"},
+		{"ws_b", core.RoleAdmin, "stored", "", "nothing"}, // of another workspace
+		{"ws_a", core.RoleAdmin, "Wrong", "", "nothing"},  // not valid
+		{"ws_a", core.RoleAdmin, "gone", "everywhere", "nothing"},
+	} {
+		set := r.Of(callerIn(c.workspace, c.role, c.key, c.address))
+		if got := viewNames(set); got != c.want {
+			t.Errorf("%+v is subject to %s", c, got)
+		}
+		if set != r.Of(callerIn(c.workspace, c.role, c.key, c.address)) {
+			t.Errorf("%+v: another set without a change", c)
+		}
+	}
+	if v := r.Of(callerIn("ws_a", core.RoleAdmin, "", "both")).views[0]; v.Default != core.ViewDenies {
+		t.Error("the stored view hides the declared one of its name")
+	}
+	var listed []string
+	for _, i := range r.List("ws_a") {
+		listed = append(listed, i.Name)
+	}
+	if got := strings.Join(listed, " "); got != "both everywhere members stored" {
+		t.Errorf("listed %s", got)
+	}
+}
+
+func TestAChangeOfAViewHoldsAtOnceAndIsAnnounced(t *testing.T) {
+	store := &memory{views: map[string][]core.View{"ws_a": {{Name: "old"}}}}
+	r, err := NewRegistry(t.Context(), store, nil, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var announced []string
+	defer r.Watch(func(workspace string) { announced = append(announced, workspace) })()
+	bound := callerIn("ws_a", core.RoleAdmin, "new", "")
+	if got := viewNames(r.Of(bound)); got != "nothing" {
+		t.Errorf("before: %s", got)
+	}
+	if _, err := r.Set(t.Context(), "ws_a", core.View{Name: "new"}); err != nil || viewNames(r.Of(bound)) != "new" || !r.Has("ws_a", "old") {
+		t.Errorf("%v, %s", err, viewNames(r.Of(bound)))
+	}
+	if err := r.Remove(t.Context(), "ws_a", "old"); err != nil || r.Has("ws_a", "old") {
+		t.Error(err)
+	}
+	if err := r.Remove(t.Context(), "ws_a", "none"); core.CodeOf(err) != core.CodeNotFound {
+		t.Error(err)
+	}
+	store.err = errors.New("away")
+	if _, err := r.Set(t.Context(), "ws_a", core.View{Name: "lost"}); err == nil || r.Has("ws_a", "lost") {
+		t.Errorf("a view that was not stored: %v", err)
+	}
+	if err := r.Reload(t.Context()); err == nil || !r.Has("ws_a", "new") {
+		t.Errorf("the views did not outlive an outage: %v", err)
+	}
+	store.err = nil
+	r.Declare([]Declared{{View: newView(t, `{"name":"mine"}`), Roles: []core.Role{core.RoleAdmin}}})
+	if _, err := r.Set(t.Context(), "ws_a", core.View{Name: "mine"}); core.CodeOf(err) != core.CodeConflict || viewNames(r.Of(bound)) != "mine new" {
+		t.Errorf("%v, %s", err, viewNames(r.Of(bound)))
+	}
+	if err := r.Remove(t.Context(), "ws_a", "mine"); core.CodeOf(err) != core.CodeConflict {
+		t.Error(err)
+	}
+	if err := r.Reload(t.Context()); err != nil || strings.Join(announced, ",") != "ws_a,ws_a,," {
+		t.Errorf("%v, announced %q", err, announced)
+	}
+}

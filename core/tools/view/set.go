@@ -1,0 +1,139 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Set is the views that a caller's requests are subject to. It shows what all of them show. The nil Set shows everything.
+// It is immutable, and the same pointer until a view changes.
+type Set struct {
+	views []*View // those that bound the caller first, that of the address last
+	none  bool    // one of the views does not exist: nothing is shown
+}
+
+func (s *Set) shows(what subject) bool {
+	return s == nil || !s.none && !slices.ContainsFunc(s.views, func(v *View) bool { return !v.shows(what) })
+}
+
+// Shows reports whether a tool is shown.
+func (s *Set) Shows(t core.Tool) bool {
+	if s == nil {
+		return true
+	}
+	return s.shows(subject{server: t.Server, full: t.FullName(), long: t.LongName(), hints: hintsOf(t.Raw)})
+}
+
+// ShowsUnread is Shows for a tool whose annotations are not known: what they decide about is not shown.
+func (s *Set) ShowsUnread(server, name string) bool { return s.shows(unread(server, name, false)) }
+
+// MayShow reports whether a tool of that name could be shown, whatever its annotations are.
+func (s *Set) MayShow(server, name string) bool {
+	if s.shows(unread(server, name, true)) {
+		return true
+	}
+	for _, v := range s.views {
+		for full, as := range v.Tools {
+			if own, ok := strings.CutPrefix(full, server+separator); ok && as.Name == name && s.shows(unread(server, own, true)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ShowsApp reports whether what an app without tools has is shown: its prompts, resources and instructions. Of an app with
+// tools it is shown while one of the tools is.
+func (s *Set) ShowsApp(server string) bool { return s.MayShow(server, "") }
+
+func unread(server, name string, assume bool) subject {
+	t := core.Tool{Server: server, Name: name}
+	return subject{server: server, full: t.FullName(), long: t.LongName(), assume: assume}
+}
+
+// Narrowed is the part of an offer that a Set shows.
+type Narrowed struct {
+	*core.Offer
+	set  *Set
+	apps map[string]bool // with tools, and whether one of these is shown
+}
+
+// Narrow returns the part of an offer that is shown. The nil Set returns the offer itself.
+func (s *Set) Narrow(o *core.Offer) Narrowed {
+	if s == nil {
+		return Narrowed{Offer: o}
+	}
+	n := Narrowed{Offer: &core.Offer{}, set: s, apps: map[string]bool{}}
+	for _, t := range o.Tools {
+		shown := s.Shows(t)
+		if shown {
+			n.Tools = append(n.Tools, t)
+		}
+		n.apps[t.Server] = n.apps[t.Server] || shown
+	}
+	for _, h := range o.Held {
+		if s.ShowsUnread(h.Server, h.Name) {
+			n.Held = append(n.Held, h)
+		}
+	}
+	n.Prompts = shownOf(o.Prompts, func(p core.Prompt) bool { return n.ShowsApp(p.Server) })
+	n.Resources = shownOf(o.Resources, func(r core.Resource) bool { return n.ShowsApp(r.Server) })
+	n.Templates = shownOf(o.Templates, func(t core.ResourceTemplate) bool { return n.ShowsApp(t.Server) })
+	return n
+}
+
+func shownOf[T any](all []T, shown func(T) bool) (kept []T) {
+	for _, one := range all {
+		if shown(one) {
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
+
+// ShowsApp reports whether prompts, resources and notifications of an app are shown.
+func (n Narrowed) ShowsApp(server string) bool {
+	if n.set == nil {
+		return true
+	}
+	if shown, hasTools := n.apps[server]; hasTools {
+		return shown
+	}
+	return n.set.ShowsApp(server)
+}
+
+// Labels returns how the tools of the offer are presented, in their order: each with the name that it is listed under.
+// A new name that another tool has, renamed or not, is not used: every tool can be called by its own name too.
+func (n Narrowed) Labels() []core.Relabel {
+	labels, taken := make([]core.Relabel, len(n.Tools)), make(map[string]bool, len(n.Tools))
+	for _, t := range n.Tools {
+		taken[t.FullName()] = true
+	}
+	for i, t := range n.Tools {
+		if n.set != nil {
+			labels[i] = n.set.relabel(t)
+		}
+		name := t.Server + separator + labels[i].Name
+		if labels[i].Name == "" || taken[name] {
+			name = t.FullName()
+		}
+		labels[i].Name, taken[name] = name, true
+	}
+	return labels
+}
+
+// relabel returns how a tool is presented: as the last view says that says something.
+func (s *Set) relabel(t core.Tool) (as core.Relabel) {
+	for _, v := range s.views {
+		said := v.relabel(t)
+		if said.Name != "" {
+			as.Name = said.Name
+		}
+		if said.Description != "" {
+			as.Description = said.Description
+		}
+	}
+	return as
+}

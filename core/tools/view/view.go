@@ -1,0 +1,211 @@
+package view
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/trust"
+)
+
+// Bounds of a definition.
+const (
+	maxRules       = 200 // in each list
+	maxRelabelled  = 1000
+	maxPattern     = 200  // characters
+	maxDescription = 4000 // characters
+)
+
+const (
+	systemServer = "system"
+	separator    = "__" // between the name of an app and the own name of its tool
+)
+
+// View is a definition that was checked, ready to decide.
+type View struct {
+	core.View
+	include, exclude []rule
+}
+
+type rule struct {
+	core.ToolRule
+	app, tool *regexp.Regexp // nil for any
+}
+
+// subject is what a view decides on: a tool, or an app for the tool "".
+type subject struct {
+	server     string
+	full, long string
+	hints      *hints // nil when they are not known
+	assume     bool   // whether to show what unknown hints decide about
+}
+
+// hints are the annotations of a tool, with the defaults of MCP.
+type hints struct{ readOnly, destructive, idempotent, openWorld bool }
+
+var (
+	validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	ownName   = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+)
+
+// ValidName reports whether a view can have that name.
+func ValidName(name string) bool { return validName.MatchString(name) }
+
+// New checks a definition, and fills in its default: core.CodeBadRequest with the field that is wrong.
+func New(d core.View) (*View, error) {
+	if !ValidName(d.Name) {
+		return nil, core.Errorf(core.CodeBadRequest, "name is %.80q; a view has a name of 1 to 63 lower-case letters, digits and hyphens that begins with a letter or a digit", d.Name)
+	}
+	v := &View{View: d}
+	var err error
+	switch d.Default {
+	case "":
+		if v.Default = core.ViewAllows; len(d.Include) > 0 {
+			v.Default = core.ViewDenies
+		}
+	case core.ViewDenies:
+	case core.ViewAllows:
+		if len(d.Include) > 0 {
+			return nil, core.Errorf(core.CodeBadRequest, "include does nothing with the default allow; leave one of them out")
+		}
+	default:
+		return nil, core.Errorf(core.CodeBadRequest, "default is %.50q; it can be %s or %s", d.Default, core.ViewAllows, core.ViewDenies)
+	}
+	if v.include, err = newRules("include", d.Include); err != nil {
+		return nil, err
+	}
+	if v.exclude, err = newRules("exclude", d.Exclude); err != nil {
+		return nil, err
+	}
+	return v, checkRelabels(d.Tools)
+}
+
+func newRules(field string, list []core.ToolRule) ([]rule, error) {
+	if len(list) > maxRules {
+		return nil, core.Errorf(core.CodeBadRequest, "%s has %d rules; it can have %d", field, len(list), maxRules)
+	}
+	rules := make([]rule, len(list))
+	for i, r := range list {
+		if r == (core.ToolRule{}) {
+			return nil, core.Errorf(core.CodeBadRequest, "%s[%d] names nothing; give it tool, app, or an annotation such as readOnly", field, i)
+		}
+		if utf8.RuneCountInString(r.App) > maxPattern || utf8.RuneCountInString(r.Tool) > maxPattern {
+			return nil, core.Errorf(core.CodeBadRequest, "%s[%d] has a pattern of more than %d characters", field, i, maxPattern)
+		}
+		rules[i] = rule{r, pattern(r.App), pattern(r.Tool)}
+	}
+	return rules, nil
+}
+
+func pattern(text string) *regexp.Regexp {
+	if text == "" {
+		return nil
+	}
+	return trust.NamePattern([]string{text})
+}
+
+// checkRelabels makes sure that new names are valid, and that no two tools get the same.
+func checkRelabels(all map[string]core.Relabel) error {
+	if len(all) > maxRelabelled {
+		return core.Errorf(core.CodeBadRequest, "tools has %d members; it can have %d", len(all), maxRelabelled)
+	}
+	taken := map[string]string{}
+	for full, as := range all {
+		server, own, ok := strings.Cut(full, separator)
+		if !ok || server == "" || own == "" {
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s is not the full name of a tool, such as files__read", full)
+		}
+		if server == systemServer {
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s is a tool of the server, which keeps its name and description", full)
+		}
+		if as == (core.Relabel{}) {
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s changes nothing; give it a name or a description", full)
+		}
+		if utf8.RuneCountInString(as.Description) > maxDescription {
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s.description has more than %d characters", full, maxDescription)
+		}
+		if as.Name == "" {
+			continue
+		}
+		name := server + separator + as.Name
+		if !ownName.MatchString(as.Name) || len(name) > core.MaxToolName {
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s.name is %.80q; a name has letters, digits, dots, hyphens and underscores, and at most %d characters with the name of its app",
+				full, as.Name, core.MaxToolName)
+		}
+		if taken[name] != "" {
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s.name and tools.%.80s.name are the same, %q; tools need different names", min(full, taken[name]), max(full, taken[name]), as.Name)
+		}
+		taken[name] = full
+	}
+	return nil
+}
+
+// shows is the decision of the view.
+func (v *View) shows(s subject) bool {
+	for _, r := range v.exclude {
+		if r.fits(s, !s.assume) {
+			return false
+		}
+	}
+	if v.Default == core.ViewAllows {
+		return true
+	}
+	for _, r := range v.include {
+		if r.fits(s, s.assume) {
+			return true
+		}
+	}
+	return false
+}
+
+// fits reports whether the rule names s. unknown is the answer where only annotations that are not known could tell.
+func (r rule) fits(s subject, unknown bool) bool {
+	if r.app != nil && !r.app.MatchString(s.server) {
+		return false
+	}
+	if r.tool != nil && !r.tool.MatchString(s.full) && !r.tool.MatchString(s.long) {
+		return false
+	}
+	if r.ReadOnly == nil && r.Destructive == nil && r.Idempotent == nil && r.OpenWorld == nil {
+		return true
+	}
+	if s.hints == nil {
+		return unknown
+	}
+	equal := func(want *bool, is bool) bool { return want == nil || *want == is }
+	return equal(r.ReadOnly, s.hints.readOnly) && equal(r.Destructive, s.hints.destructive) &&
+		equal(r.Idempotent, s.hints.idempotent) && equal(r.OpenWorld, s.hints.openWorld)
+}
+
+// relabel returns how the view presents a tool.
+func (v *View) relabel(t core.Tool) core.Relabel {
+	if as, ok := v.Tools[t.LongName()]; ok {
+		return as
+	}
+	return v.Tools[t.FullName()]
+}
+
+// hintsOf reads the annotations of a definition; nil when it cannot be read. A tool that only reads destroys nothing, and
+// may be called again (MCP 2025-11-25, schema: ToolAnnotations).
+func hintsOf(raw json.RawMessage) *hints {
+	var tool struct {
+		Annotations struct {
+			ReadOnly    bool  `json:"readOnlyHint"`
+			Destructive *bool `json:"destructiveHint"`
+			Idempotent  bool  `json:"idempotentHint"`
+			OpenWorld   *bool `json:"openWorldHint"`
+		} `json:"annotations"`
+	}
+	if json.Unmarshal(raw, &tool) != nil {
+		return nil
+	}
+	a := tool.Annotations
+	return &hints{
+		readOnly:    a.ReadOnly,
+		destructive: !a.ReadOnly && (a.Destructive == nil || *a.Destructive),
+		idempotent:  a.ReadOnly || a.Idempotent,
+		openWorld:   a.OpenWorld == nil || *a.OpenWorld,
+	}
+}

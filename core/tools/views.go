@@ -1,0 +1,82 @@
+package tools
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools/view"
+)
+
+// Views decides what a caller may see. *view.Registry implements it.
+type Views interface {
+	// Of returns what bounds the caller, nil for a caller who sees everything. It is the same pointer until a view changes.
+	Of(c core.Caller) *view.Set
+	// Watch calls changed, which must not block, after views of a workspace, "" for all, have changed.
+	Watch(changed func(workspace string)) (stop func())
+}
+
+// viewsOf returns the views that a caller is subject to. Everything that is listed, found or called goes through the lists
+// that it narrows (lists), or through the mask of the service's own tools.
+func (n *Namespace) viewsOf(c core.Caller) *view.Set {
+	if n.views == nil {
+		return nil
+	}
+	return n.views.Of(c)
+}
+
+// showsSystem reports whether the views of a caller show one of the service's own tools. Those that find and call the
+// others belong to the surface: they reach what the views show, and nothing else.
+func (n *Namespace) showsSystem(views *view.Set, i int) bool {
+	return n.system[i].OnSearch || views.Shows(n.own[i].Tool)
+}
+
+// Narrowed reports whether views narrow what a caller sees.
+func (n *Namespace) Narrowed(c core.Caller) bool { return n.viewsOf(c) != nil }
+
+// WatchViews calls changed, which must not block, when views of a workspace have changed.
+func (n *Namespace) WatchViews(workspace string, changed func()) (stop func()) {
+	if n.views == nil {
+		return func() {}
+	}
+	return n.views.Watch(func(of string) {
+		if of == "" || of == workspace {
+			changed()
+		}
+	})
+}
+
+// ShowsTool reports whether a caller sees a tool: by its app and own name, or by its full name without an app.
+func (n *Namespace) ShowsTool(c core.Caller, server, name string) bool {
+	views := n.viewsOf(c)
+	if views == nil {
+		return true
+	}
+	full := name
+	if server != "" {
+		full = core.Tool{Server: server, Name: name}.FullName()
+	}
+	if server, name, _ = strings.Cut(full, "__"); server == systemServer {
+		for i, s := range n.system {
+			if s.Name == name {
+				return n.showsSystem(views, i)
+			}
+		}
+		return false
+	}
+	for _, t := range n.apps.Offer(c.Workspace.ID, nil).Tools {
+		if t.FullName() == full {
+			return views.Shows(t)
+		}
+	}
+	return views.ShowsUnread(server, name)
+}
+
+// ShowsEvent reports whether a caller may receive an event with that data: one about a tool goes to those who see the tool.
+func (n *Namespace) ShowsEvent(c core.Caller, data json.RawMessage) bool {
+	var about struct{ Server, Tool string }
+	if !n.Narrowed(c) || json.Unmarshal(data, &about) != nil || about.Tool == "" {
+		return true
+	}
+	return n.ShowsTool(c, about.Server, about.Tool)
+}

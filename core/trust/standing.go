@@ -1,0 +1,72 @@
+package trust
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// stands reports whether the calls of a tool need no approval as it is defined now.
+func (a *Approvals) stands(ctx context.Context, c core.Caller, t core.Tool) (bool, error) {
+	if isDestructive(t) {
+		return false, nil
+	}
+	return a.o.Records.HasStandingApproval(ctx, c.Workspace.ID, t.FullName(), definitionOf(t))
+}
+
+// definitionOf identifies the definition of a tool.
+func definitionOf(t core.Tool) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{t.LongName(), string(t.Raw), string(t.Schema)}))
+	return hex.EncodeToString(sum[:])
+}
+
+// approveOthers approves the other calls that wait for what a standing approval allows from now on. One that cannot be
+// approved waits on.
+func (a *Approvals) approveOthers(ctx context.Context, c core.Caller, granted core.Approval) {
+	page, err := a.o.Records.Approvals(ctx, c.Workspace.ID, core.ApprovalQuery{State: core.ApprovalPending})
+	if err != nil {
+		a.o.Logger.Warn("the other calls of an allowed tool wait on", "tool", granted.Tool, "error", err)
+	}
+	for _, other := range page.Approvals {
+		if other.Tool != granted.Tool || other.Definition != granted.Definition || c.MayAlwaysApprove(other) != nil {
+			continue
+		}
+		_, err := a.Decide(ctx, c, other.ID, core.Decision{Approve: true, Reason: granted.Reason})
+		if err != nil && core.CodeOf(err) != core.CodeAlreadyAnswered {
+			a.o.Logger.Warn("another call of an allowed tool waits on", "approval", other.ID, "error", err)
+		}
+	}
+}
+
+// Standing returns the standing approvals of c's workspace, for its admins.
+func (a *Approvals) Standing(ctx context.Context, c core.Caller) ([]core.StandingApproval, error) {
+	if err := mayManage(c); err != nil {
+		return nil, err
+	}
+	return a.o.Records.StandingApprovals(ctx, c.Workspace.ID)
+}
+
+// Withdraw withdraws a standing approval: the next calls of its tool wait again. core.CodeNotFound when there is none.
+func (a *Approvals) Withdraw(ctx context.Context, c core.Caller, id string) (core.StandingApproval, error) {
+	if err := mayManage(c); err != nil {
+		return core.StandingApproval{}, err
+	}
+	withdrawn, err := a.o.Records.WithdrawApproval(ctx, c.Workspace.ID, id)
+	if err != nil {
+		return withdrawn, err
+	}
+	a.o.Events.Publish(core.Event{Name: core.EventApprovalWithdrawn, Workspace: withdrawn.Workspace, Data: core.ApprovalWithdrawn{
+		ID: withdrawn.ID, Tool: withdrawn.Tool, By: c.User.ID,
+	}})
+	return withdrawn, nil
+}
+
+func mayManage(c core.Caller) error {
+	if !c.Workspace.Role.Admin() {
+		return core.Errorf(core.CodeForbidden, "standing approvals need the role admin in workspace %s", c.Workspace.ID)
+	}
+	return nil
+}

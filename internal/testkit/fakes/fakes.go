@@ -1,0 +1,125 @@
+package fakes
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// Events keeps what is published. The zero value is ready.
+type Events struct {
+	mu  sync.Mutex
+	all []core.Event
+}
+
+// Publish keeps an event.
+func (e *Events) Publish(one core.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, one)
+}
+
+// All returns what was published so far.
+func (e *Events) All() []core.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.all)
+}
+
+// Names returns the names of the events published so far.
+func (e *Events) Names() []string {
+	var names []string
+	for _, one := range e.All() {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// Count returns how many events of a name were published so far.
+func (e *Events) Count(name string) int {
+	n := 0
+	for _, one := range e.Names() {
+		if one == name {
+			n++
+		}
+	}
+	return n
+}
+
+// Settings keeps settings by name. The zero value is ready.
+type Settings struct {
+	Refuse func(name string) error // why a setting cannot be written; nil for never
+
+	mu     sync.Mutex
+	values map[string]string
+}
+
+// NewSettings returns settings with values.
+func NewSettings(values map[string]string) *Settings { return &Settings{values: maps.Clone(values)} }
+
+// PutSetting sets a setting.
+func (s *Settings) PutSetting(_ context.Context, name, value string) error {
+	if s.Refuse != nil {
+		if err := s.Refuse(name); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values == nil {
+		s.values = map[string]string{}
+	}
+	s.values[name] = value
+	return nil
+}
+
+// Setting returns a setting, "" for none.
+func (s *Settings) Setting(_ context.Context, name string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.values[name], nil
+}
+
+// Settings returns the settings whose names begin with prefix.
+func (s *Settings) Settings(_ context.Context, prefix string) (map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := maps.Clone(s.values)
+	maps.DeleteFunc(found, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })
+	return found, nil
+}
+
+// Audit keeps audit records. The zero value is ready.
+type Audit struct {
+	mu      sync.Mutex
+	records []core.AuditRecord
+	err     error
+}
+
+// Record keeps a record, and returns the error of Fail.
+func (a *Audit) Record(_ context.Context, r core.AuditRecord) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.records = append(a.records, r)
+	return a.err
+}
+
+// Fail makes Record return an error; nil ends that.
+func (a *Audit) Fail(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.err = err
+}
+
+// Take returns the records kept since the last Take.
+func (a *Audit) Take() []core.AuditRecord {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	taken := a.records
+	a.records = nil
+	return taken
+}

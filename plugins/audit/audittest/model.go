@@ -1,0 +1,343 @@
+package audittest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit"
+	"github.com/ropewalk/ropewalk/plugins/host"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// Records returns kept records as audit.Reader's Read does.
+type Records func(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error)
+
+// Subject is an audit sink to judge, and what can be done to it.
+type Subject struct {
+	// Open starts a process of the sink on its backend, as a server does. What one has kept the next one has.
+	Open func(ctx context.Context) (*Process, error)
+	// Exclusive says that only one process has the backend at a time.
+	Exclusive bool
+	// Records shows what the receiver of a sink without the capability "read" has, each record once.
+	Records Records
+	// Backend takes the backend of all processes away and brings it back; nil if there is no way.
+	Backend kit.Backend
+	// Data is the folder in which the sink keeps its files, "" if it is not known or there is none.
+	Data string
+	// Fixed says that there is neither a backend nor a file.
+	Fixed bool
+}
+
+// Process is a process of a sink.
+type Process struct {
+	Sink  audit.Sink
+	Kill  func()                   // ends it at once, without a chance to finish anything
+	Close func()                   // ends it as a server does
+	Limit func(length int64) error // lets no file of it become longer, as if the disk were full; negative for no limit. May be nil
+}
+
+// Connected is the sink at the other end of conn, a process that a Go test has started. It is not restarted.
+func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, error) {
+	about, err := host.NewControl(conn).Info(ctx)
+	if err != nil {
+		return Subject{}, err
+	}
+	sink := audit.Client(conn)
+	if !slices.Contains(about.Capabilities, plugins.CapabilityRead) {
+		sink = struct{ audit.Sink }{sink} // without Read, which every client has
+	}
+	nothing := func() {}
+	return Subject{Exclusive: slices.Contains(about.Capabilities, plugins.CapabilityExclusive), Fixed: true, Open: func(context.Context) (*Process, error) {
+		return &Process{Sink: sink, Kill: nothing, Close: nothing}, nil
+	}}, nil
+}
+
+// Sentences of the contract.
+const (
+	inOrder     = "Write keeps records in the order of the batch"
+	durable     = "it survives the end of the process at any moment"
+	onlyFirst   = "the first records of the batch may have been kept, in their order and up to any one of them, and none after one that was not"
+	notNow      = "UNAVAILABLE when the records could not be kept now"
+	noHope      = "nothing is acknowledged in the hope that it will be kept later"
+	keptOnce    = "is passed over, whatever it says, and the answer is OK"
+	however     = "this holds for every stream and record that it has, however old, across restarts and in every process"
+	differ      = "Records that differ in nothing but their sequence, or in nothing but their stream, are different records"
+	refused     = "INVALID_ARGUMENT, and nothing of the batch is kept"
+	comeAgain   = "The records of a batch that was refused are kept when they come again in a batch that is good"
+	emptyBatch  = "An empty batch is not an error"
+	exactly     = "exactly as they were written: any text may be in any field, however long, times are exact to the millisecond"
+	ascending   = "whose sequence is higher than a given one, in ascending order"
+	atOnce      = "A record is there as soon as its Write was answered, in every process of the sink, and no newer one ever takes its place"
+	unknown     = "A stream that is not known has no records, which is not an error"
+	howMany     = "The answer may have fewer, but has at least one if there is one"
+	gaps        = "A stream may begin with any sequence and leave numbers out"
+	servers     = "Several servers may write to one sink, each its own stream"
+	soon        = "carries a deadline and returns soon after it passes"
+	upTo        = "Up to 1,000 records, together up to 8 MiB"
+	concurrency = "Calls come concurrently, those of one stream one after the other"
+)
+
+// patience is how long after its deadline a call may return.
+const patience = 2 * time.Second
+
+// world is a sink with the streams that one history writes.
+type world struct {
+	Subject
+	t       *kit.Trial
+	p       *Process // that answers
+	history []string
+}
+
+// stream is the model of one stream.
+type stream struct {
+	name    string
+	kept    []audit.Record // in their order
+	perhaps []audit.Record // the batch of which the first records may have been kept
+}
+
+// begin starts a process for a history.
+func (s Subject) begin(ctx context.Context, t *kit.Trial) (*world, error) {
+	p, err := s.Open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start a process: %w", err)
+	}
+	if _, reads := p.Sink.(audit.Reader); !reads && s.Records == nil {
+		p.Close()
+		return nil, kit.CannotJudge(`the sink has not the capability "read": write ${receiver} in the settings where the address of its receiver belongs, http://${receiver}/audit for example`)
+	}
+	return &world{Subject: s, t: t, p: p}, nil
+}
+
+func (w *world) end() { w.p.Close() }
+
+// note puts a step into the history.
+func (w *world) note(format string, args ...any) {
+	w.history = append(w.history, fmt.Sprintf(format, args...))
+}
+
+func (w *world) failure(answered, demanded, sentence string) error {
+	steps := w.history
+	if len(steps) > 25 {
+		steps = append([]string{fmt.Sprintf("(%d steps before)", len(steps)-25)}, steps[len(steps)-25:]...)
+	}
+	return &kit.Failure{History: steps, Answered: answered, Demanded: demanded, Sentence: sentence}
+}
+
+// again ends the process and starts the next one.
+func (w *world) again(ctx context.Context, kill bool) error {
+	w.note("%s, and start the next process", map[bool]string{true: "kill -9", false: "end the process"}[kill])
+	if kill {
+		w.p.Kill()
+	}
+	w.p.Close()
+	p, err := w.Open(ctx)
+	if err != nil {
+		w.p = &Process{Close: func() {}}
+		return w.failure(fmt.Sprintf("it does not start: %v", err), "that it starts with what it has", durable)
+	}
+	w.p = p
+	return nil
+}
+
+func newStream() *stream { return &stream{name: "kit-" + rand.Text()} }
+
+// last is the highest sequence that the stream has, or may have.
+func (s *stream) last() uint64 {
+	for _, all := range [][]audit.Record{s.perhaps, s.kept} {
+		if len(all) > 0 {
+			return all[len(all)-1].Sequence
+		}
+	}
+	return 0
+}
+
+// next makes the n records that follow, each gap after the one before.
+func (s *stream) next(n int, gap uint64) []audit.Record {
+	all := make([]audit.Record, n)
+	for i := range all {
+		all[i] = record(s.last() + uint64(i+1)*gap)
+	}
+	return all
+}
+
+// record is one record of many.
+func record(sequence uint64) audit.Record {
+	return audit.Record{
+		Sequence: sequence, Time: time.Date(2026, 11, 22, 18, 20, 21, 123e6, time.UTC), Actor: "usr_kit", Action: "tools.call",
+		Target: "files__read", Outcome: "ok", Workspace: "ws_default", RequestID: "req_kit", Arguments: json.RawMessage(`{"a":1}`),
+	}
+}
+
+// timeout is the deadline of a call that is to succeed.
+const timeout = 30 * time.Second
+
+// write writes records that must be kept, and remembers that they are.
+func (w *world) write(ctx context.Context, s *stream, records []audit.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	w.note("Write to %.20q: %s", s.name, numbers(records))
+	if err := w.p.Sink.Write(ctx, s.name, records); err != nil {
+		return w.failure("the error "+err.Error(), "OK", inOrder)
+	}
+	s.keep(records)
+	return nil
+}
+
+// keep is Write in the model.
+func (s *stream) keep(records []audit.Record) {
+	all := s.kept
+	for _, r := range records {
+		if len(all) == 0 || all[len(all)-1].Sequence < r.Sequence {
+			all = append(all, r)
+		}
+	}
+	s.kept, s.perhaps = all, nil
+}
+
+func numbers(records []audit.Record) string {
+	if len(records) == 0 {
+		return "nothing"
+	}
+	return fmt.Sprintf("%d records, %d to %d", len(records), records[0].Sequence, records[len(records)-1].Sequence)
+}
+
+// read reads a stream to its end.
+func (w *world) read(ctx context.Context, name string) (kept []audit.Record, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 4*timeout)
+	defer cancel()
+	read := w.Records
+	if reader, ok := w.p.Sink.(audit.Reader); ok {
+		read = reader.Read
+	}
+	for after := uint64(0); ; after = kept[len(kept)-1].Sequence {
+		page, err := read(ctx, name, after, audit.MaxRecords)
+		if err != nil {
+			return nil, w.failure(fmt.Sprintf("Read of %.20q after %d: the error %v", name, after, err), "the records, or none", unknown)
+		}
+		if len(page) == 0 {
+			return kept, nil
+		}
+		for i, r := range page {
+			if r.Sequence <= after || i > 0 && r.Sequence <= page[i-1].Sequence {
+				return nil, w.failure(fmt.Sprintf("Read of %.20q after %d: the sequence %d", name, after, r.Sequence), "ascending sequences, each once", ascending)
+			}
+		}
+		kept = append(kept, page...)
+	}
+}
+
+// check compares what the sink has of a stream with the model.
+func (w *world) check(ctx context.Context, s *stream, sentence string) error {
+	got, err := w.read(ctx, s.name)
+	if err != nil {
+		return err
+	}
+	for i, r := range got {
+		switch {
+		case i < len(s.kept):
+			if why := different(r, s.kept[i]); why != "" {
+				if r.Sequence == s.kept[i].Sequence {
+					sentence = exactly
+				}
+				return w.failure(fmt.Sprintf("Read of %.20q: record %d of %d has %s", s.name, i+1, len(got), why), "the record as it was written", sentence)
+			}
+		case i-len(s.kept) >= len(s.perhaps):
+			return w.failure(fmt.Sprintf("Read of %.20q: %d records, the last with the sequence %d", s.name, len(got), r.Sequence), fmt.Sprintf("%d records", len(s.kept)), sentence)
+		default:
+			if why := different(r, s.perhaps[i-len(s.kept)]); why != "" {
+				return w.failure(fmt.Sprintf("Read of %.20q: record %d has %s", s.name, i+1, why), "the first records of the batch that was not acknowledged, or none", onlyFirst)
+			}
+		}
+	}
+	if len(got) < len(s.kept) {
+		return w.failure(fmt.Sprintf("Read of %.20q: %s", s.name, numbers(got)), numbers(s.kept), sentence)
+	}
+	return nil
+}
+
+// different says in which field a record is not as it was written, "" for none.
+func different(got, want audit.Record) string {
+	a, b := got, want
+	if got.Time.UnixMilli() != want.Time.UnixMilli() || got.Time.IsZero() != want.Time.IsZero() {
+		return fmt.Sprintf("the time %s instead of %s", got.Time, want.Time)
+	}
+	if !sameJSON(got.Arguments, want.Arguments) {
+		return fmt.Sprintf("the arguments %.60s instead of %.60s", got.Arguments, want.Arguments)
+	}
+	a.Time, b.Time, a.Arguments, b.Arguments = time.Time{}, time.Time{}, nil, nil
+	for i := range reflect.TypeFor[audit.Record]().NumField() {
+		x, y := reflect.ValueOf(a).Field(i).Interface(), reflect.ValueOf(b).Field(i).Interface()
+		if !reflect.DeepEqual(x, y) {
+			return fmt.Sprintf("%s %.60q instead of %.60q", reflect.TypeFor[audit.Record]().Field(i).Name, fmt.Sprint(x), fmt.Sprint(y))
+		}
+	}
+	return ""
+}
+
+// sameJSON compares two JSON values: numbers by their digits.
+func sameJSON(a, b json.RawMessage) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	var x, y any
+	for raw, into := range map[*json.RawMessage]*any{&a: &x, &b: &y} {
+		d := json.NewDecoder(bytes.NewReader(*raw))
+		if d.UseNumber(); d.Decode(into) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+// fails writes a batch while something is wrong: it must not be acknowledged, unless all of it can be.
+func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, deadline time.Duration, mayWork bool) error {
+	limited, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	w.note("Write to %.20q: %s", s.name, numbers(records))
+	began := time.Now()
+	err := w.p.Sink.Write(limited, s.name, records)
+	took := time.Since(began)
+	if err == nil && mayWork {
+		s.keep(records)
+		return nil
+	}
+	s.perhaps = records
+	switch late := errors.Is(err, context.DeadlineExceeded) || limited.Err() != nil; {
+	case took > deadline+patience:
+		return w.failure(fmt.Sprintf("after %s", took.Round(time.Millisecond)), fmt.Sprintf("an answer soon after the deadline of %s", deadline), soon)
+	case err == nil:
+		return w.failure("OK", "UNAVAILABLE", noHope)
+	case !errors.Is(err, plugins.ErrUnavailable) && !late:
+		return w.failure("the error "+err.Error(), "UNAVAILABLE", notNow)
+	}
+	return nil
+}
+
+// insist writes a batch again until it is acknowledged, as a server does.
+func (w *world) insist(ctx context.Context, s *stream, records []audit.Record) error {
+	w.note("Write to %.20q again, until it is acknowledged: %s", s.name, numbers(records))
+	for until := time.Now().Add(w.t.Start); ; {
+		limited, cancel := context.WithTimeout(ctx, timeout/3)
+		err := w.p.Sink.Write(limited, s.name, records)
+		cancel()
+		if err == nil {
+			s.keep(records)
+			return nil
+		}
+		if time.Now().After(until) || ctx.Err() != nil {
+			return w.failure("the error "+err.Error(), "OK, because nothing is wrong any more", notNow)
+		}
+		timer := time.NewTimer(50 * time.Millisecond)
+		<-timer.C
+	}
+}

@@ -1,0 +1,378 @@
+package audittest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// Properties are what the contract demands of an audit sink.
+func Properties() []kit.Property[Subject] {
+	every := []string{inOrder, durable, onlyFirst, notNow, noHope, keptOnce, however, differ, refused, comeAgain, emptyBatch, exactly, ascending, atOnce, unknown, howMany, gaps, servers, soon, upTo, concurrency}
+	return []kit.Property[Subject]{
+		{Name: "every record comes back as it was written", Sentences: every, Try: fields},
+		{Name: "a sink shows what the model has after every history of calls and restarts", Sentences: every, Try: histories},
+		{Name: "servers that write at the same time lose, double and mix nothing", Sentences: every, Try: writers},
+		{Name: "what was acknowledged is there however a process ends, and what was not is not there in part", Sentences: every, Try: endings},
+		{Name: "what cannot be kept now is not acknowledged, and is kept when it comes again", Sentences: every, Try: failing},
+		{Name: "no repeat is too old, no record too large and no stream too long", Sentences: every, Try: amounts},
+	}
+}
+
+// texts are what a field may hold.
+func texts(r *rand.Rand) []string {
+	return []string{
+		"", " ", " x ", "x\n", "\r\n", "\x00", "a\x00b", "\x1f\x7f", "\u2028\u2029", "<&>\"'\\/", "é", "e\u0301", "Å", "日本語 🪢", "\ufeffx", "ﬁ", "ſ", "NULL", "null", "-", "0", "1e3", "%s%n", "${x}",
+		"OK", "Ok", "2001:DB8:0:0::1", "[::1]:443", "x,y;z\t", "kit-" + fmt.Sprint(r.Uint32()), strings.Repeat("é", 200), "\U0010ffff", `{"stream":"x","sequence":1}`,
+	}
+}
+
+// values are what arguments may be.
+func values() []string {
+	return []string{
+		"", "null", "false", "0", `""`, "[]", "{}", `[null]`, `{"a":null,"":"","A":1,"a ":2}`, "12345678901234567890", "0.1000000000000000055511151231257827", "1e400", "-0", `"\u0000\ud83e\udea2"`,
+		`{"<&>":"\u2028"}`, strings.Repeat("[", 200) + strings.Repeat("]", 200), `{"b":1,"a":{"d":[1,2.50,"x"]}}`,
+	}
+}
+
+// times are when a record may have been made.
+func times() []time.Time {
+	return []time.Time{{}, time.UnixMilli(1), time.UnixMilli(-1), time.Unix(0, 0), time.Date(1901, 1, 1, 0, 0, 0, 5e6, time.UTC), time.Date(2039, 1, 1, 0, 0, 0, 999e6, time.UTC),
+		time.Date(2107, 5, 5, 0, 0, 0, 1e6, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC), time.Date(2026, 3, 29, 1, 30, 0, 7e6, time.UTC)}
+}
+
+func textFields(rec *audit.Record) []*string {
+	return []*string{&rec.Actor, &rec.Address, &rec.Workspace, &rec.Action, &rec.Target, &rec.Outcome, &rec.RequestID, &rec.TraceID}
+}
+
+// fill puts the choice of r into a record.
+func fill(r *rand.Rand, rec *audit.Record) {
+	all := texts(r)
+	for _, field := range textFields(rec) {
+		*field = all[r.IntN(len(all))]
+	}
+	rec.Time = times()[r.IntN(len(times()))]
+	rec.Arguments = nil
+	if value := values()[r.IntN(len(values()))]; value != "" {
+		rec.Arguments = json.RawMessage(value)
+	}
+}
+
+func fields(ctx context.Context, t *kit.Trial, s Subject) error {
+	w, err := s.begin(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	r, n := t.Rand(0), t.Count(40)
+	for i := range n {
+		one := newStream()
+		if i%4 == 1 { // names of every kind
+			one.name = []string{" ", "Kit", "a/../b", "%41", "é", "e\u0301", "a\x00b", `"`, "a:b", "*"}[i/4%10] + one.name
+			one.name = one.name[:min(len(one.name), 128)]
+		}
+		batch := one.next(8, 1)
+		for i := range batch {
+			fill(r, &batch[i])
+		}
+		if i < 8 { // each field long, once
+			*textFields(&batch[i])[i] = strings.Repeat("long ", 20<<10)
+		}
+		w.history = nil
+		if err := w.write(ctx, one, batch); err != nil {
+			return err
+		}
+		if err := w.check(ctx, one, inOrder); err != nil {
+			return err
+		}
+	}
+	t.Cover("%d records with any text in any field, times from 1901 to 9999, and arguments of every kind", 8*n)
+	return nil
+}
+
+// histories draws calls and restarts, and compares everything after each.
+func histories(ctx context.Context, t *kit.Trial, s Subject) error {
+	n := t.Count(60)
+	err := t.Explore(ctx, n, func(ctx context.Context, draw *rapid.T) error {
+		w, err := s.begin(ctx, t)
+		if err != nil {
+			return err
+		}
+		defer func() { w.end() }()
+		prefix := newStream().name
+		streams := []*stream{{name: prefix}, {name: prefix + "2"}, {name: strings.ToLower(prefix)}, {name: prefix + strings.Repeat("x", 128-len(prefix))}}
+		for range rapid.IntRange(1, 12).Draw(draw, "steps") {
+			one := streams[rapid.IntRange(0, len(streams)-1).Draw(draw, "stream")]
+			if err := w.step(ctx, draw, one); err != nil {
+				return err
+			}
+			if err := w.check(ctx, one, differ); err != nil {
+				return err
+			}
+		}
+		for _, one := range streams {
+			if err := w.check(ctx, one, differ); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		t.Cover("%d histories of up to 12 writes, repeats, refused batches, reads and restarts on 4 streams with almost the same names", n)
+	}
+	return err
+}
+
+// step does one thing with a stream.
+func (w *world) step(ctx context.Context, draw *rapid.T, s *stream) error {
+	kind := rapid.IntRange(0, 9).Draw(draw, "what")
+	switch kind {
+	default:
+		gap := rapid.SampledFrom([]uint64{1, 1, 2, 1000, 1 << 31, 1 << 53}).Draw(draw, "gap")
+		batch := s.next(rapid.IntRange(1, 6).Draw(draw, "records"), gap)
+		return w.write(ctx, s, batch)
+	case 3, 4: // what is there, perhaps with other contents, with what was left out, and with something new
+		if len(s.kept) == 0 {
+			return w.write(ctx, s, s.next(3, 2))
+		}
+		from := rapid.IntRange(0, len(s.kept)-1).Draw(draw, "from")
+		batch := append([]audit.Record{}, s.kept[from:]...)
+		if rapid.Bool().Draw(draw, "other contents") {
+			for i := range batch {
+				batch[i].Target = "other"
+			}
+		}
+		if first := batch[0].Sequence; rapid.Bool().Draw(draw, "left out") && first > 1 && (from == 0 || s.kept[from-1].Sequence < first-1) {
+			batch = append([]audit.Record{record(first - 1)}, batch...)
+		}
+		if rapid.Bool().Draw(draw, "new") {
+			batch = append(batch, s.next(2, 1)...)
+		}
+		return w.write(ctx, s, batch)
+	case 5:
+		return w.refuses(ctx, s, rapid.IntRange(0, 4).Draw(draw, "how"))
+	case 6:
+		return w.write(ctx, s, nil)
+	case 7:
+		return w.again(ctx, rapid.Bool().Draw(draw, "kill"))
+	case 8:
+		return w.pages(ctx, s, rapid.Uint64().Draw(draw, "after"), rapid.IntRange(1, 4).Draw(draw, "limit"))
+	}
+}
+
+// refuses writes a batch that is wrong, and then its records in one that is good.
+func (w *world) refuses(ctx context.Context, s *stream, how int) error {
+	batch, name := s.next(3, 1), s.name
+	good := append([]audit.Record{}, batch...)
+	switch how {
+	case 0:
+		name = ""
+	case 1:
+		batch[0].Sequence = 0
+	case 2:
+		batch[1].Sequence = batch[2].Sequence
+	case 3:
+		batch[0], batch[2] = batch[2], batch[0]
+	case 4:
+		if len(s.kept) > 0 { // of what was kept
+			batch = []audit.Record{s.kept[len(s.kept)-1], s.kept[len(s.kept)-1]}
+		}
+	}
+	w.note("Write to %.20q: a batch that is wrong: sequences %d, %d", name, batch[0].Sequence, batch[1].Sequence)
+	if how == 4 && len(s.kept) == 0 {
+		return nil
+	}
+	if err := w.p.Sink.Write(ctx, name, batch); !errors.Is(err, plugins.ErrInvalid) {
+		return w.failure(fmt.Sprint(err), "INVALID_ARGUMENT", refused)
+	}
+	if err := w.check(ctx, s, refused); err != nil {
+		return err
+	}
+	if err := w.write(ctx, s, good); err != nil {
+		return err
+	}
+	return w.check(ctx, s, comeAgain)
+}
+
+// pages reads a part of a stream.
+func (w *world) pages(ctx context.Context, s *stream, after uint64, limit int) error {
+	reader, ok := w.p.Sink.(audit.Reader)
+	if !ok {
+		return nil
+	}
+	afters := []uint64{after, 0, 1<<63 - 1, 1<<64 - 1}
+	for _, r := range s.kept {
+		afters = append(afters, r.Sequence-1, r.Sequence, r.Sequence+1)
+	}
+	for _, after := range afters {
+		got, err := reader.Read(ctx, s.name, after, limit)
+		w.history = append(w.history[:len(w.history):len(w.history)], fmt.Sprintf("Read of %.20q after %d, at most %d", s.name, after, limit))
+		if err != nil {
+			return w.failure("the error "+err.Error(), "records, or none", unknown)
+		}
+		var want []audit.Record
+		for _, r := range s.kept {
+			if r.Sequence > after {
+				want = append(want, r)
+			}
+		}
+		if len(got) > limit || len(got) > len(want) || len(got) == 0 && len(want) > 0 {
+			return w.failure(fmt.Sprintf("%d records", len(got)), fmt.Sprintf("1 to %d of the %d that follow", limit, len(want)), howMany)
+		}
+		for i := range got {
+			if why := different(got[i], want[i]); why != "" {
+				return w.failure("a record with "+why, "the records that follow", ascending)
+			}
+		}
+		w.history = w.history[:len(w.history)-1]
+	}
+	return nil
+}
+
+// writers has several servers write at the same time, each its own stream, in two processes if there may be two.
+func writers(ctx context.Context, t *kit.Trial, s Subject) error {
+	w, err := s.begin(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() { w.end() }()
+	worlds := []*world{w}
+	if !s.Exclusive {
+		second, err := s.begin(ctx, t)
+		if err != nil {
+			return err
+		}
+		defer func() { second.end() }()
+		worlds = append(worlds, second)
+	}
+	n := t.Count(30)
+	streams, errs := make([]*stream, 8), make([]error, 8)
+	var running sync.WaitGroup
+	for i := range streams {
+		streams[i] = newStream()
+		own := &world{Subject: s, t: t, p: worlds[i%len(worlds)].p}
+		own.note("with 7 other servers that write at the same time to %d processes, for %d batches:", len(worlds), n)
+		running.Go(func() {
+			for j := 0; j < n && errs[i] == nil; j++ {
+				batch := streams[i].next(1+j%5, 1)
+				if errs[i] = own.write(ctx, streams[i], batch); j%3 == 2 && errs[i] == nil {
+					own.history = own.history[:1]
+					errs[i] = own.write(ctx, streams[i], batch) // as after an answer that was lost
+				}
+			}
+		})
+	}
+	running.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	for _, w := range worlds {
+		w.note("8 servers write %d batches each to %d processes at the same time", n, len(worlds))
+		for _, one := range streams {
+			if err := w.check(ctx, one, servers); err != nil {
+				return err
+			}
+		}
+	}
+	// A server that takes a stream to another process, and back.
+	one := streams[0]
+	for i := range min(n, 10) {
+		w := worlds[i%len(worlds)]
+		if err := w.write(ctx, one, append(one.kept[len(one.kept)-1:], one.next(1, 1)...)); err != nil {
+			return err
+		}
+		for _, w := range worlds {
+			if err := w.check(ctx, one, atOnce); err != nil {
+				return err
+			}
+		}
+	}
+	t.Cover("8 servers with %d batches each, in %d processes at the same time", n, len(worlds))
+	return nil
+}
+
+// amounts writes as much as the contract allows, and repeats all of it.
+func amounts(ctx context.Context, t *kit.Trial, s Subject) error {
+	w, err := s.begin(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() { w.end() }()
+	old, many := newStream(), t.Count(200)
+	first := old.next(20, 1)
+	if err := w.write(ctx, old, first); err != nil {
+		return err
+	}
+	if err := w.write(ctx, newStream(), nil); err != nil {
+		return err
+	}
+	others := make([]*stream, many)
+	for i := range others {
+		others[i] = newStream()
+		if err := w.write(ctx, others[i], others[i].next(1, 1)); err != nil {
+			return err
+		}
+	}
+	long := newStream()
+	for range t.Count(60)/10 + 1 {
+		if err := w.write(ctx, long, long.next(audit.MaxRecords, 1)); err != nil {
+			return err
+		}
+	}
+	for _, kill := range []bool{false, true} { // repeats, then the same in processes that find it at their start
+		w.history = []string{fmt.Sprintf("%d records to one stream, 20 to one that is older, 1 to each of %d others", len(long.kept), many)}
+		for _, one := range append(others[:min(many, 20)], old, long) {
+			if err := w.write(ctx, one, one.kept[:min(len(one.kept), 20, max(1, 8/len(one.kept)))]); err != nil {
+				return err
+			}
+			if err := w.check(ctx, one, however); err != nil {
+				return err
+			}
+		}
+		if err := w.write(ctx, old, first); err != nil {
+			return err
+		}
+		if err := w.check(ctx, old, however); err != nil {
+			return err
+		}
+		if err := w.again(ctx, kill); err != nil {
+			return err
+		}
+	}
+	large := newStream()
+	for _, sizes := range [][]int{{audit.MaxArguments - 2}, {3 << 20, 3 << 20}, {audit.MaxBatch - 4096}, {3 << 20}, {3 << 20}} {
+		batch := large.next(len(sizes), 1)
+		for i, size := range sizes {
+			if batch[i].Arguments = json.RawMessage(`"` + strings.Repeat("x", min(size, audit.MaxArguments-2)) + `"`); size > audit.MaxArguments {
+				batch[i].Target = strings.Repeat("y", size-audit.MaxArguments)
+			}
+		}
+		if err := w.write(ctx, large, batch); err != nil {
+			err.(*kit.Failure).Sentence = upTo //nolint:errorlint,forcetypeassert // write returns no other
+			return err
+		}
+	}
+	if err := w.write(ctx, large, large.kept[:1]); err != nil {
+		return err
+	}
+	for _, one := range []*stream{long, large} {
+		if err := w.check(ctx, one, atOnce); err != nil {
+			return err
+		}
+	}
+	t.Cover("repeats of streams with %d records, before %d others, before and after restarts, and a stream of 20 MiB", len(long.kept), many)
+	return nil
+}

@@ -1,0 +1,67 @@
+package audittest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/plugins/audit"
+)
+
+// Receiver takes the records that a sink passes on by HTTP, and keeps each once. A request holds records in the JSON form of
+// audit.Entry, as a list or one after the other.
+type Receiver struct {
+	mu      sync.Mutex
+	streams map[string][]audit.Record
+}
+
+// ServeHTTP implements http.Handler.
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var all []audit.Entry
+	for d := json.NewDecoder(req.Body); ; {
+		var raw json.RawMessage
+		err := d.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		several := make([]audit.Entry, 1)
+		if err == nil && raw[0] == '[' {
+			err = json.Unmarshal(raw, &several)
+		} else if err == nil {
+			err = json.Unmarshal(raw, &several[0])
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		all = append(all, several...)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.streams == nil {
+		r.streams = map[string][]audit.Record{}
+	}
+	for _, e := range all {
+		if kept := r.streams[e.Stream]; len(kept) == 0 || kept[len(kept)-1].Sequence < e.Sequence {
+			r.streams[e.Stream] = append(kept, e.Record)
+		}
+	}
+}
+
+// Records is what Subject.Records wants.
+func (r *Receiver) Records(_ context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := r.streams[stream]
+	from, _ := slices.BinarySearchFunc(kept, after, func(have audit.Record, after uint64) int {
+		if have.Sequence <= after {
+			return -1
+		}
+		return 1
+	})
+	return slices.Clone(kept[from:min(len(kept), from+limit)]), nil
+}

@@ -1,0 +1,233 @@
+package audittest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/audit"
+	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
+)
+
+// disk is what the processes of a sink share: a folder that can fail.
+type disk struct {
+	dir string
+
+	mu    sync.Mutex
+	away  bool
+	busy  chan struct{} // closed when it answers again; nil unless it is stalled
+	limit int64         // of the length of a file; negative for none
+}
+
+func (d *disk) set(away bool, busy chan struct{}) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy != nil {
+		close(d.busy)
+	}
+	d.away, d.busy = away, busy
+	return nil
+}
+
+func (d *disk) Stop(context.Context) error  { return d.set(true, nil) }
+func (d *disk) Stall(context.Context) error { return d.set(false, make(chan struct{})) }
+func (d *disk) Start(context.Context) error { return d.set(false, nil) }
+
+func (d *disk) full(length int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.limit = length
+	return nil
+}
+
+// reach waits until the disk answers.
+func (d *disk) reach(ctx context.Context) error {
+	d.mu.Lock()
+	away, busy := d.away, d.busy
+	d.mu.Unlock()
+	if away {
+		return errors.New("there is no disk")
+	}
+	if busy != nil {
+		select {
+		case <-busy:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// appendTo appends to a file as far as there is space.
+func (d *disk) appendTo(file *os.File, at int64, raw []byte) error {
+	d.mu.Lock()
+	limit := d.limit
+	d.mu.Unlock()
+	if room := limit - at; limit >= 0 && room < int64(len(raw)) {
+		_, _ = file.WriteAt(raw[:max(0, room)], at)
+		return errors.New("no space left")
+	}
+	_, err := file.WriteAt(raw, at)
+	return err
+}
+
+// sink is a right one: a log of JSON lines, which several processes append to. Liars change one of its functions.
+type sink struct {
+	*disk
+	file *os.File
+	dead atomic.Bool // killed
+
+	mu      sync.Mutex
+	end     int64
+	streams map[string][]audit.Record
+
+	check  func(stream string, records []audit.Record) error
+	reach  func(context.Context) error
+	lost   func(error) error
+	alter  func(stream string, r *audit.Record) // before it is kept
+	passes func(kept []audit.Record, r audit.Record) bool
+	key    func(stream string) string
+	store  func(raw []byte) error
+	undo   func() error
+	torn   func(line []byte) bool // a line that was not written whole
+	show   func(kept []audit.Record, after uint64, limit int) []audit.Record
+	write  func(ctx context.Context, stream string, records []audit.Record) error
+	fresh  func() error // what other processes wrote
+	close  func()
+}
+
+func (s *sink) Write(ctx context.Context, stream string, records []audit.Record) error {
+	return s.write(ctx, stream, records)
+}
+
+func (s *sink) Read(_ context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.fresh()
+	return s.show(s.streams[s.key(stream)], after, limit), err
+}
+
+func newSink(d *disk) (*sink, error) {
+	file, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	s := &sink{
+		disk: d, file: file, streams: map[string][]audit.Record{}, check: audit.CheckWrite, reach: d.reach, lost: plugins.Unavailable,
+		alter: func(string, *audit.Record) {},
+		passes: func(kept []audit.Record, r audit.Record) bool {
+			return len(kept) > 0 && r.Sequence <= kept[len(kept)-1].Sequence
+		},
+		key:  func(stream string) string { return stream },
+		torn: func(line []byte) bool { return !bytes.HasSuffix(line, []byte("\n")) },
+		show: func(kept []audit.Record, after uint64, limit int) (page []audit.Record) {
+			for _, r := range kept {
+				if r.Sequence > after && len(page) < limit {
+					page = append(page, r)
+				}
+			}
+			return page
+		},
+		close: func() {},
+	}
+	s.write, s.fresh, s.undo = s.append, s.follow, func() error { return file.Truncate(s.end) }
+	s.store = func(raw []byte) error { return d.appendTo(file, s.end, raw) }
+	return s, nil
+}
+
+// append keeps records.
+func (s *sink) append(ctx context.Context, stream string, records []audit.Record) error {
+	if err := s.check(stream, records); err != nil {
+		return err
+	}
+	if err := s.reach(ctx); err != nil {
+		return s.lost(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := syscall.Flock(int(s.file.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	defer func() { _ = syscall.Flock(int(s.file.Fd()), syscall.LOCK_UN) }()
+	if err := s.fresh(); err != nil {
+		return err
+	}
+	var raw []byte
+	kept := slices.Clone(s.streams[s.key(stream)])
+	for _, r := range records {
+		if s.passes(kept, r) {
+			continue
+		}
+		s.alter(stream, &r)
+		line, err := json.Marshal(audit.Entry{Stream: s.key(stream), Record: r})
+		if err != nil {
+			return err
+		}
+		raw, kept = append(append(raw, line...), '\n'), append(kept, r)
+	}
+	if s.dead.Load() {
+		return errors.New("killed")
+	}
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := s.store(raw); err != nil {
+		_ = s.undo()
+		return s.lost(err)
+	}
+	s.streams[s.key(stream)], s.end = kept, s.end+int64(len(raw))
+	return nil
+}
+
+// follow reads what was appended, and cuts off a line that was not written whole.
+func (s *sink) follow() error {
+	info, err := s.file.Stat()
+	if err != nil || info.Size() == s.end {
+		return err
+	}
+	raw := make([]byte, info.Size()-s.end)
+	if _, err := s.file.ReadAt(raw, s.end); err != nil {
+		return err
+	}
+	for line := range bytes.Lines(raw) {
+		if s.torn(line) {
+			return s.file.Truncate(s.end)
+		}
+		var e audit.Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		s.streams[e.Stream], s.end = append(s.streams[e.Stream], e.Record), s.end+int64(len(line))
+	}
+	return nil
+}
+
+// open makes a sink with a folder of its own, changed by a liar.
+func open(t *testing.T, change func(*sink)) audittest.Subject {
+	t.Helper()
+	d := &disk{dir: t.TempDir(), limit: -1}
+	return audittest.Subject{Data: d.dir, Backend: d, Open: func(context.Context) (*audittest.Process, error) {
+		s, err := newSink(d)
+		if err != nil {
+			return nil, err
+		}
+		change(s)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		end := sync.OnceFunc(func() {
+			if !s.dead.Load() {
+				s.close()
+			}
+			_ = s.file.Close()
+		})
+		return &audittest.Process{Sink: s, Close: end, Limit: d.full, Kill: func() { s.dead.Store(true) }}, s.fresh()
+	}}
+}

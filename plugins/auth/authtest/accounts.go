@@ -1,0 +1,139 @@
+package authtest
+
+import (
+	"crypto/rand"
+	"maps"
+	"net/http"
+	"time"
+)
+
+// grant is what a login was granted: the tokens of a subject in a session.
+type grant struct {
+	subject, session string
+	refreshes        bool
+}
+
+// accounts are what a Provider knows of the logins at it. The mutex of the Provider guards them.
+type accounts struct {
+	subject   string           // who logs in
+	refreshes bool             // logins get refresh tokens, each good once
+	refresh   map[string]grant // by refresh token
+	ended     map[string]bool  // sessions that were ended
+	becomes   string           // whom every login is about from now on; "" for its own subject
+	access    map[string]grant // by access token; those that are over are gone
+	forge     func(claims map[string]any) any
+	plain     bool           // tokens have neither name nor e-mail address
+	more      map[string]any // what UserInfo says differently
+	stranger  bool           // access tokens are somebody else's
+	idTokens  map[string]any // the last one that was given, by the nonce of its login
+}
+
+func newAccounts() accounts {
+	return accounts{subject: "user_alice", refresh: map[string]grant{}, ended: map[string]bool{}, access: map[string]grant{}, idTokens: map[string]any{}}
+}
+
+func (a *accounts) begin() grant { return grant{a.subject, "session_" + rand.Text(), a.refreshes} }
+
+// renew gives a new refresh token, or none.
+func (a *accounts) renew(g grant) string {
+	if !g.refreshes {
+		return ""
+	}
+	token := "1//" + rand.Text() + rand.Text() + "+=" // with characters that are escaped in forms
+	a.refresh[token] = g
+	return token
+}
+
+// who is the subject of a grant as of now.
+func (a *accounts) who(g grant) string {
+	if a.becomes != "" {
+		return a.becomes
+	}
+	return g.subject
+}
+
+// info is what UserInfo says; nil when the token is over or its session has ended.
+func (a *accounts) info(access string) map[string]any {
+	g, good := a.access[access]
+	if !good || a.ended[g.session] {
+		return nil
+	}
+	subject := a.who(g)
+	return changed(map[string]any{"sub": subject, "name": nameOf(subject), "email": emailOf(subject), "email_verified": true, RoleClaim: "owner", "groups": []string{"admins"}}, a.more)
+}
+
+func nameOf(subject string) string { return "Name of " + subject }
+
+func emailOf(subject string) string { return subject + "@example.com" }
+
+// refresh answers a refresh request (RFC 6749 section 6).
+func (p *Provider) refresh(w http.ResponseWriter, token, client string) {
+	p.mu.Lock()
+	g, ok := p.accounts.refresh[token]
+	delete(p.accounts.refresh, token)
+	ok = ok && !p.accounts.ended[g.session] && client == p.ClientID
+	next := ""
+	if ok {
+		next = p.accounts.renew(g)
+	}
+	p.mu.Unlock()
+	if !ok {
+		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
+		return
+	}
+	p.grantTokens(w, g, next, "")
+}
+
+// grantTokens answers with the tokens of a login, with a refresh token unless it is empty.
+func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce string) {
+	p.mu.Lock()
+	subject, forge, plain, stranger := p.accounts.who(g), p.accounts.forge, p.accounts.plain, p.accounts.stranger
+	p.mu.Unlock()
+	claims := changed(p.Claims(), map[string]any{"sub": subject, "name": nameOf(subject), "email": emailOf(subject)})
+	if plain {
+		claims = changed(claims, map[string]any{"name": nil, "email": nil, "email_verified": nil})
+	}
+	access := p.tokenOf(p.signer(), changed(claims, map[string]any{"jti": rand.Text()}))
+	if stranger {
+		access = p.Token(map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com", RoleClaim: "owner"})
+	}
+	claims = changed(claims, map[string]any{"sid": g.session, "aud": p.ClientID, "scope": nil})
+	if nonce != "" {
+		claims["nonce"] = nonce
+	}
+	id := any(p.tokenOf(p.signer(), claims))
+	if forge != nil {
+		id = forge(maps.Clone(claims))
+	}
+	p.mu.Lock()
+	p.accounts.access[access], p.accounts.idTokens[nonce] = g, id
+	p.given.add("an access token of a login", access)
+	p.given.add("a refresh token", refresh)
+	if text, ok := id.(string); ok {
+		p.given.add("an id token", text)
+	}
+	p.mu.Unlock()
+	tokens := map[string]any{"token_type": "Bearer", "expires_in": 600, "access_token": access, "id_token": id}
+	if refresh != "" {
+		tokens["refresh_token"] = refresh
+	}
+	answer(w, http.StatusOK, changed(tokens))
+}
+
+// set changes what the provider knows of logins.
+func (p *Provider) set(change func(a *accounts)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(&p.accounts)
+}
+
+// logoutClaims are those of a good logout token.
+func (p *Provider) logoutClaims() map[string]any {
+	now := time.Now()
+	return map[string]any{
+		"iss": p.Issuer(), "aud": p.ClientID, "iat": now.Unix(), "exp": now.Add(2 * time.Minute).Unix(), "jti": rand.Text(),
+		"sub": "user_alice", "sid": "session_" + rand.Text(), "events": map[string]any{logoutEvent: map[string]any{}},
+	}
+}
+
+const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"

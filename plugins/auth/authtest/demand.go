@@ -1,0 +1,191 @@
+package authtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// answers are what the contract allows as an answer.
+type answers uint8
+
+const (
+	accept answers = 1 << iota
+	refuse
+	cannotTell
+)
+
+// String names them as reports do.
+func (a answers) String() string {
+	var names []string
+	for bit, name := range map[answers]string{accept: "OK", refuse: "UNAUTHENTICATED", cannotTell: "UNAVAILABLE"} {
+		if a&bit != 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " or ")
+}
+
+// demand is what the contract demands of one call.
+type demand struct {
+	allowed  answers
+	why      string // what decides
+	sentence string // which says so
+	clause   Clause // of a refusal that is demanded; "" otherwise
+	claims   map[string]any
+	signer   *signer                                               // of the signature
+	judge    func(auth.Identity) (problem string, sentence string) // of an identity; nil when it does not matter
+}
+
+func refused(clause Clause, why string) demand {
+	return demand{allowed: refuse, why: why, sentence: clause.sentence(), clause: clause}
+}
+
+// refuse demands a refusal. The first reason is the one that counts.
+func (d *demand) refuse(clause Clause, why string) {
+	if d.clause == "" {
+		d.allowed, d.clause, d.why, d.sentence = refuse, clause, why, clause.sentence()
+	}
+}
+
+// mayRefuse lets an adapter refuse what the contract does not speak about.
+func (d *demand) mayRefuse(why string) {
+	if d.clause == "" && d.allowed&accept != 0 {
+		d.allowed, d.why = d.allowed|refuse, why
+	}
+}
+
+// unsure lets an adapter say that it cannot tell, and no longer demands anything else.
+func (d *demand) unsure(allowed answers, why, sentence string) {
+	d.allowed, d.why, d.sentence = allowed, why, sentence
+}
+
+// answered is the answer to a call: 0 for an error that is none of the three.
+func answered(ctx context.Context, err error) answers {
+	switch {
+	case err == nil:
+		return accept
+	case errors.Is(err, plugins.ErrUnauthenticated):
+		return refuse
+	case errors.Is(err, plugins.ErrNotFound): // a statement about the provider, not about the time
+		return 0
+	case errors.Is(err, plugins.ErrUnavailable), ctx.Err() != nil: // whatever is said when time is over, but for a verdict
+		return cannotTell
+	}
+	return 0
+}
+
+// check compares an answer with the demand; nil when it is allowed.
+func (d *demand) check(ctx context.Context, id auth.Identity, err error) *kit.Failure {
+	if answered(ctx, err)&d.allowed == 0 {
+		return &kit.Failure{Answered: said(id, err), Demanded: fmt.Sprintf("%s: %s", d.allowed, d.why), Sentence: d.sentence}
+	}
+	if err != nil || d.judge == nil {
+		return nil
+	}
+	if problem, sentence := d.judge(id); problem != "" {
+		return &kit.Failure{Answered: said(id, err), Demanded: problem, Sentence: sentence}
+	}
+	return nil
+}
+
+// said is an answer for a report.
+func said(id auth.Identity, err error) string {
+	if err != nil {
+		return clip(err.Error(), 200)
+	}
+	return clip(fmt.Sprintf("OK: subject %q of %q, organization %q, role %q, e-mail address %q, scopes %q, until %s", id.Subject, id.Issuer, id.OrganizationID, id.OrgRole, id.Email, id.Scopes, id.ExpiresAt.UTC()), 600)
+}
+
+func clip(text string, most int) string {
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// judgeIdentity compares an identity with the claims of its token.
+func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem, sentence string) {
+	text := func(name string) string { s, _ := claims[name].(string); return s }
+	missing := func(name string) bool { _, set := claims[name]; return w.loose && !set }
+	exp, _ := seconds(claims["exp"])
+	organizations, _ := texts(claims[organizationClaim])
+	organizations = append(organizations, "")
+	if one, ok := claims[organizationClaim].(string); ok && one != "" && !w.limits.NoOrganization {
+		organizations = []string{one}
+	}
+	switch {
+	case id.Issuer != w.issuer:
+		return fmt.Sprintf("the issuer %q", w.issuer), sPerson
+	case id.Subject != text("sub"):
+		return fmt.Sprintf("the subject %q", text("sub")), sOwn
+	case id.ExpiresAt.Before(exp) || id.ExpiresAt.Sub(exp).Seconds() >= 1:
+		return "the expiry " + exp.UTC().String(), sExpires
+	case id.Email != "" && id.Email != text("email") && !missing("email"):
+		return fmt.Sprintf("the e-mail address %q, or none", text("email")), sEmail
+	case id.Email != "" && !w.loose && claims["email_verified"] != true && claims["email_verified"] != "true":
+		return "no e-mail address: the provider does not say that it is verified", sVouches
+	case !slices.Contains(organizations, id.OrganizationID) && !missing(organizationClaim):
+		return fmt.Sprintf("the organization %q", strings.Join(organizations, ", ")), sOwn
+	case id.SessionID != "" && !anyText(claims, id.SessionID) && !w.loose:
+		return "a session that the token names, or none", sSession
+	}
+	for _, scope := range id.Scopes {
+		if !missing("scope") && !anyText(claims["scope"], scope) && !anyText(claims["scp"], scope) {
+			return fmt.Sprintf("no scope %q: the token does not grant it", scope), sScopes
+		}
+	}
+	for _, group := range id.Groups {
+		if !w.loose && !anyText(claims, group) {
+			return fmt.Sprintf("no group %q: the token does not name it", group), sGroups
+		}
+	}
+	if problem := w.judgeRole(claims, id.OrgRole); problem != "" && !missing(RoleClaim) {
+		return problem, sRole
+	}
+	if len(id.Claims) > 0 && !w.loose {
+		have := readObject(id.Claims)
+		if have == nil {
+			return "claims that are one JSON object", sClaims
+		}
+		for name, value := range have {
+			if !reflect.DeepEqual(value, claims[name]) {
+				return fmt.Sprintf("the claim %q with the value %v, as in the token, or no such claim", name, claims[name]), sClaims
+			}
+		}
+	}
+	return "", ""
+}
+
+// judgeRole compares a rank with what the token says. Where the settings do not name the claim, an adapter may have a
+// claim of its own.
+func (w *world) judgeRole(claims map[string]any, got string) string {
+	ranks := []string{"", "member", "admin", "owner"}
+	rank := slices.Index(ranks, got)
+	if rank < 0 {
+		return `the role "owner", "admin" or "member", or none`
+	}
+	highest := 1
+	for at, name := range ranks[1:] {
+		held, _ := texts(claims[w.roleClaim])
+		if w.limits.NoRoles && anyText(claims, name) || w.roleClaim != "" && slices.ContainsFunc(held, func(s string) bool { return strings.EqualFold(s, name) }) {
+			highest = at + 1
+		}
+	}
+	exact, single := claims[w.roleClaim].(string)
+	switch {
+	case rank > highest:
+		return fmt.Sprintf("no higher role than %q", ranks[highest])
+	case w.roleClaim != "" && !w.limits.NoRoles && single && slices.Index(ranks, exact) > 1 && got != exact:
+		return fmt.Sprintf("the role %q", exact)
+	}
+	return ""
+}

@@ -1,0 +1,188 @@
+package authtest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// verdictLies are wrong about some tokens.
+func verdictLies() map[string]func(*right) {
+	alg := func(is func(string) bool) func(*right) {
+		return believes("algorithm is", func(h, _ map[string]any) bool { return is(text(h, "alg")) })
+	}
+	claim := func(reason, name string, is func(string) bool) func(*right) {
+		return believes(reason, func(_, c map[string]any) bool { return is(text(c, name)) })
+	}
+	has := func(name string) func(string) bool { return func(s string) bool { return strings.HasPrefix(s, name) } }
+	return map[string]func(*right){
+		"accepts the algorithm none in any spelling": alg(func(s string) bool { return s == "None" || s == "NONE" || s == "nOnE" }),
+		"accepts the algorithm none with a blank":    alg(func(s string) bool { return s == "none " }),
+		"accepts HMAC with the public key":           alg(has("HS256")),
+		"takes small letters of algorithms":          alg(has("rs256")),
+		"accepts RS512 that it does not name":        alg(has("RS512")),
+		"does not check a signature without key id":  believes("no key \"\"", always),
+		"believes the key in a header":               believes("no key", func(h, _ map[string]any) bool { return h["jwk"] != nil }),
+		"accepts signatures of any key":              believes("signature is not", always),
+		"compares the start of issuers":              claim("of the issuer", "iss", has("http://127.0.0.1")),
+		"compares issuers without their case":        claim("of the issuer", "iss", has("HTTP://127")),
+		"takes any issuer":                           believes("of the issuer", always),
+		"looks for the audience anywhere in a text":  claim("another audience", "aud", func(s string) bool { return strings.Contains(s, ".example/mcp") && len(s) > 28 }),
+		"takes the authorized party for an audience": believes("another audience", func(_, c map[string]any) bool { return strings.HasSuffix(text(c, "azp"), "/mcp") }),
+		"takes an object for a list of audiences":    believes("another audience", func(_, c map[string]any) bool { _, ok := c["aud"].(map[string]any); return ok }),
+		"takes a star for every audience":            claim("another audience", "aud", func(s string) bool { return s == "*" }),
+		"looks at the first audience of a token only": refuses(func(_ auth.VerifyRequest, _, c map[string]any) bool {
+			l, ok := c["aud"].([]any)
+			return ok && len(l) > 0 && l[0] == "x"
+		}),
+		"needs an audience in every request":        refuses(func(r auth.VerifyRequest, _, _ map[string]any) bool { return len(r.Audiences) == 0 }),
+		"reads an expiry in text":                   believes("exp", func(_, c map[string]any) bool { return text(c, "exp") != "" }),
+		"needs no expiry":                           believes("no expiry", always),
+		"ignores nbf":                               believes("(nbf)", always),
+		"ignores iat":                               believes("(iat)", always),
+		"allows a minute after exp":                 believes("expired", func(_, c map[string]any) bool { return off(c, "exp") > -60 }),
+		"allows nothing after exp":                  refuses(func(_ auth.VerifyRequest, _, c map[string]any) bool { return off(c, "exp") < -1 }),
+		"lower-cases subjects":                      answers(func(id *auth.Identity, _ map[string]any) { id.Subject = strings.ToLower(id.Subject) }),
+		"cuts subjects at 64 bytes":                 answers(func(id *auth.Identity, _ map[string]any) { id.Subject = id.Subject[:min(64, len(id.Subject))] }),
+		"needs no subject":                          believes("no subject", always),
+		"compares the start of organizations":       claim("another organization", "org_id", func(s string) bool { return len(s) > 4 && strings.HasPrefix(s, "org_") && s != "org_other" }),
+		"compares organizations without their case": claim("another organization", "org_id", has("ORG_")),
+		"takes superowner for owner": answers(func(id *auth.Identity, c map[string]any) {
+			if strings.HasSuffix(text(c, "role"), "owner") {
+				id.OrgRole = "owner"
+			}
+		}),
+		"takes roles from another claim": answers(func(id *auth.Identity, c map[string]any) {
+			if l, ok := c["roles"].([]any); ok && len(l) > 0 {
+				id.OrgRole, _ = l[0].(string)
+			}
+		}),
+		"makes members admins": answers(func(id *auth.Identity, _ map[string]any) {
+			id.OrgRole = strings.Replace(id.OrgRole, "member", "admin", 1)
+		}),
+		"takes the e-mail address of another claim": answers(func(id *auth.Identity, c map[string]any) {
+			if id.Email == "" {
+				id.Email = text(c, "preferred_username")
+			}
+		}),
+		"vouches for every e-mail address":               answers(func(id *auth.Identity, c map[string]any) { id.Email = text(c, "email") }),
+		"lower-cases e-mail addresses":                   answers(func(id *auth.Identity, _ map[string]any) { id.Email = strings.ToLower(id.Email) }),
+		"grants the scope admin":                         answers(func(id *auth.Identity, _ map[string]any) { id.Scopes = append(slices.Clone(id.Scopes), "admin") }),
+		"adds the skew to expiries":                      answers(func(id *auth.Identity, _ map[string]any) { id.ExpiresAt = id.ExpiresAt.Add(30 * time.Second) }),
+		"rounds numbers of claims":                       answers(func(id *auth.Identity, c map[string]any) { id.Claims, _ = json.Marshal(c) }),
+		"ignores critical headers":                       believes("critical headers", always),
+		"ignores the type of a token":                    believes("not a JWT", always),
+		"ignores the binding of a token":                 believes("(cnf)", always),
+		"strips the word Bearer":                         rewrites(func(t string) string { return strings.TrimPrefix(t, "Bearer ") }),
+		"trims tokens":                                   rewrites(strings.TrimSpace),
+		"ignores padding":                                rewrites(func(t string) string { return strings.TrimRight(t, "=") }),
+		"verifies the first of several tokens":           rewrites(func(t string) string { first, _, _ := strings.Cut(t, ","); return first }),
+		"reads names of claims without their case":       believes("no subject", func(_, c map[string]any) bool { return text(c, "Sub") != "" }),
+		"refuses tokens over 2 KiB":                      refuses(func(r auth.VerifyRequest, _, _ map[string]any) bool { return len(r.Token) > 2<<10 }),
+		"refuses at+jwt":                                 refuses(func(_ auth.VerifyRequest, h, _ map[string]any) bool { return text(h, "typ") == "at+jwt" }),
+		"needs iat":                                      refuses(func(_ auth.VerifyRequest, _, c map[string]any) bool { return c["iat"] == nil }),
+		"remembers verdicts by the claims of a token":    remembers(time.Minute, func(r auth.VerifyRequest) string { return piece(r.Token, 1) }),
+		"remembers verdicts by the signature of a token": remembers(time.Minute, func(r auth.VerifyRequest) string { return piece(r.Token, 2) }),
+		"remembers verdicts by 400 bytes of a token":     remembers(time.Minute, func(r auth.VerifyRequest) string { return r.Token[:min(len(r.Token), 400)] }),
+		"remembers verdicts whatever the audience":       remembers(time.Minute, func(r auth.VerifyRequest) string { return r.Token }),
+		"fails on what is not a token": func(r *right) {
+			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+				if strings.Count(req.Token, ".") != 2 {
+					return auth.Identity{}, errors.New("index out of range")
+				}
+				return honest(ctx, req)
+			}
+		},
+		"logs the tokens that it refuses": func(r *right) {
+			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+				id, err := honest(ctx, req)
+				if err != nil {
+					_, _ = io.WriteString(r.out, "refused "+req.Token+"\n")
+				}
+				return id, err
+			}
+		},
+		"repeats the claims in errors": func(r *right) {
+			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+				id, err := honest(ctx, req)
+				if err != nil {
+					err = errors.Join(err, errors.New(piece(req.Token, 1)))
+				}
+				return id, err
+			}
+		},
+	}
+}
+
+// crowdLies mix people up.
+func crowdLies() map[string]func(*right) {
+	shared := func(mix func(own *auth.Identity, other auth.Identity)) func(*right) {
+		return func(r *right) {
+			var mu sync.Mutex
+			var last auth.Identity
+			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+				id, err := honest(ctx, req)
+				if err != nil {
+					return id, err
+				}
+				mu.Lock()
+				last = id
+				mu.Unlock()
+				runtime.Gosched()
+				mu.Lock()
+				defer mu.Unlock()
+				mix(&id, last)
+				return id, nil
+			}
+		}
+	}
+	return map[string]func(*right){
+		"shares the claims of a token between calls": shared(func(own *auth.Identity, other auth.Identity) { *own = other }),
+		"shares the e-mail address between calls":    shared(func(own *auth.Identity, other auth.Identity) { own.Email = other.Email }),
+		"shares the role between calls":              shared(func(own *auth.Identity, other auth.Identity) { own.OrgRole = other.OrgRole }),
+		"shares the name between calls":              shared(func(own *auth.Identity, other auth.Identity) { own.DisplayName = other.DisplayName }),
+		"knows people by the first bytes of a subject": remembers(time.Minute, func(r auth.VerifyRequest) string {
+			c := claimsOf(r.Token)
+			return text(c, "sub")[:min(6, len(text(c, "sub")))]
+		}),
+		"remembers verdicts by jti": remembers(time.Minute, func(r auth.VerifyRequest) string {
+			if jti := text(claimsOf(r.Token), "jti"); jti != "" {
+				return jti
+			}
+			return r.Token
+		}),
+		"refuses calls that come while others are under way": func(r *right) {
+			busy := make(chan struct{}, 2)
+			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+				select {
+				case busy <- struct{}{}:
+				default:
+					return auth.Identity{}, plugins.ErrUnavailable
+				}
+				defer func() { <-busy }()
+				runtime.Gosched()
+				return honest(ctx, req)
+			}
+		},
+	}
+}
+
+func clockLies() map[string]func(*right) {
+	exact := func(r auth.VerifyRequest) string { return r.Token + strings.Join(r.Audiences, " ") }
+	return map[string]func(*right){
+		"remembers verdicts for a minute":          remembers(time.Minute, exact),
+		"remembers refusals":                       remembersRefusals,
+		"allows four seconds more after exp":       believes("expired", func(_, c map[string]any) bool { return off(c, "exp") > -34.5 }),
+		"allows ten seconds less after exp":        refuses(func(_ auth.VerifyRequest, _, c map[string]any) bool { return off(c, "exp") < -20 }),
+		"allows three seconds more before nbf/iat": believes("not valid yet", func(_, c map[string]any) bool { return max(off(c, "nbf"), off(c, "iat")) < 34 }),
+	}
+}

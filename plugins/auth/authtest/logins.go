@@ -1,0 +1,347 @@
+package authtest
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// attempt is what the server keeps of one login.
+type attempt struct{ redirect, state, nonce, verifier string }
+
+func newAttempt() attempt {
+	return attempt{RedirectURI, rand.Text(), rand.Text(), rand.Text() + rand.Text()}
+}
+
+func (a attempt) request() auth.AuthorizeRequest {
+	return auth.AuthorizeRequest{RedirectURI: a.redirect, State: a.state, Nonce: a.nonce, CodeChallenge: encode(hashed(crypto.SHA256, []byte(a.verifier)))}
+}
+
+func (a attempt) exchange(code string) auth.ExchangeRequest {
+	return auth.ExchangeRequest{RedirectURI: a.redirect, Code: code, Nonce: a.nonce, CodeVerifier: a.verifier}
+}
+
+// browse plays the browser: it follows the adapter's URL and returns the code that came back.
+func (st *stage) browse(ctx context.Context, trial *kit.Trial, a attempt) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience(trial))
+	defer cancel()
+	fail := func(answered, demanded, sentence string) (string, error) {
+		return "", history(&kit.Failure{Answered: answered, Demanded: demanded, Sentence: sentence}, fmt.Sprintf("AuthorizeUrl with the state %q", clip(a.state, 60)))
+	}
+	login, ok := st.adapter.(auth.Login)
+	if !ok {
+		return fail("no such method", "the address of a login", sHasLogin)
+	}
+	address, err := login.AuthorizeURL(ctx, a.request())
+	if err != nil {
+		return fail(said(auth.Identity{}, err), "the address of a login", sHasLogin)
+	}
+	u, err := url.Parse(address)
+	if err != nil || !strings.HasPrefix(address, st.provider.Issuer()) {
+		return fail(address, "a URL at the provider", sAuthorize)
+	}
+	if got := u.Query(); got.Get("redirect_uri") != a.redirect || got.Get("nonce") != a.nonce || got.Get("state") != a.state {
+		return fail(address, fmt.Sprintf("redirect_uri=%q, state=%q and nonce=%q of the request", a.redirect, a.state, a.nonce), sAuthorize)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return fail(address, "a URL at the provider", sAuthorize)
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return fail(address, "a URL at the provider: "+err.Error(), sAuthorize)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	back, err := url.Parse(resp.Header.Get("Location"))
+	if err != nil || back.Query().Get("code") == "" {
+		return fail(address, fmt.Sprintf("a request for a code with PKCE S256, client_id, redirect_uri and the scope openid (the provider answered %d)", resp.StatusCode), sAuthorize)
+	}
+	return back.Query().Get("code"), nil
+}
+
+// exchange ends a login and compares the identity with the model's.
+func (st *stage) exchange(ctx context.Context, limit time.Duration, req auth.ExchangeRequest, demanded func(from, to time.Time) demand) (auth.Identity, *kit.Failure) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	from := time.Now()
+	id, err := st.adapter.(auth.Login).Exchange(ctx, req) //nolint:forcetypeassert // browse has looked
+	for what, secret := range map[string]string{"the login code": req.Code, "the code verifier": req.CodeVerifier} {
+		st.given.error(what, secret, err)
+	}
+	st.given.note("the renewal of a login", id.Renewal.Reveal())
+	d := demanded(from, time.Now())
+	return id, d.check(ctx, id, err)
+}
+
+// ofLogin is what the contract demands of an exchange that the provider answers.
+func (st *stage) ofLogin(began attempt, nonce string) func(from, to time.Time) demand {
+	return func(from, to time.Time) demand {
+		p := st.provider
+		p.mu.Lock()
+		idToken, acc := p.accounts.idTokens[began.nonce], p.accounts
+		p.mu.Unlock()
+		d := st.world.exchange(idToken, nonce, from, to)
+		st.judgeLogin(&d, acc)
+		return d
+	}
+}
+
+// judgeLogin is about the identity of an id token, with what else the provider says about its subject.
+func (st *stage) judgeLogin(d *demand, acc accounts) {
+	if d.clause != "" {
+		return
+	}
+	subject, _ := d.claims["sub"].(string)
+	claims := changed(map[string]any{"scope": "openid profile"}, d.claims)
+	userInfo := acc.more["sub"] == nil || acc.more["sub"] == subject
+	if acc.plain && userInfo {
+		claims = changed(map[string]any{"name": nameOf(subject), "email": emailOf(subject), "email_verified": true}, claims)
+	}
+	d.judge = func(id auth.Identity) (string, string) {
+		exp, _ := seconds(claims["exp"])
+		if id.ExpiresAt = exp; id.DisplayName == "Mallory" || id.DisplayName == nameOf("user_mallory") {
+			return "the name of the subject, or none", sUserInfo
+		}
+		id.Claims = nil // those of the access token may be there too
+		if problem, sentence := st.world.judgeIdentity(claims, id); problem != "" {
+			if sentence == sEmail || sentence == sVouches || sentence == sRole || sentence == sGroups {
+				sentence = sUserInfo
+			}
+			return problem, sentence
+		}
+		if sid, _ := claims["sid"].(string); st.subject.Rechecks && id.SessionID != sid {
+			return fmt.Sprintf("the session %q", sid), sNamed
+		}
+		return "", ""
+	}
+}
+
+// loginsHold tries histories of logins in which something is wrong, and of logins at once.
+func loginsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+	setups := s.setups(WithRoles, OneOrganization, AnyOrganization)
+	if len(setups) == 0 {
+		return s.lacks(AnyOrganization)
+	}
+	const each = 8
+	table, rows, err := s.idRows(ctx, trial)
+	if err != nil {
+		return err
+	}
+	n := max(4, len(rows)/each)
+	trial.Cover("%d histories of logins, %d id tokens", n, len(rows))
+	return atOnce(ctx, n, workers/2, func(ctx context.Context, i int) error {
+		st, err := s.open(ctx, setups[i%len(setups)], nil)
+		if _, none := errors.AsType[noSetting](err); none {
+			st, err = s.open(ctx, s.setups(AnyOrganization, OneOrganization)[0], nil)
+		}
+		if err != nil {
+			return err
+		}
+		return st.settle(st.logins(ctx, trial, trial.Rand(i), table(st.provider), rows[min(i*each, len(rows)):min((i+1)*each, len(rows))]))
+	})
+}
+
+// idRows are rows of id tokens: every value that makes one bad, alone at least, and pairs of others.
+func (s Subject) idRows(ctx context.Context, trial *kit.Trial) (table func(*Provider) []property, rows []row, err error) {
+	table = func(p *Provider) []property { return p.idTable() }
+	err = s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error {
+		all := table(st.provider)
+		bad := func(p, v int) bool {
+			r := make(row, len(all))
+			r[p] = v
+			d := r.change(st.provider.idDraft(), all)
+			now := time.Now()
+			demand := st.world.exchange(d.token(), "nonce", now, now)
+			return demand.clause != ""
+		}
+		most := map[kit.Effort]int{kit.Quick: 1, kit.Normal: 2, kit.Deep: 20}[trial.Effort]
+		rows = s.Keys.chosen(fmt.Sprint("id tokens", st.provider.Setup, most, trial.Seed, st.world.algorithms), func() []row { return pairs(all, bad, most, trial.Rand(-2)) })
+		rows = rows[:min(len(rows), trial.Count(2000))]
+		return nil
+	})
+	return table, rows, err
+}
+
+// idDraft is a good id token.
+func (p *Provider) idDraft() *draft {
+	d := p.draft()
+	d.claims["aud"], d.claims["nonce"] = p.ClientID, "nonce"
+	return d
+}
+
+// logins does one login after the other, each wrong in one way, and then many at once.
+func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.Rand, table []property, rows []row) error {
+	p := st.provider
+	login := func(step string, prepare func(a *accounts), change func(req *auth.ExchangeRequest), want *demand) error {
+		a := newAttempt()
+		a.state = []string{"a&state=b", "a b+c%20d", "é ü 用", "#fragment", `"<>'`, strings.Repeat("s", 1000)}[chance.IntN(6)] + a.state
+		a.redirect += []string{"", "/second"}[chance.IntN(2)]
+		before := p.accounts
+		p.set(func(acc *accounts) {
+			acc.subject, acc.refreshes = fmt.Sprint("user_", chance.IntN(5)), chance.IntN(2) == 0
+			if prepare != nil {
+				prepare(acc)
+			}
+		})
+		defer p.set(func(acc *accounts) {
+			acc.forge, acc.plain, acc.more, acc.stranger = before.forge, before.plain, before.more, before.stranger
+		})
+		code, err := st.browse(ctx, trial, a)
+		if err != nil {
+			return err
+		}
+		req := a.exchange(code)
+		if change != nil {
+			change(&req)
+		}
+		demanded := st.ofLogin(a, req.Nonce)
+		if want != nil {
+			demanded = func(time.Time, time.Time) demand { return *want }
+		}
+		_, f := st.exchange(ctx, patience(trial), req, demanded)
+		if f != nil || want != nil {
+			return history(f, "begin a login", "Exchange its code: "+step)
+		}
+		twice := refused(Form, "the code was exchanged before")
+		twice.sentence = sOnce
+		_, f = st.exchange(ctx, patience(trial), req, func(time.Time, time.Time) demand { return twice })
+		return history(f, "begin a login", "Exchange its code: "+step, "Exchange the same code again")
+	}
+	bad := refused(Form, "the provider refuses the code")
+	bad.sentence = sBadLogin
+	other, err := st.browse(ctx, trial, newAttempt())
+	if err != nil {
+		return err
+	}
+	steps := []func() error{
+		func() error { return login("everything is usual", nil, nil, nil) },
+		func() error {
+			return login("with another nonce", nil, func(r *auth.ExchangeRequest) { r.Nonce = rand.Text() }, nil)
+		},
+		func() error {
+			return login("with another verifier", nil, func(r *auth.ExchangeRequest) { r.CodeVerifier = rand.Text() + rand.Text() }, &bad)
+		},
+		func() error {
+			return login("with a code that nobody gave", nil, func(r *auth.ExchangeRequest) { r.Code = "4/" + rand.Text() + "+=" }, &bad)
+		},
+		func() error {
+			return login("with the code of another login", nil, func(r *auth.ExchangeRequest) { r.Code = other }, &bad)
+		},
+		func() error {
+			return login("without an id token", func(a *accounts) { a.forge = func(map[string]any) any { return nil } }, nil, nil)
+		},
+		func() error {
+			return login("with an id token in a list", func(a *accounts) { a.forge = func(c map[string]any) any { return []string{p.Token(c)} } }, nil, nil)
+		},
+		func() error {
+			return login("name and address are at UserInfo alone", func(a *accounts) { a.plain = true }, nil, nil)
+		},
+		func() error {
+			return login("UserInfo is about another subject", func(a *accounts) {
+				a.plain, a.more = true, map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com"}
+			}, nil, nil)
+		},
+		func() error {
+			return login("the access token is somebody else's", func(a *accounts) { a.stranger = true }, nil, nil)
+		},
+		func() error {
+			return login("the access token is somebody else's, name and address are missing", func(a *accounts) { a.stranger, a.plain = true, true }, nil, nil)
+		},
+		func() error { return st.loginFails(ctx, trial, chance) },
+		func() error { return st.loginsAtOnce(ctx, trial) },
+	}
+	for _, r := range rows {
+		steps = append(steps, func() error {
+			name := r.change(p.idDraft(), table).name
+			return login("with the id token: everything usual"+name, func(a *accounts) {
+				a.forge = func(claims map[string]any) any {
+					d := p.draft()
+					d.claims = claims
+					return r.change(d, table).token()
+				}
+			}, nil, nil)
+		})
+	}
+	chance.Shuffle(len(steps), func(i, k int) { steps[i], steps[k] = steps[k], steps[i] })
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loginFails is a login at whose end the provider cannot be asked.
+func (st *stage) loginFails(ctx context.Context, trial *kit.Trial, chance *mathrand.Rand) error {
+	p := st.provider
+	var failing []*fault
+	for _, f := range outages() {
+		if f.at == "" && f.name != "answers 404" {
+			failing = append(failing, f)
+		}
+	}
+	f := append(failing, &fault{"redirects to another host", "", elsewhere})[chance.IntN(len(failing)+1)]
+	a := newAttempt()
+	code, err := st.browse(ctx, trial, a)
+	if err != nil {
+		return err
+	}
+	p.setFault(&fault{f.name, tokenPath, f.act})
+	began := time.Now()
+	_, failure := st.exchange(ctx, time.Second, a.exchange(code), func(time.Time, time.Time) demand {
+		return demand{allowed: cannotTell, why: "the token endpoint " + f.name, sentence: sAway}
+	})
+	took := time.Since(began)
+	p.setFault(nil)
+	p.mu.Lock()
+	strayed := p.strayed
+	p.mu.Unlock()
+	switch {
+	case strayed > 0:
+		failure = &kit.Failure{Answered: "it sent the code and its verifier to the other host", Demanded: "no request to another host", Sentence: sNotUsed}
+	case failure == nil && took > time.Second+prompt:
+		failure = &kit.Failure{Answered: fmt.Sprintf("after %s", took.Round(time.Second)), Demanded: "an answer soon after the deadline of 1 s", Sentence: sConcurrent}
+	}
+	return history(failure, "begin a login", "the token endpoint "+f.name, "Exchange the code, with a deadline of 1 s")
+}
+
+// loginsAtOnce begins logins of many people before the first ends, and ends all of them at once.
+func (st *stage) loginsAtOnce(ctx context.Context, trial *kit.Trial) error {
+	const n = 12
+	attempts, codes := make([]attempt, n), make([]string, n)
+	for i := range attempts {
+		attempts[i] = newAttempt()
+		st.provider.set(func(a *accounts) { a.subject, a.refreshes = fmt.Sprint("user_", i), true })
+		var err error
+		if codes[i], err = st.browse(ctx, trial, attempts[i]); err != nil {
+			return err
+		}
+	}
+	return atOnce(ctx, n, n, func(ctx context.Context, i int) error {
+		req := attempts[i].exchange(codes[i])
+		want := demand{allowed: accept, why: "everything about it is right", sentence: sExchange, judge: func(id auth.Identity) (string, string) {
+			if subject := fmt.Sprint("user_", i); id.Subject != subject || id.Email != "" && id.Email != emailOf(subject) {
+				return fmt.Sprintf("the subject %q with its own e-mail address", subject), sOwn
+			}
+			return "", ""
+		}}
+		step := "Exchange the code of " + fmt.Sprint("user_", i)
+		if i%4 == 3 {
+			req.Nonce = attempts[i-1].nonce
+			want = refused(Form, "the nonce is the one of another login")
+			want.sentence, step = sBadLogin, step+" with the nonce of another login"
+		}
+		_, f := st.exchange(ctx, patience(trial), req, func(time.Time, time.Time) demand { return want })
+		return history(f, fmt.Sprintf("begin %d logins", n), step+", all at once")
+	})
+}

@@ -1,0 +1,308 @@
+package authtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// span is the longest that the contract lets an adapter take to find out what changed at the provider.
+const span = 15 * time.Second
+
+// outage is a history of a provider that changes and fails, and what the model knows of it.
+type outage struct {
+	*stage
+	trial     *kit.Trial
+	chance    *rand.Rand
+	steps     []string
+	fault     *fault
+	since     time.Time // when the last fault ended
+	loaded    time.Time // when the adapter of now was started
+	metadata  bool      // it has returned the metadata once
+	former    []*signer
+	floods    int
+	documents int // requests for documents that calls of Metadata made
+}
+
+// outagesHold tries histories of a provider that adds and removes keys and fails in every way. They are independent of
+// each other, and wait most of the time: many run at once.
+func outagesHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+	all := outages()
+	n := trial.Count(3 * len(all))
+	trial.Cover("%d histories of %d kinds of outages", n, len(all))
+	return atOnce(ctx, n, workers, func(ctx context.Context, i int) error {
+		chance := trial.Rand(i)
+		f := all[(i+int(trial.Seed%uint64(len(all))))%len(all)] //nolint:gosec // it is small
+		cold := i/len(all)%3 == 0 || trial.Effort == kit.Quick && i%2 == 0
+		return shortest(ctx, trial, plan(chance, cold), func(steps []string) error { return s.suffers(ctx, trial, f, steps, i) })
+	})
+}
+
+// plan is a history: what happens, step by step.
+func plan(chance *rand.Rand, cold bool) []string {
+	usual := []string{"good", "good", "forged", "expired", "unknown", "describe", "metadata", "junk"}
+	pick := func(all ...string) string { return all[chance.IntN(len(all))] }
+	var steps []string
+	some := func(n int, more ...string) {
+		for range n {
+			steps = append(steps, pick(append(more, usual...)...))
+		}
+	}
+	if !cold {
+		if chance.IntN(4) == 0 {
+			steps = append(steps, "slow", "good", "quick")
+		}
+		steps = append(steps, "good", pick("metadata", "describe", "good"))
+		some(2, "odd keys", "flood")
+		if chance.IntN(2) == 0 {
+			steps = append(steps, "add", "good", "older")
+		}
+		if chance.IntN(2) == 0 {
+			steps = append(steps, "rotate", pick("good", "good", "former"), "former", "good")
+		}
+	}
+	steps = append(steps, "outage")
+	some(5, "former", "add", "older")
+	steps = append(steps, "good", "back", "good", "metadata")
+	some(3, "former", "older", "flood")
+	return steps
+}
+
+// shortest repeats a history that failed with fewer steps, for as long as the trial says, and returns the failure of
+// the shortest that fails.
+func shortest(ctx context.Context, trial *kit.Trial, steps []string, try func([]string) error) error {
+	failed := try(steps)
+	until := time.Now().Add(trial.Shorten)
+	for at := 0; failed != nil && at < len(steps) && time.Now().Before(until) && ctx.Err() == nil; {
+		fewer := slices.Delete(slices.Clone(steps), at, at+1)
+		if err := try(fewer); err != nil {
+			steps, failed = fewer, err
+		} else {
+			at++
+		}
+	}
+	return failed
+}
+
+// suffers runs one history.
+func (s Subject) suffers(ctx context.Context, trial *kit.Trial, f *fault, steps []string, number int) error {
+	setups := s.setups(AnyOrganization, OneOrganization)
+	if len(setups) == 0 {
+		return s.lacks(AnyOrganization)
+	}
+	o := &outage{trial: trial, chance: trial.Rand(number), loaded: time.Now()}
+	if len(steps) > 0 && steps[0] == "outage" {
+		o.fault = f
+	}
+	var err error
+	if o.stage, err = s.open(ctx, setups[0], o.fault); err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if err = o.step(ctx, step, f); err != nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return o.settle(err)
+}
+
+// step does one thing, and judges what the adapter says to it.
+func (o *outage) step(ctx context.Context, step string, f *fault) error {
+	p := o.provider
+	o.steps = append(o.steps, step)
+	key := p.signer()
+	good := map[string]any{"jti": fmt.Sprint(len(o.steps))}
+	switch step {
+	case "outage":
+		o.steps[len(o.steps)-1] = "the provider " + f.name
+		o.fault = f
+		p.setFault(f)
+		return nil
+	case "back":
+		o.steps[len(o.steps)-1] = "the provider is back"
+		o.fault, o.since = nil, time.Now()
+		p.setFault(nil)
+		return o.recovers(ctx)
+	case "slow", "quick":
+		o.steps[len(o.steps)-1] = "the provider is " + step
+		p.setFault(map[string]*fault{"slow": {"is slow", "", delaying}}[step])
+		return nil
+	case "odd keys":
+		p.mu.Lock()
+		p.odd = true
+		p.mu.Unlock()
+		return nil
+	case "add":
+		p.Add()
+		return nil
+	case "rotate":
+		o.former = append(o.former, key)
+		p.Rotate()
+		return nil
+	case "former":
+		if len(o.former) == 0 {
+			return nil
+		}
+		key = last(o.former)
+	case "older":
+		key = p.oldest()
+	case "forged":
+		key = &signer{key.kid, "sig", p.keys.forger}
+	case "unknown":
+		key = &signer{fmt.Sprint("nobody-", o.chance.Uint64()), "sig", p.keys.forger}
+	case "expired":
+		good["exp"] = time.Now().Unix() - 3600
+	case "flood":
+		return o.flood(ctx)
+	case "metadata":
+		return o.asksMetadata(ctx)
+	case "describe":
+		return o.describes(ctx)
+	}
+	token := p.tokenOf(key, changed(p.Claims(), good))
+	if step == "junk" {
+		token = junk()[o.chance.IntN(10)]
+	}
+	limit := patience(o.trial)
+	if o.fault != nil && !p.wasRead(key) {
+		limit = 1500 * time.Millisecond // nothing comes of waiting
+	}
+	asked := o.askedLately(time.Now())
+	return history(o.call(ctx, limit, auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}}, func(d *demand, from, _ time.Time) { o.adjust(d, from, asked) }), o.steps...)
+}
+
+// wasRead reports whether a key was in a key set that was sent.
+func (p *Provider) wasRead(key *signer) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.read, func(r reading) bool { return slices.Contains(r.keys, key) })
+}
+
+// askedLately reports whether the adapter has read the key set so lately that it need not read it again.
+func (o *outage) askedLately(now time.Time) bool {
+	o.provider.mu.Lock()
+	defer o.provider.mu.Unlock()
+	count := 0
+	for _, at := range o.provider.asked {
+		if at.After(o.loaded) && now.Sub(at) < span {
+			count++
+		}
+	}
+	first := slices.IndexFunc(o.provider.asked, func(at time.Time) bool { return at.After(o.loaded) })
+	return count > 1 || count == 1 && now.Sub(o.provider.asked[first]) >= span // the first reading does not count
+}
+
+// adjust changes what the oracle demands of a token at a provider that answers, for what the adapter can know of this
+// one: a model of the key set that it has read.
+func (o *outage) adjust(d *demand, from time.Time, asked bool) {
+	p := o.provider
+	p.mu.Lock()
+	published := slices.Contains(p.published, d.signer)
+	var read, seen, reread bool // any key set; one with the key; one without it
+	for _, r := range p.read {
+		if r.at.After(o.loaded) && r.at.Before(from) {
+			has := slices.Contains(r.keys, d.signer)
+			read, seen, reread = true, seen || has, !has
+		}
+	}
+	misled := o.fault != nil && o.fault.at == documentPath && !read && p.documents > o.documents
+	p.mu.Unlock()
+	switch {
+	case d.clause != "": // whatever it is signed with
+		if o.fault != nil || !read {
+			d.allowed |= cannotTell
+		}
+	case !published && seen && reread:
+		d.unsure(refuse, "the provider has removed its key, and the adapter has read the key set since", sRemoved)
+	case !published:
+		d.unsure(accept|refuse, "the provider has removed its key, and the adapter need not know yet", sRemoved)
+	case seen && o.fault != nil:
+		d.sentence = sKept
+	case seen:
+	case o.fault == nil && asked:
+		d.unsure(accept|refuse|cannotTell, "the adapter has read the key set lately", sAdded)
+	case o.fault == nil && read:
+		d.why, d.sentence = "the provider has added its key", sAdded
+	case o.fault == nil:
+		d.why, d.sentence = "its key is there to be read", sSlow
+	case o.fault.at == documentPath && !misled:
+		d.unsure(accept|cannotTell, "the provider "+o.fault.name+", and its keys are there to be read", sNotUsed)
+	default:
+		d.unsure(cannotTell, "the provider "+o.fault.name+", and its key was not read before", sCannotTell)
+		if strings.Contains(o.fault.name, "writes") || strings.Contains(o.fault.name, "redirects") {
+			d.sentence = sNotUsed
+		}
+	}
+	if o.fault != nil && !seen && d.clause == "" {
+		d.allowed |= cannotTell
+		if asked && read {
+			d.allowed |= refuse
+		}
+	}
+	if !published && o.fault != nil {
+		d.allowed |= cannotTell
+	}
+}
+
+// recovers waits until a good token is accepted, which the contract gives 15 seconds for.
+func (o *outage) recovers(ctx context.Context) error {
+	p := o.provider
+	for {
+		began := time.Now()
+		short, cancel := context.WithTimeout(ctx, patience(o.trial))
+		req := auth.VerifyRequest{Token: p.Token(map[string]any{"jti": fmt.Sprint(began.UnixNano())}), Audiences: []string{p.Audience}}
+		id, err := o.adapter.Verify(short, req)
+		late := began.Sub(o.since) > span+time.Second
+		d := o.world.verify(req, began, time.Now())
+		asked := o.askedLately(began)
+		switch {
+		case late:
+			d.unsure(accept, "the provider is back for 15 s", sBack)
+		case asked:
+			d.unsure(accept|cannotTell|refuse, "the provider is back", sBack)
+		default:
+			d.unsure(accept|cannotTell, "the provider is back", sCannotTell)
+		}
+		f := d.check(short, id, err)
+		o.given.token("a bearer token", req.Token, err)
+		cancel()
+		if f != nil || ctx.Err() != nil {
+			return history(f, append(o.steps, fmt.Sprintf("verify a good token, %s later", began.Sub(o.since).Round(time.Second)))...)
+		}
+		if err == nil {
+			return nil
+		}
+		pause(ctx, 300*time.Millisecond)
+	}
+}
+
+// flood sends tokens with key ids that nobody has.
+func (o *outage) flood(ctx context.Context) error {
+	const tokens, most = 60, 6
+	if o.floods++; o.fault != nil || o.floods > 1 || !o.since.IsZero() {
+		return nil
+	}
+	began := time.Now()
+	err := atOnce(ctx, tokens, workers, func(ctx context.Context, i int) error {
+		token := compact(map[string]any{"alg": "RS256", "typ": "JWT", "kid": fmt.Sprint("flood-", i)}, o.provider.Claims(), func([]byte) []byte { return make([]byte, 256) })
+		return history(o.call(ctx, patience(o.trial), auth.VerifyRequest{Token: token, Audiences: []string{o.provider.Audience}}, func(d *demand, from, _ time.Time) { o.adjust(d, from, false) }), o.steps...)
+	})
+	o.provider.mu.Lock()
+	defer o.provider.mu.Unlock()
+	asked := 0
+	for _, at := range o.provider.asked {
+		if at.After(began) && at.Sub(began) < time.Minute {
+			asked++
+		}
+	}
+	if err == nil && asked > most {
+		err = history(&kit.Failure{Answered: fmt.Sprintf("%d requests for keys", asked), Demanded: fmt.Sprintf("at most %d a minute", most), Sentence: sSixTimes}, append(o.steps, fmt.Sprintf("verify %d tokens with key ids that nobody has", tokens))...)
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package authtest
+
+import (
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/auth"
+)
+
+// sortedPairs ranges over a map in the order of its names.
+func sortedPairs[V any](all map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if !yield(name, all[name]) {
+				return
+			}
+		}
+	}
+}
+
+// row is a choice of one value for each property of a table, by number.
+type row []int
+
+// pairs chooses rows of a table so that every two values of different properties meet in one, except two that each make
+// a token bad: one of them would hide the other. bad reports which are. With each bad value,
+// most rows are made at most; with one, a fifth of the others.
+func pairs(table []property, bad func(property, value int) bool, most int, chance *rand.Rand) []row {
+	good := make([][]int, len(table))
+	for p := range table {
+		for v := range table[p].values {
+			if v == 0 || !bad(p, v) {
+				good[p] = append(good[p], v)
+			}
+		}
+	}
+	rows := coverGood(good, chance)
+	if chance.Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] }); most == 1 {
+		rows = rows[:len(rows)/5]
+	}
+	longest := 0
+	for p := range good {
+		longest = max(longest, len(good[p]))
+	}
+	for p := range table {
+		for v := range table[p].values {
+			if slices.Contains(good[p], v) {
+				continue
+			}
+			// Row i has the i-th good value of each property in an order of its own, so that all have their turn.
+			orders := make([][]int, len(table))
+			for q := range table {
+				orders[q] = chance.Perm(len(good[q]))
+			}
+			for i := range min(longest, most) {
+				r := make(row, len(table)) // the first row is usual in everything else: nothing hides the value
+				for q := range table {
+					if i > 0 {
+						r[q] = good[q][orders[q][i%len(good[q])]]
+					}
+				}
+				r[p] = v
+				rows = append(rows, r)
+			}
+		}
+	}
+	chance.Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] })
+	return rows
+}
+
+// coverGood chooses rows of good values in which all pairs of them meet, each time the best of some by chance.
+func coverGood(good [][]int, chance *rand.Rand) (rows []row) {
+	type pair [4]int
+	left := map[pair]bool{}
+	for p := range good {
+		for q := p + 1; q < len(good); q++ {
+			for _, v := range good[p] {
+				for _, w := range good[q] {
+					left[pair{p, v, q, w}] = true
+				}
+			}
+		}
+	}
+	each := func(r row, visit func(pair)) {
+		for p := range r {
+			for q := p + 1; q < len(r); q++ {
+				visit(pair{p, r[p], q, r[q]})
+			}
+		}
+	}
+	ordered := slices.SortedFunc(maps.Keys(left), func(a, b pair) int { return slices.Compare(a[:], b[:]) })
+	for _, must := range ordered {
+		if !left[must] {
+			continue
+		}
+		var best row
+		most := -1
+		for range 12 {
+			r := make(row, len(good))
+			for p := range r {
+				r[p] = good[p][chance.IntN(len(good[p]))]
+			}
+			r[must[0]], r[must[2]] = must[1], must[3]
+			count := 0
+			each(r, func(p pair) {
+				if left[p] {
+					count++
+				}
+			})
+			if count > most {
+				best, most = r, count
+			}
+		}
+		each(best, func(p pair) { delete(left, p) })
+		rows = append(rows, best)
+	}
+	return rows
+}
+
+// draft makes the token of a row.
+func (r row) draft(p *Provider, table []property) *draft { return r.change(p.draft(), table) }
+
+// change makes a draft one of the row.
+func (r row) change(d *draft, table []property) *draft {
+	for at, v := range r {
+		chosen := table[at].values[v]
+		chosen.set(d)
+		if v > 0 {
+			d.name += ", " + chosen.name
+		}
+	}
+	return d
+}
+
+// isBad asks the oracle whether a value alone makes a good token bad.
+func (st *stage) isBad(table []property) func(p, v int) bool {
+	return func(p, v int) bool {
+		r := make(row, len(table))
+		r[p] = v
+		d := r.draft(st.provider, table)
+		now := time.Now()
+		demand := st.world.verify(auth.VerifyRequest{Token: d.token(), Audiences: d.audiences}, now, now)
+		return demand.clause != ""
+	}
+}
+
+// Forgeries are tokens that an adapter for p must refuse for the provider's Audience, each wrong in one way only.
+func (p *Provider) Forgeries() (all []Forgery) {
+	w := world{issuer: p.Issuer(), clientID: p.ClientID, signs: p.signed, algorithms: []string{"RS256"}}
+	if p.Setup == OneOrganization {
+		w.organization = p.Organization
+	}
+	table := p.table()
+	for at, property := range table {
+		for v, value := range property.values {
+			r := make(row, len(table))
+			r[at] = v
+			d := r.draft(p, table)
+			token, now := d.token(), time.Now()
+			if demand := w.verify(auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}}, now, now); demand.clause != "" && !seldom(now, demand) {
+				all = append(all, Forgery{value.name, demand.clause, token})
+			}
+		}
+	}
+	return all
+}
+
+// seldom reports whether a refusal is about to end or has just begun.
+func seldom(now time.Time, d demand) bool {
+	for name, edge := range map[string]time.Duration{"nbf": -30 * time.Second, "iat": -30 * time.Second} {
+		if at, ok := seconds(d.claims[name]); ok && now.After(at.Add(edge-20*time.Second)) && now.Before(at.Add(edge)) {
+			return true
+		}
+	}
+	return false
+}

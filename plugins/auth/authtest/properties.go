@@ -1,0 +1,190 @@
+package authtest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// The names of the properties.
+const (
+	Verdicts      = "every verdict about a token is the one of the contract"
+	Crowds        = "each identity is the token's own, for many people at once"
+	Clocks        = "a token is good until its time is over and no longer"
+	Outages       = "keys and verdicts are right whatever the provider does"
+	Stalls        = "each call has its own deadline, also when many wait for one answer of the provider"
+	Documents     = "the description and the metadata are right whatever the provider does"
+	Introspection = "a token that the provider no longer stands for is refused"
+	Logins        = "a login is its person's, whatever else happens"
+	Renewals      = "a login goes on as long as the provider stands for it"
+	Logouts       = "a logout token ends what it names"
+	Proofs        = "a bound token is accepted only from its holder"
+	Revocations   = "what is revoked is reported, and nothing else"
+	Undeclared    = "what is not declared is not there"
+)
+
+// Properties are what the contract demands of an auth adapter.
+func Properties() []kit.Property[Subject] {
+	all := []kit.Property[Subject]{
+		{Name: Verdicts, Sentences: verifySentences(), Try: verdicts},
+		{Name: Crowds, Sentences: verifySentences(), Try: crowds},
+		{Name: Clocks, Sentences: verifySentences(), Try: clocks},
+		{Name: Outages, Sentences: append(verifySentences(), sAdded, sRemoved, sKept, sPassedOver, sSixTimes, sSlow, sBack, sNotUsed, sDescribe, sIssuer, sServers, sRS256, sMetadata, sNoMetadata), Try: ofProviders(outagesHold)},
+		{Name: Stalls, Sentences: append(verifySentences(), sSlow, sBack), Try: ofProviders(stallsHold)},
+		{Name: Documents, Sentences: []string{sDescribe, sIssuer, sServers, sRS256, sMetadata, sNoMetadata, sNotUsed, sCannotTell, sConcurrent, sSilent}, Try: documentsHold},
+		{Name: Introspection, Sentences: append(verifySentences(), sAsks), Try: ofProviders(introspectionHolds)},
+		{Name: Logins, Sentences: append(verifySentences(), sHasLogin, sAuthorize, sExchange, sIDToken, sBadLogin, sOnce, sAway, sUserInfo, sNotUsed, sNamed), Try: ofLogins(loginsHold)},
+		{Name: Renewals, Sentences: append(verifySentences(), sHasLogin, sAuthorize, sExchange, sSessions, sRenewal, sConfirms, sEnds, sEvery, sAway, sBack, sNamed), Try: ofLogins(renewalsHold)},
+		{Name: Logouts, Sentences: append(verifySentences(), sLogout, sNoLogout, sEnded, sSessions), Try: ofLogins(logoutsHold)},
+		{Name: Proofs, Sentences: append(verifySentences(), sProof), Try: proofsHold},
+		{Name: Revocations, Sentences: []string{sRevokes, sWatch, sOpen, sNoLonger, sSilent}, Try: revocationsHold},
+		{Name: Undeclared, Sentences: []string{sHasLogin, sSessions, sRevokes, sSilent}, Try: undeclared},
+	}
+	for i := range all {
+		slices.Sort(all[i].Sentences)
+		all[i].Sentences = slices.Compact(all[i].Sentences)
+	}
+	return all
+}
+
+type try func(ctx context.Context, trial *kit.Trial, s Subject) error
+
+// ofProviders is a property of adapters of OpenID providers.
+func ofProviders(hold try) try {
+	return func(ctx context.Context, trial *kit.Trial, s Subject) error {
+		if s.Keys == nil {
+			return kit.DoesNotApply("it is about adapters of OpenID providers")
+		}
+		return hold(ctx, trial, s)
+	}
+}
+
+// ofLogins is a property of adapters that log people in.
+func ofLogins(hold try) try {
+	return func(ctx context.Context, trial *kit.Trial, s Subject) error {
+		switch {
+		case !s.Logins:
+			return kit.DoesNotApply("the adapter does not declare the capability login")
+		case s.Keys == nil:
+			return kit.CannotJudge("logins are tried with adapters of OpenID providers alone: write ${issuer} and ${clientId} in the settings")
+		case s.Limits.NoClient:
+			return kit.CannotJudge("write ${clientId} in the settings where they name the client; logins come back to %s", RedirectURI)
+		}
+		return hold(ctx, trial, s)
+	}
+}
+
+// setups are those that the settings allow.
+func (s Subject) setups(wanted ...Setup) (allowed []Setup) {
+	for _, setup := range wanted {
+		if s.lacks(setup) == nil {
+			allowed = append(allowed, setup)
+		}
+	}
+	return allowed
+}
+
+// staged runs a history on a stage in the first setup that the settings and the adapter allow, and closes the stage.
+func (s Subject) staged(ctx context.Context, setups []Setup, history func(*stage) error) error {
+	why := s.lacks(setups[0])
+	for _, setup := range s.setups(setups...) {
+		st, err := s.open(ctx, setup, nil)
+		if none, ok := errors.AsType[noSetting](err); ok {
+			why = kit.DoesNotApply("%s", none)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return st.settle(history(st))
+	}
+	return why
+}
+
+// atOnce calls each for all numbers below n, some of them at a time, until one returns an error.
+func atOnce(ctx context.Context, n, workers int, each func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := range next {
+				if err := each(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return nil
+}
+
+// history writes the steps of a failure before it.
+func history(f *kit.Failure, steps ...string) error {
+	if f == nil {
+		return nil
+	}
+	f.History = append(slices.Clone(steps), f.History...)
+	return f
+}
+
+// undeclared finds capabilities that the plugin serves and does not declare, or declares and does not serve.
+func undeclared(ctx context.Context, trial *kit.Trial, s Subject) error {
+	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
+		ctx, cancel := context.WithTimeout(ctx, patience(trial))
+		defer cancel()
+		d, err := st.adapter.Describe(ctx)
+		if err != nil {
+			return err
+		}
+		unimplemented := func(step string, err error, sentence string) error {
+			if errors.Is(err, plugins.ErrUnimplemented) {
+				return nil
+			}
+			return history(&kit.Failure{Answered: said(auth.Identity{}, err), Demanded: "UNIMPLEMENTED", Sentence: sentence}, step)
+		}
+		login, hasLogin := st.adapter.(auth.Login)
+		switch {
+		case d.Login && (!hasLogin || !s.Logins):
+			return history(&kit.Failure{Answered: "login: true", Demanded: "the capability login, and LoginService", Sentence: sHasLogin}, "Describe")
+		case d.Login:
+			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err != nil {
+				return history(&kit.Failure{Answered: said(auth.Identity{}, err), Demanded: "the address of a login: Describe says that there is one", Sentence: sHasLogin}, "AuthorizeUrl "+address)
+			}
+		case hasLogin:
+			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err == nil {
+				return history(&kit.Failure{Answered: address, Demanded: "an error: Describe says that there is no login", Sentence: sHasLogin}, "AuthorizeUrl")
+			}
+		}
+		if revoker, ok := st.adapter.(auth.Revoker); ok && !s.Revokes {
+			short, cancel := context.WithTimeout(ctx, stillOpen)
+			defer cancel()
+			if err := unimplemented("Watch", revoker.Watch(short, func(auth.Revocation) error { return nil }), sRevokes); err != nil {
+				return err
+			}
+		}
+		sessions, ok := st.adapter.(auth.Sessions)
+		if !ok || s.Rechecks {
+			return nil
+		}
+		_, err1 := sessions.VerifyLogout(ctx, "undefined")
+		_, err2 := sessions.CheckSession(ctx, auth.SessionCheck{Renewal: "undefined", Subject: "nobody"})
+		return errors.Join(unimplemented("VerifyLogout", err1, sSessions), unimplemented("CheckSession", err2, sSessions))
+	})
+}

@@ -1,0 +1,421 @@
+package authtest
+
+import (
+	"context"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// signedIn is a login that has ended well, and what the model knows of it.
+type signedIn struct {
+	subject, session string
+	refreshes        bool
+	renewal          plugins.Secret
+	key              *signer // of its last id token
+	over             bool    // the provider no longer stands for it
+	spent            bool    // its access token is over, and there is no refresh token
+}
+
+// sessionsRun is a history of logins that are checked again.
+type sessionsRun struct {
+	*stage
+	trial  *kit.Trial
+	chance *mathrand.Rand
+	steps  []string
+	logins []*signedIn
+	fault  *fault
+	fresh  time.Time // when the adapter of now was started
+	turned bool      // the keys were changed since
+	answer answers   // to the last check
+}
+
+// renewalsHold tries histories of logins that the server asks about, while the provider ends them, changes its keys and
+// fails.
+func renewalsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+	if !s.Rechecks {
+		return kit.DoesNotApply("the adapter does not declare the capability sessions")
+	}
+	n := trial.Count(60)
+	trial.Cover("%d histories of logins that are checked again, and one with each change of a new id token", n)
+	setups := []Setup{AnyOrganization, OneOrganization}
+	return atOnce(ctx, n+1, workers/2, func(ctx context.Context, i int) error {
+		if i == n {
+			return s.staged(ctx, setups, func(st *stage) error {
+				r := &sessionsRun{stage: st, trial: trial, chance: trial.Rand(i), fresh: time.Now()}
+				return r.everyIDToken(ctx)
+			})
+		}
+		chance := trial.Rand(i)
+		steps := []string{"sign in", "check"}
+		all := []string{"sign in", "check", "check", "check", "check", "end", "become", "access over", "rotate", "add", "restart", "outage", "garbage", "half", "another's", "no id token", "at once"}
+		for range 9 {
+			steps = append(steps, all[chance.IntN(len(all))], "check")
+		}
+		return shortest(ctx, trial, steps, func(steps []string) error {
+			return s.staged(ctx, setups, func(st *stage) error {
+				r := &sessionsRun{stage: st, trial: trial, chance: trial.Rand(i), fresh: time.Now()}
+				for _, step := range steps {
+					if err := r.step(ctx, step); err != nil {
+						return err
+					}
+				}
+				return ctx.Err()
+			})
+		})
+	})
+}
+
+// signIn logs a new subject in.
+func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool) error {
+	p, a := r.provider, newAttempt()
+	p.set(func(acc *accounts) { acc.subject, acc.refreshes = subject, refreshes })
+	code, err := r.browse(ctx, r.trial, a)
+	if err != nil {
+		return err
+	}
+	id, f := r.exchange(ctx, patience(r.trial), a.exchange(code), func(from, to time.Time) demand {
+		d := r.ofLogin(a, a.nonce)(from, to)
+		if r.readLately() && !p.wasRead(p.signer()) {
+			d.unsure(accept|refuse|cannotTell, "the adapter has read the key set lately", sAdded)
+		}
+		return d
+	})
+	if f == nil && id.Subject == "" {
+		return nil // the key was not to be had yet
+	}
+	if f == nil && (id.Renewal == "" && refreshes || len(id.Renewal) > 32<<10) {
+		f = &kit.Failure{Answered: fmt.Sprintf("a renewal of %d bytes", len(id.Renewal)), Demanded: "a renewal of 1 byte to 32 KiB: the provider gave a refresh token", Sentence: sRenewal}
+	}
+	if f != nil || id.Renewal == "" {
+		return history(f, r.steps...)
+	}
+	r.logins = append(r.logins, &signedIn{subject: subject, session: id.SessionID, refreshes: refreshes, renewal: id.Renewal, key: p.signer()})
+	return nil
+}
+
+// readLately reports whether the adapter has read the key set again, so that it need not read it for the next key.
+func (r *sessionsRun) readLately() bool {
+	p := r.provider
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	count := 0
+	for _, at := range p.asked {
+		if at.After(r.fresh) {
+			count++
+		}
+	}
+	return count > 1
+}
+
+// drop forgets a login about which nothing is known any more.
+func (r *sessionsRun) drop(l *signedIn) {
+	r.logins = slices.DeleteFunc(r.logins, func(other *signedIn) bool { return other == l })
+}
+
+func (r *sessionsRun) step(ctx context.Context, step string) error {
+	p := r.provider
+	if len(r.logins) == 0 && step != "sign in" {
+		return nil
+	}
+	r.steps = append(r.steps, step)
+	if step == "sign in" {
+		subject, refreshes := fmt.Sprint("user_", len(r.steps)), r.chance.IntN(4) > 0
+		r.steps[len(r.steps)-1] = fmt.Sprintf("log %s in, with a refresh token: %t", subject, refreshes)
+		return r.signIn(ctx, subject, refreshes)
+	}
+	l := r.logins[r.chance.IntN(len(r.logins))]
+	switch step {
+	case "end":
+		r.steps[len(r.steps)-1] = "the provider ends the session of " + l.subject
+		l.over = true
+		p.set(func(a *accounts) {
+			for _, all := range []map[string]grant{a.access, a.refresh} {
+				for _, g := range all {
+					a.ended[g.session] = a.ended[g.session] || g.subject == l.subject
+				}
+			}
+		})
+	case "become":
+		p.set(func(a *accounts) { a.becomes = "user_mallory" })
+		err := r.check(ctx, l, "while the provider answers about user_mallory", func(d *demand) { d.unsure(refuse, "it is about another subject now", sEnds) })
+		p.set(func(a *accounts) { a.becomes = "" })
+		if l.refreshes { // its refresh token may be used up
+			r.drop(l)
+		}
+		return err
+	case "access over":
+		p.set(func(a *accounts) { clear(a.access) })
+		for _, l := range r.logins {
+			l.spent = !l.refreshes
+		}
+	case "rotate", "add":
+		if r.turned {
+			return nil
+		}
+		if r.turned = true; step == "add" {
+			p.Add()
+		} else {
+			p.Rotate()
+		}
+	case "restart":
+		r.fresh, r.turned = time.Now(), false
+		return r.restart(ctx)
+	case "outage":
+		return r.outage(ctx, l)
+	case "garbage", "half", "another's":
+		return r.wrongRenewal(ctx, l, step)
+	case "no id token":
+		if !l.refreshes || l.over {
+			return nil
+		}
+		p.set(func(a *accounts) { a.forge = func(map[string]any) any { return nil } })
+		defer p.set(func(a *accounts) { a.forge = nil })
+		return r.check(ctx, l, "without a new id token", nil)
+	case "at once":
+		return r.atOnce(ctx)
+	case "check":
+		return r.check(ctx, l, "", nil)
+	}
+	return nil
+}
+
+// check asks about a login, and compares the answer with the model. adjust changes the demand once the provider has
+// answered.
+func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust func(*demand)) error {
+	p := r.provider
+	sessions, ok := r.adapter.(auth.Sessions)
+	if !ok {
+		return history(&kit.Failure{Answered: "no such method", Demanded: "CheckSession", Sentence: sSessions})
+	}
+	limit := patience(r.trial)
+	if r.fault != nil {
+		limit = time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	d := r.demanded(l)
+	p.set(func(a *accounts) { a.idTokens[""] = nil })
+	id, err := sessions.CheckSession(ctx, auth.SessionCheck{Renewal: l.renewal, Subject: l.subject})
+	if adjust != nil {
+		adjust(&d)
+	}
+	r.given.error("the renewal", l.renewal.Reveal(), err)
+	p.mu.Lock()
+	given, idToken := slices.Clone(p.given), p.accounts.idTokens[""]
+	p.mu.Unlock()
+	for _, secret := range given {
+		if err != nil && strings.HasPrefix(secret.What, "a refresh token") {
+			r.given.error(secret.What, secret.Text, err)
+		}
+	}
+	f := d.check(ctx, id, err)
+	r.answer = answered(ctx, err)
+	text, _ := idToken.(string)
+	switch j := readJWS(text); {
+	case err == nil:
+		if l.renewal = id.Renewal; j != nil && l.refreshes {
+			l.key = p.signed("RS256", j)
+		}
+	case d.allowed&accept != 0 && r.fault == nil: // it may be used up
+		r.drop(l)
+	}
+	return history(f, append(r.steps, strings.TrimSpace("CheckSession of "+l.subject+" "+how))...)
+}
+
+// demanded is what the contract demands of the check of a login now.
+func (r *sessionsRun) demanded(l *signedIn) demand {
+	p := r.provider
+	d := demand{allowed: accept, why: "the provider stands for it", sentence: sConfirms}
+	lately := r.readLately()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	published := slices.Contains(p.published, l.key)
+	newest := last(p.rsaKeys())
+	var known, reread, seen bool
+	for _, read := range p.read {
+		if read.at.After(r.fresh) {
+			known, reread, seen = true, !slices.Contains(read.keys, l.key), seen || slices.Contains(read.keys, newest)
+		}
+	}
+	switch {
+	case l.over || l.spent:
+		d.unsure(refuse, "the provider has ended it", sEnds)
+	case !published && (reread || !known):
+		d.unsure(refuse, "its key is no longer among the provider's", sEnds)
+	case !published:
+		d.unsure(accept|refuse, "its key is no longer among the provider's, which the adapter need not know yet", sEnds)
+	case !seen && known && lately:
+		d.unsure(accept|refuse|cannotTell, "the adapter has read the key set lately", sConfirms)
+	}
+	if r.fault != nil {
+		d.allowed = d.allowed&refuse | cannotTell
+		d.sentence, d.why = sAway, "the provider "+r.fault.name
+	}
+	d.judge = func(id auth.Identity) (string, string) {
+		switch {
+		case id.Issuer != p.Issuer() || id.Subject != l.subject:
+			return fmt.Sprintf("the subject %q of %q", l.subject, p.Issuer()), sConfirms
+		case id.Renewal == "" || len(id.Renewal) > 32<<10:
+			return "a renewal of 1 byte to 32 KiB", sRenewal
+		case id.SessionID != "" && id.SessionID != l.session:
+			return fmt.Sprintf("the session %q", l.session), sNamed
+		case !id.ExpiresAt.IsZero() && id.OrganizationID != p.Organization && !r.world.limits.NoOrganization:
+			return fmt.Sprintf("the organization %q", p.Organization), sOwn
+		case id.Email != "" && id.Email != emailOf(l.subject):
+			return "the e-mail address of the subject, or none", sEmail
+		}
+		return "", ""
+	}
+	return d
+}
+
+// outage asks while the provider fails, and again when it is back.
+func (r *sessionsRun) outage(ctx context.Context, l *signedIn) error {
+	all := slices.DeleteFunc(outages(), func(f *fault) bool { return f.at != "" })
+	r.fault = all[r.chance.IntN(len(all))]
+	r.provider.setFault(r.fault)
+	err := r.check(ctx, l, "while the provider "+r.fault.name, nil)
+	r.fault = nil
+	r.provider.setFault(nil)
+	for back := time.Now(); err == nil && ctx.Err() == nil; pause(ctx, 300*time.Millisecond) {
+		early := time.Since(back) < span
+		err = r.check(ctx, l, "once the provider is back", func(d *demand) {
+			if early && d.allowed == accept {
+				d.unsure(accept|cannotTell, "the provider is back", sBack)
+			}
+		})
+		if r.answer != cannotTell || !early {
+			break
+		}
+		r.logins = append(r.logins, l) // what was not asked is not used up
+	}
+	return err
+}
+
+// wrongRenewal asks with a renewal that is not the login's.
+func (r *sessionsRun) wrongRenewal(ctx context.Context, l *signedIn, step string) error {
+	wrong := *l
+	switch good := l.renewal.Reveal(); step {
+	case "garbage":
+		all := []string{"", "undefined", "{}", `{"sub":"` + l.subject + `"}`, strings.Repeat("x", 32<<10), "null", "[]", "a-renewal-that-nobody-gave-0123456789"}
+		wrong.renewal = plugins.Secret(all[r.chance.IntN(len(all))])
+	case "half":
+		wrong.renewal = plugins.Secret(good[:len(good)/2])
+	case "another's":
+		other := r.logins[r.chance.IntN(len(r.logins))]
+		if other == l {
+			return nil
+		}
+		wrong.renewal = other.renewal
+		r.drop(other) // it may be used up
+		return r.check(ctx, &wrong, "with the renewal of "+other.subject, func(d *demand) { d.unsure(refuse, "the renewal is about another subject", sEnds) })
+	}
+	return r.check(ctx, &wrong, "with a renewal that nobody gave", func(d *demand) { d.unsure(refuse, "the renewal is not one that the adapter gave", sEnds) })
+}
+
+// everyIDToken has the provider renew logins with id tokens that are each changed in one way. Chance alone would rarely
+// meet the one change that an adapter does not see.
+func (r *sessionsRun) everyIDToken(ctx context.Context) error {
+	table := r.provider.idTable()
+	for at, p := range table[:len(table)-2] { // all but nonces, which a new id token need not have, and spellings
+		for v := range p.values {
+			if r.trial.Effort == kit.Quick && r.chance.IntN(4) > 0 {
+				continue
+			}
+			subject := fmt.Sprintf("user_%d_%d", at, v)
+			r.steps, r.logins = []string{"log " + subject + " in"}, nil
+			if err := r.signIn(ctx, subject, true); err != nil {
+				return err
+			}
+			for _, l := range r.logins {
+				choice := make(row, len(table))
+				choice[at] = v
+				if err := r.newIDToken(ctx, l, table, choice); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// newIDToken checks a login while the provider gives a changed id token for its refresh token.
+func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, table []property, choice row) error {
+	p := r.provider
+	p.set(func(a *accounts) {
+		a.forge = func(claims map[string]any) any {
+			d := p.draft()
+			d.claims = claims
+			return choice.change(d, table).token()
+		}
+	})
+	defer p.set(func(a *accounts) { a.forge = nil })
+	defer r.drop(l)
+	from := time.Now()
+	return r.check(ctx, l, "with the new id token: everything usual"+choice.change(p.idDraft(), table).name, func(d *demand) {
+		p.mu.Lock()
+		text, _ := p.accounts.idTokens[""].(string)
+		p.mu.Unlock()
+		if d.allowed != accept || text == "" {
+			d.unsure(accept|refuse|cannotTell, "the provider was not asked", sConfirms)
+			return
+		}
+		made := r.world.exchange(text, "", from, time.Now())
+		if sub, _ := made.claims["sub"].(string); sub != l.subject {
+			made.refuse(Form, "its new id token is about another subject")
+		}
+		d.unsure(made.allowed, made.why, sEnds)
+		d.judge = func(id auth.Identity) (string, string) {
+			if id.Subject != l.subject {
+				return fmt.Sprintf("the subject %q", l.subject), sConfirms
+			}
+			return "", ""
+		}
+	})
+}
+
+// atOnce signs people in, ends the session of one, and asks about all at once.
+func (r *sessionsRun) atOnce(ctx context.Context) error {
+	const n = 8
+	first := len(r.logins)
+	for i := range n {
+		if err := r.signIn(ctx, fmt.Sprintf("user_%d_%d", len(r.steps), i), true); err != nil {
+			return err
+		}
+	}
+	mine := r.logins[first:]
+	r.provider.set(func(a *accounts) {
+		for _, g := range a.refresh {
+			a.ended[g.session] = a.ended[g.session] || g.subject == mine[3].subject
+		}
+	})
+	return atOnce(ctx, n, n, func(ctx context.Context, i int) error {
+		for range 2 {
+			want := demand{allowed: accept, why: "the provider stands for it", sentence: sConfirms, judge: func(id auth.Identity) (string, string) {
+				if id.Subject != mine[i].subject || id.SessionID != "" && id.SessionID != mine[i].session || id.Email != "" && id.Email != emailOf(mine[i].subject) {
+					return fmt.Sprintf("the subject %q and its session", mine[i].subject), sConfirms
+				}
+				return "", ""
+			}}
+			if i == 3 {
+				want.unsure(refuse, "the provider has ended it", sEnds)
+			}
+			ctx, cancel := context.WithTimeout(ctx, patience(r.trial))
+			id, err := r.adapter.(auth.Sessions).CheckSession(ctx, auth.SessionCheck{Renewal: mine[i].renewal, Subject: mine[i].subject}) //nolint:forcetypeassert // check has looked
+			f := want.check(ctx, id, err)
+			cancel()
+			if mine[i].renewal = id.Renewal; f != nil || err != nil {
+				mine[i].over, mine[i].renewal = true, "a-renewal-that-is-over"
+				return history(f, append(r.steps, "CheckSession of "+mine[i].subject+" and others at once")...)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,305 @@
+package authtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// prompt is how long after its deadline a call may return.
+const prompt = 3 * time.Second
+
+// stallsHold makes many calls that wait for one answer of the provider: those whose time ends must return, and must not
+// take the answer from those that have time. Nothing depends on how fast the machine is: the provider goes on after the
+// short calls have returned.
+func stallsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+	n := trial.Count(12)
+	trial.Cover("%d histories of calls with short and long deadlines", n)
+	return atOnce(ctx, n, workers, func(ctx context.Context, i int) error {
+		return s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error { return st.stalls(ctx, trial, i) })
+	})
+}
+
+func (st *stage) stalls(ctx context.Context, trial *kit.Trial, number int) error {
+	p, chance := st.provider, trial.Rand(number)
+	at := []string{"", keysPath, documentPath}[number%3]
+	steps := []string{"the provider does not answer requests for " + map[string]string{"": "anything", keysPath: "keys", documentPath: "metadata"}[at]}
+	if number%2 == 1 && at != documentPath {
+		if f := st.call(ctx, patience(trial), auth.VerifyRequest{Token: p.Token(), Audiences: []string{p.Audience}}, nil); f != nil {
+			return history(f, "verify a good token")
+		}
+		p.Add()
+		steps = append([]string{"verify a good token", "the provider adds a key"}, steps...)
+	}
+	stall := &fault{"does not answer", at, stalling}
+	p.setFault(stall)
+	if number%4 >= 2 {
+		if err := st.givesUp(ctx, steps); err != nil {
+			return err
+		}
+	}
+	var short, long sync.WaitGroup
+	results := make(chan error, 100)
+	call := func(limit time.Duration, allowed answers, group *sync.WaitGroup) {
+		token := p.Token(map[string]any{"sub": fmt.Sprint("user_", chance.IntN(1000))})
+		req := auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}}
+		group.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			began := time.Now()
+			id, err := st.adapter.Verify(ctx, req)
+			d := st.judge(req, began, time.Now())
+			d.unsure(allowed, "its deadline is "+limit.String(), sConcurrent)
+			st.given.token("a bearer token", token, err)
+			results <- history(d.check(ctx, id, err), append(steps, "many calls with different deadlines", "verify a good token with the deadline "+limit.String())...)
+		})
+	}
+	call(100*time.Millisecond, cannotTell|accept, &short) // the one that asks
+	if at == "" || number%2 == 0 {
+		select {
+		case <-p.reached:
+		case <-time.After(prompt): // the keys that it has are enough
+		}
+	}
+	patient := patience(trial) + span
+	for i := range 8 {
+		call(time.Duration(100+50*i)*time.Millisecond, cannotTell|accept, &short)
+		call(patient, accept, &long)
+	}
+	if !ended(&short, 500*time.Millisecond+prompt) {
+		return history(&kit.Failure{Answered: "nothing", Demanded: fmt.Sprintf("an answer at most %s after the deadline", prompt), Sentence: sConcurrent}, append(steps, "verify a good token with a deadline of at most 500ms")...)
+	}
+	for i := range 4 {
+		call(patient+time.Duration(i)*time.Second, accept, &long)
+	}
+	pause(ctx, 100*time.Millisecond)
+	p.setFault(nil)
+	long.Wait()
+	close(results)
+	var failed error
+	for err := range results {
+		if err != nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// givesUp makes many calls whose time ends before the provider answers: what they used must be free again.
+func (st *stage) givesUp(ctx context.Context, steps []string) error {
+	p := st.provider
+	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	var calls sync.WaitGroup
+	for range 64 {
+		token := p.Token()
+		calls.Go(func() {
+			_, _ = st.adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}})
+		})
+	}
+	if !ended(&calls, prompt) {
+		return history(&kit.Failure{Answered: "nothing", Demanded: fmt.Sprintf("an answer at most %s after the deadline", prompt), Sentence: sConcurrent}, append(steps, "verify good tokens with the deadline 200ms, 64 at a time")...)
+	}
+	return nil
+}
+
+// ended reports whether all calls of a group end within some time.
+func ended(calls *sync.WaitGroup, within time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		calls.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(within):
+		return false
+	}
+}
+
+// documentsHold is about Describe and Metadata of an adapter whose provider is well; histories of outages are about
+// others.
+func documentsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
+		o := &outage{stage: st, trial: trial, chance: trial.Rand(0), loaded: time.Now()}
+		steps := []func(context.Context) error{o.describes, o.asksMetadata, o.describes, o.asksMetadata}
+		if st.provider != nil {
+			for _, f := range outages() {
+				steps = append(steps, func(ctx context.Context) error {
+					o.fault, o.steps = f, []string{"Metadata", "the provider " + f.name}
+					st.provider.setFault(f)
+					defer func() { st.provider.setFault(nil); o.fault = nil }()
+					return errors.Join(o.describes(ctx), o.asksMetadata(ctx))
+				})
+			}
+		}
+		for _, step := range steps {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+		return st.cold(ctx, trial, o)
+	})
+}
+
+// cold asks fresh adapters for metadata of a provider that fails from the first moment on.
+func (st *stage) cold(ctx context.Context, trial *kit.Trial, o *outage) error {
+	if st.provider == nil {
+		return nil
+	}
+	all := outages()
+	trial.Cover("%d kinds of outages", len(all))
+	for i, f := range all {
+		if trial.Effort == kit.Quick && i%4 != int(trial.Seed%4) {
+			continue
+		}
+		o.fault, o.steps, o.metadata = f, []string{"the provider " + f.name, "start the adapter"}, false
+		st.provider.setFault(f)
+		if err := st.restart(ctx); err != nil {
+			return err
+		}
+		if err := errors.Join(o.describes(ctx), o.asksMetadata(ctx)); err != nil {
+			return err
+		}
+		st.provider.setFault(nil)
+	}
+	return nil
+}
+
+// describes compares a description with the settings.
+func (o *outage) describes(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience(o.trial))
+	defer cancel()
+	d, err := o.adapter.Describe(ctx)
+	again, err2 := o.adapter.Describe(ctx)
+	p := o.provider
+	fail := func(answered any, demanded, sentence string) error {
+		return history(&kit.Failure{Answered: fmt.Sprintf("%+v", answered), Demanded: demanded, Sentence: sentence}, append(o.steps, "Describe")...)
+	}
+	switch {
+	case err != nil || err2 != nil:
+		return fail(errors.Join(err, err2), "a description", sDescribe)
+	case !reflect.DeepEqual(d, again):
+		return fail(again, fmt.Sprintf("the same as before: %+v", d), sDescribe)
+	case d.Issuer == "", p != nil && d.Issuer != p.Issuer(), o.world.issuer != "" && d.Issuer != o.world.issuer:
+		return fail(d.Issuer, fmt.Sprintf("the issuer %q of its settings or samples", o.world.issuer), sIssuer)
+	case p != nil && len(d.AuthorizationServers) == 0:
+		return fail(d.AuthorizationServers, "an authorization server", sServers)
+	case p != nil && len(d.Algorithms) > 0 && !strings.Contains(strings.Join(d.Algorithms, " "), "RS256"):
+		return fail(d.Algorithms, "RS256 among the algorithms", sRS256)
+	}
+	for _, server := range d.AuthorizationServers {
+		if !strings.HasPrefix(server, "https://") && !strings.HasPrefix(server, "http://") {
+			return fail(server, "an absolute URL", sServers)
+		}
+	}
+	return nil
+}
+
+// requests is how often the provider was asked for metadata.
+func (o *outage) requests() int {
+	if o.provider == nil {
+		return 0
+	}
+	o.provider.mu.Lock()
+	defer o.provider.mu.Unlock()
+	return o.provider.documents
+}
+
+// asksMetadata compares metadata with the document of the provider, value by value.
+func (o *outage) asksMetadata(ctx context.Context) error {
+	about := o.fault != nil && o.fault.at != keysPath
+	limit := patience(o.trial)
+	if about && !o.metadata {
+		limit = time.Second // nothing comes of waiting
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	before := o.requests()
+	raw, err := o.adapter.Metadata(ctx)
+	o.documents += o.requests() - before
+	steps := append(o.steps, "Metadata")
+	fail := func(demanded, sentence string) error {
+		return history(&kit.Failure{Answered: said(auth.Identity{}, errors.Join(err, errors.New(clip(string(raw), 200)))), Demanded: demanded, Sentence: sentence}, steps...)
+	}
+	switch {
+	case o.provider == nil && (errors.Is(err, plugins.ErrNotFound) || err == nil && readObject(raw) != nil):
+		return nil
+	case o.provider == nil:
+		return fail("one JSON object, or NOT_FOUND", sMetadata)
+	case err != nil && answered(ctx, err) == cannotTell && !o.metadata && (about || !o.since.IsZero() && time.Since(o.since) < span+time.Second):
+		return nil
+	case err != nil && about && !o.metadata:
+		return fail("UNAVAILABLE", sNoMetadata)
+	case err != nil:
+		return fail("the document of the provider", sMetadata)
+	case about && !o.metadata:
+		return fail("UNAVAILABLE", sNotUsed)
+	}
+	o.metadata = true
+	have, want := readObject(raw), readObject(must(json.Marshal(o.provider.metadata())))
+	if !reflect.DeepEqual(have, want) {
+		return fail("the document as the provider wrote it: "+clip(show(want), 200), sMetadata)
+	}
+	return nil
+}
+
+// introspectionHolds has the provider say different things about tokens, and nothing.
+func introspectionHolds(ctx context.Context, trial *kit.Trial, s Subject) error {
+	return s.staged(ctx, []Setup{Introspecting}, func(st *stage) error {
+		p := st.provider
+		failing := []*fault{nil}
+		for _, f := range outages() {
+			if f.at == "" {
+				failing = append(failing, &fault{f.name, introspectPath, f.act})
+			}
+		}
+		failing = append(failing, &fault{"redirects to another host", introspectPath, elsewhere})
+		trial.Cover("%d kinds of answers", len(failing)+7)
+		for round := range 2 {
+			for i, kind := range []string{"", "is not active", "is about another subject", `{"active": "true"}`, `{}`, `{"active": null}`, `{"active": 1}`, ""} {
+				for _, f := range failing {
+					if f != nil && i > 0 {
+						continue
+					}
+					p.mu.Lock()
+					p.inactive = kind
+					p.mu.Unlock()
+					p.setFault(f)
+					good := p.Token(map[string]any{"jti": fmt.Sprint(round, i, f)})
+					step := fmt.Sprintf("verify a good token about which the provider says %q", kind)
+					if f != nil {
+						step = "verify a good token while the introspection endpoint " + f.name
+					}
+					err := st.call(ctx, map[bool]time.Duration{true: patience(trial), false: 1500 * time.Millisecond}[f == nil], auth.VerifyRequest{Token: good, Audiences: []string{p.Audience}}, func(d *demand, _, _ time.Time) {
+						switch {
+						case f != nil || strings.HasPrefix(kind, "{"):
+							d.unsure(cannotTell, "the provider did not say whether the token is active", sAsks)
+						case kind != "":
+							d.unsure(refuse, "the token "+kind, sAsks)
+						}
+					})
+					p.setFault(nil)
+					if err != nil {
+						return history(err, step)
+					}
+				}
+			}
+			expired := p.Token(map[string]any{"exp": time.Now().Unix() - 3600})
+			if f := st.call(ctx, patience(trial), auth.VerifyRequest{Token: expired, Audiences: []string{p.Audience}}, nil); f != nil {
+				return history(f, "verify an expired token that the provider says is active")
+			}
+		}
+		return nil
+	})
+}

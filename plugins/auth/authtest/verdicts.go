@@ -1,0 +1,391 @@
+package authtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+const workers = 16 // calls at a time
+
+// verdicts tries all pairs of what tokens are made of, in every setup, many at once and in no order. Each token whose
+// text or signature is wrong comes after the good one that it resembles, and each good one comes again for somebody else.
+func verdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
+	if s.Keys == nil {
+		return sampleVerdicts(ctx, trial, s)
+	}
+	most := map[kit.Effort]int{kit.Quick: 1, kit.Normal: 8, kit.Deep: 40}[trial.Effort]
+	for i, setup := range s.setups(OneOrganization, WithRoles, AnyOrganization) {
+		st, err := s.open(ctx, setup, nil)
+		if _, none := errors.AsType[noSetting](err); none {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		table := st.provider.table()
+		chance := trial.Rand(i)
+		rows := s.Keys.chosen(fmt.Sprint("tokens", setup, most, trial.Seed, st.world.algorithms), func() []row { return pairs(table, st.isBad(table), most, trial.Rand(-1-i)) })
+		if i > 0 { // the setups differ in organizations and roles alone
+			rows = slices.DeleteFunc(rows, func(r row) bool { return r[organizationAt]+r[roleAt] == 0 })
+			rows = rows[:min(len(rows), trial.Count(800))]
+		}
+		clauses := map[Clause]int{}
+		err = st.tryRows(ctx, trial, table, rows, clauses, chance.Uint64())
+		if err == nil {
+			err = st.tryTexts(ctx, trial, st.provider.Token())
+		}
+		if err := st.settle(err); err != nil {
+			return err
+		}
+		trial.Cover("setup %d: %d tokens of %d properties, %d kinds of refusals", setup, len(rows), len(table), len(clauses))
+	}
+	if len(s.setups(OneOrganization)) == 0 && !s.Limits.OneOrganization {
+		return s.lacks(OneOrganization)
+	}
+	return nil
+}
+
+func (st *stage) tryRows(ctx context.Context, trial *kit.Trial, table []property, rows []row, clauses map[Clause]int, seed uint64) error {
+	var mu sync.Mutex
+	return atOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
+		chance := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // it must repeat
+		d := rows[i].draft(st.provider, table)
+		req := auth.VerifyRequest{Token: d.token(), Audiences: d.audiences}
+		twin := *d
+		twin.seal, twin.spell = nil, func(text string) string { return text }
+		if other := twin.token(); other != req.Token && (d.seal != nil || d.spell("x") != "x" || chance.IntN(8) == 0) {
+			if f := st.call(ctx, patience(trial), auth.VerifyRequest{Token: other, Audiences: d.audiences}, nil); f != nil {
+				return history(f, "verify the good token that it resembles: everything usual"+d.name)
+			}
+		}
+		var accepted bool
+		f := st.call(ctx, patience(trial), req, func(demand *demand, _, _ time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			clauses[demand.clause]++
+			accepted = demand.allowed == accept
+		})
+		if f == nil && accepted && chance.IntN(3) == 0 {
+			req.Audiences = []string{"https://elsewhere.invalid", st.provider.Audience + "/other"}
+			f = history1(st.call(ctx, patience(trial), req, nil), "verify it again for other audiences")
+		}
+		return history(f, "verify a token: everything usual"+d.name)
+	})
+}
+
+// history1 is history for a failure that goes on as one.
+func history1(f *kit.Failure, step string) *kit.Failure {
+	if f != nil {
+		f.History = append([]string{step}, f.History...)
+	}
+	return f
+}
+
+// tryTexts sends what is not a token at all, and texts that differ from a good token.
+func (st *stage) tryTexts(ctx context.Context, trial *kit.Trial, good string) error {
+	texts := junk()
+	for _, spelling := range spellings().values {
+		d := &draft{}
+		if spelling.set(d); d.spell != nil {
+			texts = append(texts, d.spell(good))
+		}
+	}
+	return atOnce(ctx, 2*len(texts), workers, func(ctx context.Context, i int) error {
+		req := auth.VerifyRequest{Token: texts[i/2]}
+		if i%2 == 0 {
+			req.Audiences = []string{"https://elsewhere.invalid"}
+		}
+		return history(st.call(ctx, patience(trial), req, nil), fmt.Sprintf("verify the text %q", clip(texts[i/2], 60)))
+	})
+}
+
+// sampleVerdicts does the same with the samples of an author, as far as they go.
+func sampleVerdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
+	return s.staged(ctx, []Setup{AnyOrganization}, func(st *stage) error {
+		if s.Samples == nil {
+			if err := st.tryTexts(ctx, trial, "an-opaque-token-that-nobody-gave-0123456789"); err != nil {
+				return err
+			}
+			return kit.CannotJudge("there are no tokens to try: write ${issuer} in the settings of an adapter of OpenID providers, or give --samples")
+		}
+		judged := map[Clause]bool{Form: true, Signature: true, "": true}
+		var reqs []auth.VerifyRequest
+		for _, good := range s.Samples.Good {
+			audiences, _ := texts(good.Claims["aud"])
+			reqs = append(reqs, auth.VerifyRequest{Token: good.Token}, auth.VerifyRequest{Token: good.Token, Audiences: append([]string{"https://other.example"}, audiences...)})
+			if len(audiences) > 0 {
+				reqs = append(reqs, auth.VerifyRequest{Token: good.Token, Audiences: []string{"https://elsewhere.invalid"}})
+			}
+		}
+		for _, bad := range s.Samples.Bad {
+			audiences, _ := texts(s.Samples.Good[0].Claims["aud"])
+			reqs = append(reqs, auth.VerifyRequest{Token: bad.Token, Audiences: audiences})
+		}
+		issued, err := s.Samples.wishes(ctx, trial.Count(120), trial.Rand(0))
+		if err != nil {
+			return err
+		}
+		reqs = append(reqs, issued...)
+		var mu sync.Mutex
+		err = atOnce(ctx, len(reqs), workers, func(ctx context.Context, i int) error {
+			step := "verify " + s.Samples.called(reqs[i].Token)
+			return history(st.call(ctx, patience(trial), reqs[i], func(d *demand, _, _ time.Time) {
+				mu.Lock()
+				defer mu.Unlock()
+				judged[d.clause] = true
+			}), fmt.Sprintf("%s for %q", step, reqs[i].Audiences))
+		})
+		for _, good := range s.Samples.Good {
+			if err == nil {
+				err = st.tryTexts(ctx, trial, good.Token)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		var missing []string
+		for _, clause := range clauses() {
+			if !judged[clause] && !slices.Contains(s.Samples.Lacks, clause) {
+				missing = append(missing, fmt.Sprintf("%q", clause))
+			}
+		}
+		trial.Cover("%d samples, %d issued tokens", len(s.Samples.Good)+len(s.Samples.Bad), len(issued))
+		if len(missing) > 0 {
+			return kit.CannotJudge("no token was wrong in these: %s; add such tokens to bad, or name what no token of yours can be wrong in as lacks, in --samples", strings.Join(missing, ", "))
+		}
+		return nil
+	})
+}
+
+// called is what a report calls a token.
+func (s *Samples) called(token string) string {
+	for _, bad := range s.Bad {
+		if bad.Token == token {
+			return fmt.Sprintf("the sample %q", bad.Name)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if wish, ok := s.issued[token]; ok {
+		return "the token issued as " + clip(string(must(json.Marshal(wish))), 300)
+	}
+	return "a good sample"
+}
+
+// wishes has tokens issued with everything that a wish may have, and returns requests with them.
+func (s *Samples) wishes(ctx context.Context, n int, chance *rand.Rand) ([]auth.VerifyRequest, error) {
+	if s.Issue == nil {
+		return nil, nil
+	}
+	wishes := make([]Wish, n)
+	pick := func(all ...string) string { return all[chance.IntN(len(all))] }
+	audience := "https://ropewalk.example/mcp"
+	if held, _ := texts(s.Good[0].Claims["aud"]); len(held) > 0 {
+		audience = held[0]
+	}
+	organization, _ := s.Good[0].Claims[organizationClaim].(string)
+	names := subjects().values
+	for i := range wishes {
+		d := &draft{claims: map[string]any{}}
+		names[chance.IntN(19)].set(d)
+		wishes[i] = Wish{
+			Subject: d.claims["sub"].(string), Email: pick("", "a@example.com", "A@Example.com"), Name: pick("", "Alice"), OrganizationID: organization, OrgRole: pick("", "member", "admin", "owner"),
+			Audiences: []string{audience}, ExpiresAt: time.Now().Add([]time.Duration{time.Hour, 90 * time.Second, 48 * time.Hour, -time.Minute, -24 * time.Hour}[chance.IntN(5)]).Truncate(time.Second),
+		}
+		if chance.IntN(2) == 0 { // what an author may not be able to express
+			wishes[i].Email, wishes[i].Name, wishes[i].OrgRole = "", "", ""
+		}
+		if chance.IntN(3) == 0 {
+			wishes[i].Audiences = []string{pick(audience+"/", audience+"2", "x", audience[:len(audience)-1]), pick("y", audience)}
+		}
+		if chance.IntN(4) == 0 {
+			wishes[i].NotBefore = time.Now().Add([]time.Duration{-time.Hour, time.Hour}[chance.IntN(2)]).Truncate(time.Second)
+		}
+		if all := clauses(); chance.IntN(3) == 0 {
+			wishes[i].Spoil = all[chance.IntN(len(all))]
+		}
+	}
+	tokens, err := s.issue(ctx, wishes)
+	var reqs []auth.VerifyRequest
+	for _, token := range tokens {
+		if token != "" {
+			reqs = append(reqs, auth.VerifyRequest{Token: token, Audiences: []string{"https://other.example", audience}})
+		}
+	}
+	return reqs, err
+}
+
+// crowds verifies the tokens of many people at once, again and again, with bad ones in between.
+func crowds(ctx context.Context, trial *kit.Trial, s Subject) error {
+	return s.staged(ctx, []Setup{WithRoles, AnyOrganization, OneOrganization}, func(st *stage) error {
+		chance := trial.Rand(0)
+		tokens, err := st.crowd(ctx, 100, chance)
+		if err != nil {
+			return err
+		}
+		n := max(len(tokens)*2, trial.Count(2000))
+		order := make([]int, n)
+		for i := range order {
+			order[i] = chance.IntN(len(tokens))
+		}
+		trial.Cover("%d calls about %d people, %d at a time", n, len(tokens), 2*workers)
+		return atOnce(ctx, n, 2*workers, func(ctx context.Context, i int) error {
+			who := tokens[order[i]]
+			req := auth.VerifyRequest{Token: who.token, Audiences: who.audiences}
+			f := st.call(ctx, patience(trial), req, func(d *demand, _, _ time.Time) {
+				judge := d.judge
+				if judge == nil {
+					return
+				}
+				d.judge = func(id auth.Identity) (string, string) {
+					for _, other := range tokens {
+						if other.name != "" && other.name != who.name && id.DisplayName == other.name {
+							return fmt.Sprintf("the name of the subject %q, or another than somebody else's", id.Subject), sOwn
+						}
+					}
+					return judge(id)
+				}
+			})
+			return history(f, fmt.Sprintf("verify %s, among calls about %d people", who.what, len(tokens)))
+		})
+	})
+}
+
+// somebody has a token in a crowd.
+type somebody struct {
+	token, what, name string
+	audiences         []string
+}
+
+// crowd are people who differ in everything, and some in one thing alone.
+func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []somebody, err error) {
+	p := st.provider
+	if p == nil {
+		if st.subject.Samples == nil || len(st.subject.Samples.Good) < 2 && st.subject.Samples.Issue == nil {
+			return nil, kit.CannotJudge("tokens of two people at least are needed: name more of them as people, or a command as issue, in --samples")
+		}
+		issued, err := st.subject.Samples.wishes(ctx, n, chance)
+		for _, req := range issued {
+			all = append(all, somebody{token: req.Token, audiences: req.Audiences, what: st.subject.Samples.called(req.Token)})
+		}
+		for _, good := range st.subject.Samples.Good {
+			audiences, _ := texts(good.Claims["aud"])
+			name, _ := good.Claims["name"].(string)
+			all = append(all, somebody{good.Token, fmt.Sprintf("the sample of %v", good.Claims["sub"]), name, audiences})
+		}
+		return all, err
+	}
+	pick := func(all ...any) any { return all[chance.IntN(len(all))] }
+	for i := range n {
+		subject := strings.Repeat("user_", i%3+1) + fmt.Sprint(i/3)
+		claims := map[string]any{
+			"sub": subject, "name": "Name of " + subject, "email": pick(subject+"@example.com", nil), organizationClaim: pick(p.Organization, p.Organization+"2", p.Organization[:6], "org_other"),
+			RoleClaim: pick(nil, "member", "admin", "owner", "guest"), "scope": pick("openid", "openid profile", "a b c", nil), "groups": pick(nil, []string{"staff"}, []string{"guests", "staff2"}),
+			"sid": "session_" + subject, "jti": pick(nil, "same"), "exp": time.Now().Unix() + 600 + int64(i), "department": subject,
+		}
+		if p.Setup == OneOrganization {
+			claims[organizationClaim] = p.Organization
+		}
+		one := somebody{token: p.Token(claims), what: "the token of " + subject, name: "Name of " + subject, audiences: []string{p.Audience}}
+		switch i % 10 {
+		case 7:
+			one.token, one.what = p.Token(claims, map[string]any{"exp": time.Now().Unix() - 3600}), one.what+", expired"
+		case 8:
+			one.audiences, one.what = []string{"https://elsewhere.invalid"}, one.what+" for another audience"
+		case 9:
+			one.token, one.what = p.tokenOf(&signer{p.signer().kid, "sig", p.keys.forger}, changed(p.Claims(), claims)), one.what+", signed by somebody else"
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// clocks asks about tokens whose time is beginning or ending until it has, and about new ones at their edges.
+func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
+	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
+		trial.Cover("tokens around their edges, for 10 s")
+		verify := func(tokens []somebody, times func(i int) int) error {
+			return atOnce(ctx, len(tokens), workers, func(ctx context.Context, i int) error {
+				f := st.call(ctx, patience(trial), auth.VerifyRequest{Token: tokens[i].token, Audiences: tokens[i].audiences}, nil)
+				return history(f, fmt.Sprintf("verify %s, for the %d. time", tokens[i].what, times(i)))
+			})
+		}
+		// The edges come later on a machine that is so slow that they would be over before each token was verified once.
+		var old []somebody
+		var over time.Time
+		for edge, early := int64(4), false; !early; edge *= 2 {
+			begin := time.Now()
+			var err error
+			if old, err = st.edges(ctx, []int64{edge, edge + 1, edge + 2, edge + 3}); err != nil {
+				return err
+			}
+			if err := verify(old, func(int) int { return 1 }); err != nil {
+				return err
+			}
+			early = time.Since(begin) < time.Duration(edge-1)*time.Second || edge > 30
+			over = begin.Add(time.Duration(edge+6) * time.Second)
+		}
+		for round, last := 1, false; !last; round++ {
+			last = time.Now().After(over) // every edge is over, however slow the rounds before were
+			fresh := []somebody{}
+			if st.provider != nil {
+				fresh, _ = st.edges(ctx, []int64{-2, 3, 8}) // of a provider nothing fails
+			}
+			if err := verify(append(fresh, old...), func(i int) int { return 1 + round*map[bool]int{true: 1}[i >= len(fresh)] }); err != nil {
+				return err
+			}
+			if round%4 == 1 {
+				old = append(old, fresh...) // so that an adapter that remembers has not forgotten when their edges come
+			}
+			pause(ctx, 350*time.Millisecond)
+		}
+		return ctx.Err()
+	})
+}
+
+// edges are tokens whose time ends or begins in so many seconds.
+func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody, err error) {
+	now := time.Now()
+	if p := st.provider; p != nil {
+		for _, s := range in {
+			for claim, at := range map[string]int64{"exp": s - 30, "nbf": s + 30, "iat": s + 30} {
+				token := p.Token(map[string]any{claim: now.Unix() + at, "sub": fmt.Sprint("user_", claim, s)})
+				tokens = append(tokens, somebody{token: token, what: fmt.Sprintf("a token whose %s was %+d s away", claim, at), audiences: []string{p.Audience}})
+			}
+		}
+		return tokens, nil
+	}
+	samples := st.subject.Samples
+	if samples == nil || samples.Issue == nil {
+		return nil, kit.CannotJudge("tokens that are about to expire are needed: name a command that issues some as issue in --samples")
+	}
+	wishes := make([]Wish, len(in))
+	organization, _ := samples.Good[0].Claims[organizationClaim].(string)
+	audiences, _ := texts(samples.Good[0].Claims["aud"])
+	for i, s := range in {
+		wishes[i] = Wish{Subject: fmt.Sprint("user_", i), OrganizationID: organization, Audiences: audiences, ExpiresAt: now.Add(time.Duration(s-30) * time.Second).Truncate(time.Second)}
+	}
+	issued, err := samples.issue(ctx, wishes)
+	for i, token := range issued {
+		tokens = append(tokens, somebody{token: token, what: fmt.Sprintf("a token that expires at %s", wishes[i].ExpiresAt), audiences: audiences})
+	}
+	return tokens, err
+}
+
+// pause waits for some time.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

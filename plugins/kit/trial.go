@@ -1,0 +1,173 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Effort is how many histories a kit tries. It counts histories, not seconds: a slow plugin takes longer and does
+// not fail.
+type Effort string
+
+// The efforts.
+const (
+	Quick  Effort = "quick"  // a tenth of normal: while a plugin is being written
+	Normal Effort = "normal" // what a plugin must pass
+	Deep   Effort = "deep"   // ten times normal: before a release
+)
+
+// ParseEffort reads the name of an effort.
+func ParseEffort(name string) (Effort, error) {
+	switch e := Effort(name); e {
+	case Quick, Normal, Deep:
+		return e, nil
+	}
+	return "", fmt.Errorf("the effort %q must be quick, normal or deep", name)
+}
+
+// Trial is how properties are tried.
+type Trial struct {
+	Effort Effort
+	Seed   uint64        // repeats operations and faults; the same seed tries the same histories
+	Start  time.Duration // how long the plugin may take to start: every limit that is not the contract's follows it
+	// Shorten is how long to look for a shorter history after one has failed.
+	Shorten time.Duration
+
+	property string
+	covered  []string
+}
+
+// Count is how many histories to try at this effort, for a number that is right for Normal.
+func (t *Trial) Count(normal int) int {
+	switch t.Effort {
+	case Quick:
+		return max(1, normal/10)
+	case Deep:
+		return normal * 10
+	}
+	return normal
+}
+
+// Rand is the source of chance of one history of the property.
+func (t *Trial) Rand(history int) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(t.property))
+	return rand.New(rand.NewPCG(t.Seed^h.Sum64(), uint64(history))) //nolint:gosec // it must repeat
+}
+
+// Cover notes for the report what was tried, and up to which bounds.
+func (t *Trial) Cover(format string, args ...any) {
+	t.covered = append(t.covered, fmt.Sprintf(format, args...))
+}
+
+// Explore tries n histories that try draws from rapid, and returns nil if try returned nil for all of them.
+// Otherwise it returns the error of the shortest history that fails. A history must not depend on those before it:
+// it is repeated while it is made shorter. An error of CannotJudge or DoesNotApply, or a context that is over,
+// ends the exploration.
+func (t *Trial) Explore(ctx context.Context, n int, try func(context.Context, *rapid.T) error) error {
+	return t.explore(ctx, 0, n, try)
+}
+
+func (t *Trial) explore(ctx context.Context, lane, n int, try func(context.Context, *rapid.T) error) error {
+	e := explorer{name: t.property}
+	seed := t.Rand(-1-lane).Uint64() | 1 // 0 means chance to rapid
+	begin := t.configure(n, seed)
+	rapid.Check(&e, func(draw *rapid.T) {
+		begin()
+		if e.over != nil {
+			draw.Skip()
+		}
+		err := errors.Join(try(ctx, draw), ctx.Err())
+		if _, other := errors.AsType[*verdictError](err); other || ctx.Err() != nil {
+			e.over = err
+			draw.Skip()
+		}
+		if err != nil {
+			e.shortest = err
+			draw.Fatal("the history fails") // always the same words, by which rapid recognizes the failure
+		}
+	})
+	switch {
+	case e.over != nil:
+		return e.over
+	case e.shortest == nil && e.failed:
+		return fmt.Errorf("the kit is wrong: %s", e.said)
+	}
+	return e.shortest
+}
+
+// rapidFlags guards the flags of package rapid, which are its only way to be given a seed and a number of histories.
+var rapidFlags sync.Mutex
+
+// configure sets them for one rapid.Check, which reads them before it calls its property: that calls begin.
+func (t *Trial) configure(checks int, seed uint64) (begin func()) {
+	rapidFlags.Lock()
+	if !flag.Parsed() { // in a command, which has flags of another package
+		testing.Init()
+		_ = flag.CommandLine.Parse(nil)
+	}
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.shrinktime": t.Shorten.String()} {
+		if flag.Lookup(name).Value.String() != value { // which rapid reads at other times too
+			_ = flag.Set(name, value)
+		}
+	}
+	if testing.Short() {
+		checks *= 5 // of which rapid takes a fifth
+	}
+	_ = flag.Set("rapid.checks", strconv.Itoa(checks))
+	_ = flag.Set("rapid.seed", strconv.FormatUint(seed, 10))
+	return sync.OnceFunc(rapidFlags.Unlock)
+}
+
+// explorer is the test that rapid believes it runs in.
+type explorer struct {
+	name     string
+	shortest error // of the shortest history so far that failed
+	over     error // why the exploration ended before its time
+	failed   bool
+	said     string
+}
+
+func (e *explorer) Name() string       { return e.name }
+func (*explorer) Helper()              {}
+func (*explorer) Log(...any)           {}
+func (*explorer) Logf(string, ...any)  {}
+func (*explorer) Skip(...any)          {}
+func (*explorer) Skipf(string, ...any) {}
+func (*explorer) SkipNow()             {}
+func (e *explorer) Error(...any)       { e.failed = true }
+func (e *explorer) Errorf(format string, args ...any) {
+	e.failed, e.said = true, e.said+fmt.Sprintf(format, args...)
+}
+func (e *explorer) Fatal(...any)          { e.failed = true }
+func (e *explorer) Fatalf(string, ...any) { e.failed = true }
+func (e *explorer) Fail()                 { e.failed = true }
+func (e *explorer) FailNow()              { e.failed = true }
+func (e *explorer) Failed() bool          { return e.failed }
+
+// ExploreInLanes explores n histories in each of several lanes at the same time, whose histories have nothing in
+// common: a plugin that takes long for a call is then tried in a fraction of the time.
+func (t *Trial) ExploreInLanes(ctx context.Context, lanes, n int, try func(context.Context, *rapid.T) error) error {
+	errs := make([]error, lanes)
+	var all sync.WaitGroup
+	for lane := range lanes {
+		all.Go(func() { errs[lane] = t.explore(ctx, lane, n, try) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,326 @@
+package protocoltest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
+)
+
+// family is a process and those that it started, as Linux shows them.
+func family(pid int) []int {
+	all := []int{pid}
+	files, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
+	for _, file := range files {
+		raw, _ := os.ReadFile(file) // the thread may have ended
+		for _, field := range strings.Fields(string(raw)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(all, family(child)...)
+			}
+		}
+	}
+	return all
+}
+
+// resources are what a plugin may use ever more of, and how much more is nothing.
+var resources = []struct { //nolint:gochecknoglobals // a table
+	name  string
+	floor int
+}{{"bytes of memory", 12 << 20}, {"descriptors", 12}, {"threads", 12}, {"processes", 2}, {"files", 8}}
+
+// usage is what the processes of a plugin use of each resource.
+func (p *process) usage() (u [5]int) {
+	for _, pid := range family(p.cmd.Process.Pid) {
+		dir := filepath.Join("/proc", strconv.Itoa(pid))
+		raw, _ := os.ReadFile(filepath.Join(dir, "statm"))
+		if fields := strings.Fields(string(raw)); len(fields) > 1 {
+			pages, _ := strconv.Atoi(fields[1])
+			u[0] += pages * os.Getpagesize()
+		}
+		descriptors, _ := os.ReadDir(filepath.Join(dir, "fd"))
+		threads, _ := os.ReadDir(filepath.Join(dir, "task"))
+		u[1], u[2], u[3] = u[1]+len(descriptors), u[2]+len(threads), u[3]+1
+	}
+	_ = filepath.WalkDir(p.dir, func(string, os.DirEntry, error) error {
+		u[4]++
+		return nil
+	})
+	return u
+}
+
+// steady measures what it uses after equal numbers of calls. Use that grows is a leak if it goes on: a runtime that
+// takes memory until its first collection, and a pool until it is full, stop.
+func steady(b *bench) error {
+	p, err := b.serving("")
+	if err != nil {
+		return err
+	}
+	if p.usage()[1] == 0 {
+		return kit.CannotJudge("this system does not show what a process uses: run the kit on Linux")
+	}
+	step, rounds := max(600, b.trial.Count(2000)), 5
+	if err := b.callOften(p, step); err != nil {
+		return err
+	}
+	points := [][5]int{p.usage()}
+	for len(points) <= 8*rounds {
+		if err := b.callOften(p, step); err != nil {
+			return err
+		}
+		if err := b.pause(50 * time.Millisecond); err != nil { // what a close takes a moment for
+			return err
+		}
+		points = append(points, p.usage())
+		if len(points) <= rounds {
+			continue
+		}
+		leak := -1
+		for i, r := range resources {
+			half := len(points) / 2
+			early, late := points[half][i]-points[0][i], points[len(points)-1][i]-points[len(points)-1-half][i]
+			if early+late > r.floor && late > early/2 {
+				leak = i
+			}
+		}
+		if leak < 0 {
+			b.trial.Cover("memory, descriptors, threads, processes and files over %d calls", step*len(points))
+			return nil
+		}
+		if first, last := points[0][leak], points[len(points)-1][leak]; len(points) > 8*rounds || last-first > 16*resources[leak].floor {
+			return failure(fmt.Sprintf("from %d to %d %s, still growing", first, last, resources[leak].name), "use that does not grow with the calls",
+				sentenceGrowth, fmt.Sprintf("%d calls", step*len(points)))
+		}
+	}
+	return nil
+}
+
+// callOften makes n calls, several at a time.
+func (b *bench) callOften(p *process, n int) error {
+	const callers = 8
+	conn, err := p.dial(true, p.server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	service, every := pluginv1.NewPluginServiceClient(conn), 2 // call of the kind's own service
+	if b.Kind == plugins.KindRegistry {
+		every = 50 // it may ask a server that others use too
+	}
+	var all sync.WaitGroup
+	errs := make(chan error, callers)
+	for i := range callers {
+		all.Go(func() {
+			for j := range n / callers {
+				ctx, cancel := b.limited()
+				var err error
+				switch {
+				case j%10 == 1:
+					_, _ = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: b.goodSettings(), DataDir: p.data}) // it may not have it
+				case j%every == 0:
+					_ = b.Probe(ctx, conn, strconv.Itoa(i)+"-"+strconv.Itoa(j)) // other properties judge the answer
+				default:
+					_, err = service.Info(ctx, &pluginv1.InfoRequest{})
+				}
+				cancel()
+				if err != nil {
+					errs <- failure(err.Error(), "an answer", sentenceGood, "Info, one of many calls")
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	return <-errs
+}
+
+// silent listens to standard output while it is configured, called and ended, and for a while after.
+func silent(b *bench) error {
+	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		p, err := b.start("1", "")
+		if err != nil {
+			return err
+		}
+		if _, err := p.ask(b, true, []byte(`{"noPluginHasThisSetting": true}`)); err != nil {
+			return err
+		}
+		if _, err := p.ask(b, true, b.Settings); err != nil {
+			return err
+		}
+		if err := b.callOften(p, max(600, b.trial.Count(2000))); err != nil {
+			return err
+		}
+		if end == syscall.SIGKILL { // once, because a plugin that prints late does so each time
+			if err := b.pause(2500 * time.Millisecond); err != nil {
+				return err
+			}
+		}
+		if err := p.cmd.Process.Signal(end); err != nil {
+			return err
+		}
+		_, _ = p.exits(b.patience)
+		p.stop() // after which all of its output has been read
+		if lines := p.printed(); len(lines) > 0 {
+			return failure(fmt.Sprintf("%q", lines[:min(len(lines), 3)]), "nothing", sentenceSilent, "Configure", "calls", end.String())
+		}
+	}
+	b.trial.Cover("%d calls, SIGTERM, and 2.5 s without calls", 2*max(600, b.trial.Count(2000)))
+	return nil
+}
+
+// endTime is the two seconds of the contract, and what a busy machine may take besides.
+const endTime = 4 * time.Second
+
+// endTries is how often a process that ended late is given another chance: the machine may have been busy once.
+const endTries = 3
+
+// ending ends it by Shutdown and by SIGTERM: fresh, while it serves, while its health is watched and while it is called.
+func ending(b *bench) error {
+	ends := map[string]func(*process) error{
+		"Shutdown": func(p *process) error {
+			conn, err := p.dial(true, p.server)
+			if err == nil {
+				ctx, cancel := context.WithTimeout(b.ctx, endTime)
+				defer cancel()
+				_ = conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may be gone before it answers
+			}
+			return err
+		},
+		"SIGTERM": func(p *process) error { return p.cmd.Process.Signal(syscall.SIGTERM) },
+	}
+	for name, end := range ends {
+		for _, state := range []string{"started", "serving", "watched", "called"} {
+			late, err := b.endOnce(name, state, end)
+			for try := 1; late && try < endTries; try++ {
+				late, err = b.endOnce(name, state, end)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	b.trial.Cover("Shutdown and SIGTERM in 4 states")
+	return nil
+}
+
+// endOnce ends a process in a state, and reports whether the failure is that it ended late.
+func (b *bench) endOnce(name, state string, end func(*process) error) (late bool, err error) {
+	p, err := b.start("1", "")
+	if err != nil {
+		return false, err
+	}
+	conn, err := p.dial(true, p.server)
+	if err != nil {
+		return false, err
+	}
+	if state != "started" {
+		if _, err := p.ask(b, true, b.Settings); err != nil {
+			return false, err
+		}
+		if _, err := p.probe(b, conn, "x"); err != nil {
+			return false, err
+		}
+	}
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	if state == "watched" {
+		if stream, err := grpc_health_v1.NewHealthClient(conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"}); err == nil {
+			_, _ = stream.Recv() // a plugin without Watch ends the stream
+		}
+	}
+	var calls sync.WaitGroup
+	if state == "called" {
+		for range 8 {
+			calls.Go(func() { b.callUntilGone(ctx, conn) })
+		}
+	}
+	children := family(p.cmd.Process.Pid)[1:]
+	if err := end(p); err != nil {
+		return false, err
+	}
+	_, gone := p.exits(endTime)
+	cancel()
+	calls.Wait()
+	sentence := sentenceShutdown
+	if name == "SIGTERM" {
+		sentence = sentenceSIGTERM
+	}
+	if !gone {
+		return true, failure(fmt.Sprintf("it still ran after %v", endTime), "its end within two seconds", sentence, "it is "+state, name)
+	}
+	left, _ := os.ReadDir(p.socketDir())
+	children = slices.DeleteFunc(children, func(pid int) bool { return syscall.Kill(pid, 0) != nil })
+	if len(left) > 0 || len(children) > 0 {
+		return false, failure(fmt.Sprintf("%d files in its socket directory and %d processes are left", len(left), len(children)), "nothing is left", sentence, "it is "+state, name)
+	}
+	return false, nil
+}
+
+func (b *bench) callUntilGone(ctx context.Context, conn grpc.ClientConnInterface) {
+	for ctx.Err() == nil {
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		_ = b.Probe(short, conn, "until-gone")
+		cancel()
+	}
+}
+
+// sharing configures processes with one directory after and besides each other.
+func sharing(b *bench) error {
+	first, err := b.serving("")
+	if err != nil {
+		return err
+	}
+	info, err := first.info(b)
+	if err != nil {
+		return err
+	}
+	exclusive := has(info.GetCapabilities(), plugins.CapabilityExclusive)
+	next := func(step, sentence string) (*process, error) {
+		p, err := b.serving(first.data)
+		if err == nil {
+			conn, dialed := p.dial(true, p.server)
+			if err = dialed; err == nil {
+				_, err = p.probe(b, conn, "x")
+			}
+		}
+		if err != nil {
+			err = failure(err.Error(), "the next process serves with the same settings and data_dir", sentence, step)
+		}
+		return p, err
+	}
+	if !exclusive {
+		if _, err := next("another process serves", sentenceShared); err != nil {
+			return err
+		}
+	}
+	free := sentenceOutlives
+	if exclusive {
+		free = sentenceFree
+	}
+	p := first
+	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL} {
+		if err := p.cmd.Process.Signal(end); err != nil {
+			return err
+		}
+		_, _ = p.exits(b.patience)
+		if p, err = next(end.String()+" ends the process", free); err != nil {
+			return err
+		}
+	}
+	b.trial.Cover("5 processes with one directory, ended by SIGKILL and SIGTERM")
+	return nil
+}

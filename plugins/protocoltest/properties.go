@@ -1,0 +1,148 @@
+package protocoltest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// The sentences of the contract that failures cite.
+const (
+	sentenceCookie    = "executable that does not serve that kind, or that is started without the variable, prints a sentence to stderr, nothing to stdout, and exits with status 1"
+	sentenceHandshake = "prints one line to stdout"
+	sentenceLine      = "the version of this handshake (always 1), the protocol version of its kind"
+	sentenceVersion   = "a plugin answers with the highest one that both speak"
+	sentenceListens   = "listens on a unix socket or on 127.0.0.1"
+	sentenceNowhere   = "It listens nowhere else, neither for connections nor for datagrams"
+	sentenceClient    = "requires a client certificate and accepts only the server's"
+	sentenceOwn       = "The plugin then makes a certificate of its own"
+	sentenceHealth    = `answers SERVING for the service "plugin"`
+	sentenceInfo      = "It answers before Configure was called, asks no backend, and always gives the same answer"
+	sentenceName      = `The plugin's own name, such as "redis": lower-case letters, digits and "-"`
+	sentenceGood      = "after an answer without problems it can serve"
+	sentenceProblems  = "Settings that are wrong are reported as problems, all of them at once; that is an OK answer"
+	sentencePaths     = "A setting that does not exist and a value of the wrong type are problems with the path of that setting"
+	sentenceObject    = "The settings as one JSON object"
+	sentenceLower     = "What is wrong and what to do, in lower case"
+	sentenceNearest   = "For an unknown setting: the nearest one that exists. Otherwise empty"
+	sentenceAgain     = "After a failure it may be called again"
+	sentenceUnknown   = "Unknown words are to be ignored"
+	sentenceNoData    = "Empty when the server has none to give; a plugin that needs one then reports a problem"
+	sentenceSame      = "Validate reports the problems that Configure would report, changes nothing and starts nothing"
+	sentenceAnytime   = "It may be called at any time, also on a plugin that already serves"
+	sentenceLook      = "to look at and not to write to; it may not exist yet"
+	sentenceDeclared  = `has the capability "validate" never answers UNIMPLEMENTED, one that has not always does`
+	sentenceSecret    = "They may hold secrets, which belong in no error, no log line, no problem, no argument of a process and no file that others can read"
+	sentenceMessage   = "a message that says what was wrong and holds no secret"
+	sentenceLarge     = "A plugin accepts messages of up to 16 MiB"
+	sentenceHundred   = "at least 100 calls at once"
+	sentenceGivenUp   = "and the plugin stops working on it"
+	sentenceGrowth    = "The use of memory, file descriptors, threads, processes and files does not grow with the number of calls"
+	sentenceHostile   = "Whatever else it is sent, it goes on serving the server"
+	sentenceSilent    = "Stdout carries nothing after the handshake line, at no time, however late"
+	sentenceShutdown  = "whose Shutdown ends the process within two seconds"
+	sentenceSIGTERM   = "SIGTERM ends it too"
+	sentenceOutlives  = "A directory that is the plugin's alone and outlives it"
+	sentenceShared    = `A process of a plugin without "exclusive" can be configured while another one serves with the same settings and data_dir`
+	sentenceFree      = `The backend of a plugin with "exclusive" is free again when its process has ended, also by kill -9`
+)
+
+// The names of the properties.
+const (
+	Cookie     = "it serves only what it was started as"
+	Handshake  = "every start ends with one handshake line, one address and a key of its own"
+	Guarded    = "it answers nobody but the server"
+	Introduced = "Info and health always answer the same"
+	Configured = "settings that are wrong are problems with their paths, all at once, and good ones serve"
+	Validated  = "Validate answers as Configure would, and changes nothing"
+	Secretive  = "secrets appear in no error, output, argument or file"
+	Loaded     = "many, large, given-up and hostile calls leave it serving"
+	Steady     = "nothing that it uses grows with the number of calls"
+	Silent     = "standard output carries nothing after the handshake line"
+	Ending     = "it ends when it must, and leaves nothing behind"
+	Sharing    = "its backend and directory pass from process to process as it declares"
+)
+
+// Properties is everything that a plugin of any kind must hold.
+func Properties() []kit.Property[Subject] {
+	property := func(name string, try func(*bench) error, sentences ...string) kit.Property[Subject] {
+		sentences = append(sentences, sentenceHandshake, sentenceLine, sentenceGood, sentenceHealth, sentenceProblems, sentenceMessage)
+		return kit.Property[Subject]{Name: name, Sentences: sentences, Try: func(ctx context.Context, trial *kit.Trial, s Subject) error {
+			b := &bench{Subject: s, ctx: ctx, trial: trial, patience: max(10*time.Second, trial.Start)}
+			defer b.close()
+			return try(b)
+		}}
+	}
+	return []kit.Property[Subject]{
+		property(Cookie, servesItsKind, sentenceCookie),
+		property(Handshake, handshakes, sentenceVersion, sentenceListens, sentenceNowhere, sentenceOwn),
+		property(Guarded, guarded, sentenceClient),
+		property(Introduced, introduced, sentenceInfo, sentenceName),
+		property(Configured, configures, sentencePaths, sentenceObject, sentenceLower, sentenceNearest, sentenceAgain, sentenceUnknown, sentenceNoData),
+		property(Validated, validates, sentencePaths, sentenceObject, sentenceSame, sentenceAnytime, sentenceLook, sentenceDeclared, sentenceLower, sentenceNearest),
+		property(Secretive, secretive, sentenceSecret),
+		property(Loaded, loaded, sentenceLarge, sentenceHundred, sentenceGivenUp, sentenceHostile),
+		property(Steady, steady, sentenceGrowth),
+		property(Silent, silent, sentenceSilent),
+		property(Ending, ending, sentenceShutdown, sentenceSIGTERM),
+		property(Sharing, sharing, sentenceOutlives, sentenceShared, sentenceFree),
+	}
+}
+
+// bench is where a property tries the plugin: it ends all processes that were started.
+type bench struct {
+	Subject
+	ctx       context.Context //nolint:containedctx // of one property
+	trial     *kit.Trial
+	patience  time.Duration // how long the plugin may take to start
+	processes []*process
+	dirs      []string
+}
+
+func (b *bench) close() {
+	for _, p := range b.processes {
+		p.stop()
+	}
+	for _, dir := range b.dirs {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// failure is an answer that the contract does not allow, after the steps before it.
+func failure(answered, demanded, sentence string, steps ...string) error {
+	return &kit.Failure{History: steps, Answered: answered, Demanded: demanded, Sentence: sentence}
+}
+
+// serving starts a process and gives it the good settings.
+func (b *bench) serving(data string) (*process, error) {
+	p, err := b.start("1", data)
+	if err != nil {
+		return nil, err
+	}
+	problems, err := p.ask(b, true, b.Settings)
+	if err == nil && len(problems) > 0 {
+		err = failure(fmt.Sprint(problems), "no problems with the settings that were given as good", sentenceGood, "Configure")
+	}
+	return p, err
+}
+
+// limited is the context of one call.
+func (b *bench) limited() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(b.ctx, b.patience)
+}
+
+// pause waits, unless the trial ends.
+func (b *bench) pause(d time.Duration) error {
+	select {
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func has(list []string, word string) bool { return slices.Contains(list, word) }

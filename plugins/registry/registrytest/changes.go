@@ -1,0 +1,184 @@
+package registrytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// ladder are versions in ascending order, prereleases before all releases.
+var ladder = []string{"0.1.0-alpha", "1.0.0-rc.9", "1.0.0-rc.10", "3.0.0-beta.1", "0.9.0", "0.10.0", "1.0.0", "1.9.0", "1.10.0", "2.0.0"}
+
+// change is something that happens to a catalogue.
+type change struct {
+	what     string
+	withdraw bool
+	bundle   int // which one of four
+	version  int // of ladder
+}
+
+func (ch change) String() string {
+	return fmt.Sprintf("%s version %s of bundle %d", map[bool]string{true: "withdraw", false: "publish"}[ch.withdraw], ladder[ch.version], ch.bundle)
+}
+
+// shop is a catalogue that changes, made anew for each history.
+type shop struct {
+	s       Subject
+	names   []string
+	has     map[[2]int]Bundle // by bundle and version: a bundle of this version alone
+	held    []string          // that stay
+	fixed   []Bundle
+	history []string
+}
+
+// catalogue is what the shop holds now.
+func (p *shop) catalogue() Catalogue {
+	c := Catalogue{Whole: true, Bundles: slices.Clone(p.fixed)}
+	for i, name := range p.names {
+		b := Bundle{Name: name, Title: "Title", Description: "Changes."}
+		for v := range ladder {
+			if one, ok := p.has[[2]int{i, v}]; ok {
+				b.Versions, b.Latest = append(b.Versions, one.Versions[0]), ladder[v]
+			}
+		}
+		if len(b.Versions) > 0 {
+			c.Bundles = append(c.Bundles, b)
+		}
+	}
+	return c
+}
+
+// apply makes a change, and reports whether it changed anything.
+func (p *shop) apply(r *rand.Rand, ch change) bool {
+	if ch.withdraw { // one of those that there are
+		var there []int
+		for at := range p.has {
+			if at[0] == ch.bundle {
+				there = append(there, at[1])
+			}
+		}
+		if len(there) == 0 {
+			return false
+		}
+		slices.Sort(there)
+		ch.version = there[ch.version%len(there)]
+	}
+	at := [2]int{ch.bundle, ch.version}
+	_, there := p.has[at]
+	if there != ch.withdraw { // published already
+		return false
+	}
+	if delete(p.has, at); !ch.withdraw {
+		b := Bundle{Name: p.names[ch.bundle], Title: "Title", Description: "Changes."}
+		b.release(r, ladder[ch.version], 3, Everywhere)
+		p.has[at] = b
+	}
+	p.history = append(p.history, ch.String())
+	return true
+}
+
+// withHistory puts what happened before a failure.
+func (p *shop) withHistory(err error) error {
+	if failed, ok := errors.AsType[*kit.Failure](err); ok {
+		failed.History = append(slices.Clone(p.history), failed.History...)
+	}
+	return answered(err)
+}
+
+func changes(ctx context.Context, t *kit.Trial, s Subject) error {
+	if s.Publish == nil {
+		if s.Fixed {
+			return kit.DoesNotApply("what the registry holds does not change while it runs (--backend none)")
+		}
+		return kit.CannotJudge("nothing could be published: write ${catalogue} in the settings, with --publish if the backend does not read that folder itself, " +
+			"or give --backend none if what the registry holds does not change while it runs")
+	}
+	n := t.Count(40)
+	err := t.Explore(ctx, n, func(ctx context.Context, draw *rapid.T) error {
+		r := rand.New(rand.NewPCG(t.Seed, uint64(rapid.IntRange(0, 1<<30).Draw(draw, "bytes")))) //nolint:gosec // it must repeat
+		p := &shop{s: s, has: map[[2]int]Bundle{}, fixed: generate(r, 4, func(scope, last string) string { return s.name("fixed-"+scope, last) }, Everywhere).Bundles}
+		for i := range 4 {
+			p.names = append(p.names, s.name("changing", fmt.Sprintf("%c-bundle", 'a'+7*i)))
+		}
+		one := rapid.Custom(func(draw *rapid.T) change {
+			return change{withdraw: rapid.IntRange(0, 2).Draw(draw, "kind") == 0, bundle: rapid.IntRange(0, 3).Draw(draw, "bundle"), version: rapid.IntRange(0, len(ladder)-1).Draw(draw, "version")}
+		})
+		for _, ch := range rapid.SliceOfN(one, 0, 6).Draw(draw, "what is there") {
+			p.apply(r, change{bundle: ch.bundle, version: ch.version})
+		}
+		if err := s.publish(ctx, p.catalogue()); err != nil {
+			return p.withHistory(err)
+		}
+		for _, ch := range rapid.SliceOfN(one, 1, 4).Draw(draw, "changes") {
+			if err := p.withHistory(p.step(ctx, r, ch, rapid.IntRange(1, 4).Draw(draw, "page"))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		t.Cover("%d catalogues that change up to 4 times while their pages are read, of up to 9 bundles with up to %d versions", n, len(ladder))
+	}
+	return err
+}
+
+// step changes the catalogue after a page of a search, and then asks for everything.
+func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) error {
+	before, made := p.catalogue(), 0
+	q := registry.Query{Limit: 2}
+	got, err := p.s.readWith(ctx, q, 0, func(pages int) error {
+		if pages != page || !p.apply(r, ch) {
+			return nil
+		}
+		made++
+		return p.s.Publish(ctx, p.catalogue())
+	})
+	if err != nil {
+		return err
+	}
+	after := p.catalogue()
+	if made > 0 {
+		// What changed may be there or not. Of what did not, one bundle may be repeated or left out.
+		changed := p.names[ch.bundle]
+		got = slices.DeleteFunc(got, func(e registry.Entry) bool { return e.Name == changed })
+		isChanged := func(b Bundle) bool { return b.Name == changed }
+		rest := Catalogue{Whole: true, Bundles: slices.DeleteFunc(slices.Clone(before.Bundles), isChanged)}
+		if err := rest.found(q, got, made); err != nil {
+			if failed, ok := errors.AsType[*kit.Failure](err); ok && (failed.Sentence == onePage || failed.Sentence == listsAll) {
+				failed.Sentence = meanwhile
+			}
+			return err
+		}
+	} else if p.apply(r, ch) {
+		if err := p.s.Publish(ctx, p.catalogue()); err != nil {
+			return err
+		}
+		after = p.catalogue()
+	}
+	if err := p.s.publish(ctx, after); err != nil {
+		return err
+	}
+	all := []registry.Ref{{Name: p.names[ch.bundle], Version: ladder[ch.version], OS: "linux", Arch: "amd64"}}
+	for _, name := range p.names {
+		all = append(all, registry.Ref{Name: name, OS: "linux", Arch: "amd64"})
+	}
+	for _, ref := range all {
+		pkg, err := p.s.resolve(ctx, ref)
+		if err := after.resolves(ref, pkg, err); err != nil {
+			return err
+		}
+		if err == nil && pkg.Kind == registry.KindMCPB {
+			if err := p.s.arrives(parcel{pkg, pkg.SHA256, pkg.Size})(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

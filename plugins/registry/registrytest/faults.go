@@ -1,0 +1,413 @@
+package registrytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+// question is a call whose right answer is known and is not an error.
+type question struct {
+	call string
+	ask  func(context.Context) (wrong, err error) // wrong is a *kit.Failure for an answer that is OK and not the right one
+}
+
+// questions are searches, resolves and downloads in turn, each about another bundle for as long as there are some: what was
+// asked before may have been kept.
+func (s Subject) questions(ctx context.Context, r *rand.Rand, c Catalogue) (all [3][]question, err error) {
+	for _, b := range c.pick(r, len(c.Bundles)) {
+		q := registry.Query{Text: b.Name, Limit: registry.MaxLimit}
+		all[0] = append(all[0], question{fmt.Sprintf("Search of %q", q.Text), func(ctx context.Context) (wrong, err error) {
+			got, err := s.read(ctx, q, most)
+			if _, failed := errors.AsType[*kit.Failure](err); failed {
+				return err, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			return c.found(q, got, 0), nil
+		}})
+		for _, ref := range c.good(b, s.Publish != nil) {
+			if want := c.resolve(ref); want.notFound || b.more && b.Versions[0].Files == nil {
+				continue
+			}
+			all[1] = append(all[1], question{fmt.Sprintf("Resolve(%q, version %q, %s/%s)", ref.Name, ref.Version, ref.OS, ref.Arch), func(ctx context.Context) (wrong, err error) {
+				pkg, err := s.Registry.Resolve(ctx, ref)
+				if err != nil {
+					return nil, err
+				}
+				return c.resolves(ref, pkg, nil), nil
+			}})
+			break
+		}
+	}
+	parcels, err := s.parcels(ctx, c, 12)
+	for _, p := range parcels {
+		call := fmt.Sprintf("Fetch of %s %s", p.pkg.Name, p.pkg.Version)
+		all[2] = append(all[2], question{call, func(ctx context.Context) (wrong, err error) {
+			sum, size, err := s.fetch(ctx, p.pkg)
+			if err != nil {
+				return nil, err
+			}
+			return p.is(call, sum, size), nil
+		}})
+	}
+	return all, err
+}
+
+// demand is what a fault may make of an answer, other than the right one.
+type demand int
+
+const (
+	unavailable demand = iota // UNAVAILABLE, or the end of the deadline
+	failed                    // any error that says nothing about the bundle or the request
+	page                      // the same, and files with other bytes
+	refused                   // any error: the backend may have meant it
+	spoiled                   // any error, and files with other bytes
+)
+
+// impatience is the deadline of calls to a backend that fails: an implementation may try again until then.
+const impatience = 2 * time.Second
+
+// during asks a question while something is wrong with the backend.
+func (s Subject) during(ctx context.Context, what string, q question, allowed demand) error {
+	limited, cancel := context.WithTimeout(ctx, impatience)
+	defer cancel()
+	began := time.Now()
+	wrong, err := q.ask(limited)
+	took := time.Since(began)
+	failed := func(answered, demanded, sentence string) error {
+		return &kit.Failure{History: []string{what, q.call}, Answered: answered, Demanded: demanded, Sentence: sentence}
+	}
+	if why, ok := errors.AsType[*kit.Failure](wrong); ok {
+		if (allowed == page || allowed == spoiled) && why.Sentence == lastByte || allowed == refused && why.Sentence == ownName { // it says that nothing fits
+			return nil
+		}
+		why.History = append([]string{what}, why.History...)
+		if why.Sentence == lastByte {
+			why.Sentence = notPackage
+		}
+		return why
+	}
+	if took > impatience+late {
+		return failed(fmt.Sprintf("after %s", took), fmt.Sprintf("an answer soon after its deadline of %s", impatience), concurrently)
+	}
+	late := errors.Is(err, context.DeadlineExceeded) || limited.Err() != nil
+	switch {
+	case err == nil || allowed >= refused || ctx.Err() != nil:
+		return nil
+	case errors.Is(err, plugins.ErrNotFound):
+		return failed(message(err), "UNAVAILABLE", reallyAsked)
+	case errors.Is(err, plugins.ErrInvalid), errors.Is(err, plugins.ErrUnauthenticated), errors.Is(err, plugins.ErrUnimplemented),
+		allowed == unavailable && !late && !errors.Is(err, plugins.ErrUnavailable):
+		return failed(message(err), "UNAVAILABLE", notAsked)
+	}
+	return nil
+}
+
+// late is how long after its deadline a call may return.
+const late = 2 * time.Second
+
+// recovers asks questions until they are answered rightly again.
+func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...question) error {
+	for until := time.Now().Add(t.Start); len(qs) > 0; {
+		limited, cancel := context.WithTimeout(ctx, timeout/3)
+		wrong, err := qs[0].ask(limited)
+		cancel()
+		if why, ok := errors.AsType[*kit.Failure](wrong); ok {
+			why.History = append([]string{"after " + what + ", with the backend as before:"}, why.History...)
+			return why
+		}
+		if err == nil {
+			qs = qs[1:]
+			continue
+		}
+		if time.Now().After(until) {
+			return &kit.Failure{History: []string{"after " + what + ", with the backend as before:", qs[0].call}, Answered: message(err), Demanded: "the answer, as before", Sentence: reallyAsked}
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instead is an HTTP answer.
+func instead(status int, kind, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), kind, len(body), body)
+}
+
+// trouble is an answer of a backend that is not well.
+type trouble struct {
+	what, text string
+	allowed    demand
+}
+
+func troubles() (all []trouble) {
+	for _, status := range []int{400, 401, 403, 404, 408, 410, 429, 500, 502, 503, 504} {
+		allowed := unavailable
+		if slices.Contains([]int{400, 404, 410}, status) {
+			allowed = refused
+		}
+		all = append(all, trouble{fmt.Sprintf("the backend answers %d with a page of HTML", status), instead(status, "text/html", "<html><body>Error</body></html>"), allowed},
+			trouble{fmt.Sprintf("the backend answers %d with an object of JSON", status), instead(status, "application/json", `{"error": "error"}`), allowed})
+	}
+	for _, body := range []string{"<html><body>Log in</body></html>", "", `{"name": "`} {
+		all = append(all, trouble{fmt.Sprintf("the backend answers 200 with %q", body), instead(http.StatusOK, "application/json", body), page})
+	}
+	return all
+}
+
+func faults(ctx context.Context, t *kit.Trial, s Subject) error {
+	if s.Backend == nil {
+		if s.Fixed {
+			return kit.DoesNotApply("the registry has no backend (--backend none)")
+		}
+		return kit.CannotJudge("nothing was given to take the backend away with: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none")
+	}
+	r := t.Rand(0)
+	c, err := s.catalogue(ctx, r, 40)
+	if err != nil {
+		return answered(err)
+	}
+	all, err := s.questions(ctx, r, c)
+	if err != nil {
+		return err
+	}
+	next := [3]int{}
+	another := func(kind int) (question, bool) {
+		if len(all[kind]) == 0 {
+			return question{}, false
+		}
+		next[kind]++
+		return all[kind][next[kind]%len(all[kind])], true
+	}
+	for range t.Count(10)/5 + 1 {
+		for kind := range all {
+			if q, ok := another(kind); ok {
+				if err := s.without(ctx, t, q); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	front, ok := s.Backend.(*Front)
+	if !ok {
+		t.Cover("a backend that is unreachable")
+		return nil
+	}
+	made := 0
+	for kind := range all {
+		for range max(1, t.Count(2)) {
+			q, ok := another(kind)
+			if !ok {
+				continue
+			}
+			n, err := s.broken(ctx, t, front, q, func() question { q, _ := another(kind); return q })
+			if made += n; err != nil {
+				return err
+			}
+		}
+	}
+	t.Cover("a backend that is unreachable, and %d requests to it that were answered with an error, broken off or answered with other bytes", made)
+	return nil
+}
+
+// without asks a question while the backend is unreachable.
+func (s Subject) without(ctx context.Context, t *kit.Trial, q question) error {
+	const what = "the backend is unreachable"
+	if err := s.Backend.Stop(ctx); err != nil {
+		return fmt.Errorf("take the backend away: %w", err)
+	}
+	err := s.during(ctx, what, q, unavailable)
+	if started := s.Backend.Start(context.WithoutCancel(ctx)); err != nil || started != nil {
+		return errors.Join(err, started)
+	}
+	return s.recovers(ctx, t, what, q)
+}
+
+// broken asks a question while the backend answers its requests in every wrong way, one after the other. It returns how many
+// requests were answered so.
+func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, q question, another func() question) (made int, err error) {
+	defer front.set(none)
+	front.set(none)
+	if err := s.recovers(ctx, t, "nothing", q); err != nil {
+		return 0, err
+	}
+	right := front.set(none)
+	try := func(what string, f fault, allowed demand) error {
+		for range 2 {
+			front.set(f)
+			err := s.during(ctx, fmt.Sprintf("%s, from request %d on", what, f.skip+1), q, allowed)
+			affected := len(front.set(none)) - f.skip
+			if err != nil {
+				return err
+			}
+			if err := s.recovers(ctx, t, what, q); err != nil {
+				return err
+			}
+			if affected > 0 {
+				made += affected
+				return nil
+			}
+			q = another() // the answer had been kept
+		}
+		return nil
+	}
+	for skip, a := range right {
+		for _, wrong := range troubles() {
+			if err := try(wrong.what, fault{skip: skip, instead: wrong.text, cut: -1}, wrong.allowed); err != nil {
+				return made, err
+			}
+		}
+		cuts := []int{0, 1, a.head - 1, a.head, a.head + 1, (a.head + a.all) / 2, a.all - 1}
+		slices.Sort(cuts)
+		for _, cut := range slices.Compact(cuts) {
+			if cut < 0 || cut >= a.all {
+				continue
+			}
+			if err := try(fmt.Sprintf("the answer of the backend breaks off after %d of %d bytes", cut, a.all), fault{skip: skip, cut: cut}, failed); err != nil {
+				return made, err
+			}
+		}
+	}
+	return made, try("files come with other bytes", fault{cut: -1, spoil: true}, spoiled)
+}
+
+// givenUp gives calls up, before they begin and while the backend does not answer.
+func givenUp(ctx context.Context, t *kit.Trial, s Subject) error {
+	r := t.Rand(0)
+	c, err := s.catalogue(ctx, r, 6)
+	if err != nil {
+		return answered(err)
+	}
+	all, err := s.questions(ctx, r, c)
+	if err != nil {
+		return err
+	}
+	for kind := range all {
+		for _, q := range all[kind][:min(len(all[kind]), t.Count(5))] {
+			if err := s.over(ctx, q); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case s.Backend == nil && s.Fixed:
+		t.Cover("calls whose deadline has passed")
+		return nil
+	case s.Backend == nil:
+		return kit.CannotJudge("nothing was given to have the backend not answer: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none")
+	}
+	if err := s.Backend.Stall(ctx); errors.Is(err, errors.ErrUnsupported) {
+		t.Cover("calls whose deadline has passed; a folder always answers")
+		return nil
+	}
+	if err := s.stalled(ctx, t, all); err != nil {
+		return err
+	}
+	if meter, ok := s.Backend.(kit.Meter); ok {
+		if err := s.slow(ctx, meter, c); err != nil {
+			return err
+		}
+	}
+	t.Cover("calls whose deadline has passed, and %d calls and downloads that were given up", t.Count(100))
+	return nil
+}
+
+// over asks a question whose deadline has passed.
+func (s Subject) over(ctx context.Context, q question) error {
+	past, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
+	defer cancel()
+	began := time.Now()
+	_, err := q.ask(past)
+	if took := time.Since(began); took > late || err == nil || errors.Is(err, plugins.ErrNotFound) || errors.Is(err, plugins.ErrInvalid) {
+		return failure(q.call+" with a deadline that has passed", fmt.Sprintf("%s, after %s", message(err), took.Round(time.Millisecond)), "DEADLINE_EXCEEDED at once", concurrently)
+	}
+	return nil
+}
+
+// stalled gives up many calls while the backend does not answer. When it does again, everything must be as before.
+func (s Subject) stalled(ctx context.Context, t *kit.Trial, all [3][]question) error {
+	qs := slices.Concat(all[2], all[1], all[0])
+	errs := make([]error, t.Count(100))
+	var running sync.WaitGroup
+	for i := range errs {
+		running.Go(func() {
+			errs[i] = s.during(ctx, "the backend does not answer", qs[i%len(qs)], failed)
+		})
+	}
+	running.Wait()
+	if err := errors.Join(slices.Compact(errs)...); err != nil {
+		_ = s.Backend.Start(context.WithoutCancel(ctx))
+		return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
+	}
+	if err := s.Backend.Start(ctx); err != nil {
+		return err
+	}
+	err := s.recovers(ctx, t, fmt.Sprintf("%d calls that were given up", len(errs)), qs[:min(len(qs), 20)]...)
+	if failed, ok := errors.AsType[*kit.Failure](err); ok {
+		failed.Sentence = stops
+	}
+	return err
+}
+
+// slow gives a download up while it is under way: the plugin must then ask the backend for no more of it.
+func (s Subject) slow(ctx context.Context, meter kit.Meter, c Catalogue) (err error) {
+	parcels, err := s.parcels(ctx, c, 12)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(parcels, func(p parcel) bool { return p.size > 64<<10 }) // a smaller one arrives before anybody sees it
+	if i < 0 {
+		return nil
+	}
+	if err := meter.Slow(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, meter.Start(context.WithoutCancel(ctx))) }()
+	before := meter.Sent()
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over := make(chan error, 1)
+	go func() {
+		_, _, err := s.fetch(limited, parcels[i].pkg)
+		over <- err
+	}()
+	for begun := time.Now(); meter.Sent()-before < 24<<10 && time.Since(begun) < 5*time.Second; {
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	cancel()
+	call := "Fetch of " + parcels[i].pkg.Name + " from a slow backend, given up after some bytes"
+	select {
+	case err := <-over:
+		if err == nil {
+			return nil // it had been kept
+		}
+	case <-time.After(late):
+		return failure(call, strings.TrimSpace("no answer for "+late.String()), "an end", stops)
+	}
+	if err := pause(ctx, time.Second); err != nil {
+		return err
+	}
+	given := meter.Sent()
+	if err := pause(ctx, time.Second); err != nil {
+		return err
+	}
+	if more := meter.Sent() - given; more > kit.SlowPace/2 {
+		return failure(call, fmt.Sprintf("it read %d further bytes in a second, of a backend that sends %d", more, kit.SlowPace), "that it reads no more", stops)
+	}
+	return nil
+}

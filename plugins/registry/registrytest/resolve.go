@@ -1,0 +1,226 @@
+package registrytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"regexp"
+	"runtime"
+	"slices"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/registry"
+)
+
+var (
+	// exact is a version that names one thing and no range of them.
+	exact      = regexp.MustCompile(`^v?[0-9A-Za-z][0-9A-Za-z.+_!~-]*$`)
+	identifier = regexp.MustCompile(`^(@[^@/\s=<>~!]+/)?[^@/\s=<>~!]+$`)
+	ranges     = regexp.MustCompile(`(?i)^v?([0-9]+\.)*[x*](\.[x*])*$|^(latest|next|stable|newest)$`)
+	hex64      = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// unformed says what a package must have that it does not, "" for a good one.
+func unformed(p registry.Package) string {
+	names := map[string]bool{}
+	for _, v := range p.Variables {
+		if v.Name == "" || names[v.Name] || v.Default != "" && len(v.Choices) > 0 && !slices.Contains(v.Choices, v.Default) {
+			return "variables with names of their own, and defaults that are among their choices"
+		}
+		names[v.Name] = true
+	}
+	address, err := url.Parse(p.Remote.URL)
+	switch {
+	case p.TrustScore < 0 || p.TrustScore > 100:
+		return "a trust score of 0 to 100"
+	case !exact.MatchString(p.Version):
+		return "an exact version"
+	case p.SHA256 != "" && !hex64.MatchString(p.SHA256):
+		return "a sha256 in lower-case hex, or none"
+	case p.Kind == registry.KindMCPB && (p.Artifact == "" || p.Size < 0):
+		return "an artifact, and a size that is not negative"
+	case (p.Kind == registry.KindNPM || p.Kind == registry.KindPyPI) &&
+		(!identifier.MatchString(p.Identifier) || !exact.MatchString(p.IdentifierVersion) || ranges.MatchString(p.IdentifierVersion)):
+		return "an identifier without a version, and its exact version"
+	case p.Kind == registry.KindRemote &&
+		(err != nil || address.Scheme != "https" && address.Scheme != "http" || p.Remote.Transport != "streamable-http" && p.Remote.Transport != "sse"):
+		return "an http URL and the transport streamable-http or sse"
+	case !slices.Contains([]registry.Kind{registry.KindMCPB, registry.KindNPM, registry.KindPyPI, registry.KindRemote}, p.Kind):
+		return "a kind"
+	}
+	return ""
+}
+
+// resolve resolves within the time for a call.
+func (s Subject) resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return s.Registry.Resolve(ctx, ref)
+}
+
+// resolves compares what Resolve answers with the model.
+func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) error {
+	call := fmt.Sprintf("Resolve(%.200q, version %.100q, %q/%q)", ref.Name, ref.Version, ref.OS, ref.Arch)
+	if ref.Name == "" {
+		return mustBe(call, err, plugins.ErrInvalid, emptyName)
+	}
+	want := c.resolve(ref)
+	sentence := exactVersion
+	switch _, known := c.find(ref.Name); {
+	case want.versions == nil && known:
+		sentence = byteForByte
+	case want.notFound && !want.other, !known:
+		sentence = reallyAsked
+	case ref.Version == "":
+		sentence = latestIs
+	}
+	if err != nil {
+		if want.notFound && errors.Is(err, plugins.ErrNotFound) {
+			return nil
+		}
+		return failure(call, "the error "+err.Error(), want.demand, sentence)
+	}
+	said := fmt.Sprintf("%s %s, sha256 %q, %d bytes", pkg.Name, pkg.Version, pkg.SHA256, pkg.Size)
+	f, known := want.file[pkg.Version]
+	switch {
+	case pkg.Name != ref.Name:
+		return failure(call, said, "a package of the name that was asked for", byteForByte)
+	case unformed(pkg) != "":
+		return failure(call, fmt.Sprintf("%+v", pkg), unformed(pkg), wellFormed)
+	case want.other && pkg.Version == ref.Version || want.other && ref.Version == "":
+		return c.apart(call, pkg)
+	case !slices.Contains(want.versions, pkg.Version):
+		return failure(call, said, want.demand, sentence)
+	case known && f.SHA256 != pkg.SHA256 && f.SHA256 != "":
+		return failure(call, said, "the sha256 "+f.SHA256, map[bool]string{true: stated, false: sameBytes}[c.Whole])
+	case known && f.Size != pkg.Size && f.Size > 0 && pkg.Size > 0:
+		return failure(call, said, fmt.Sprintf("a size of %d bytes, or none", f.Size), sameBytes)
+	}
+	return nil
+}
+
+// apart accepts a bundle or version that the catalogue does not know, unless it has the bytes of one that it does know.
+func (c Catalogue) apart(call string, pkg registry.Package) error {
+	for _, b := range c.Bundles {
+		for _, v := range b.Versions {
+			if len(v.Files) > 0 && v.Files[0].SHA256 != "" && v.Files[0].SHA256 == pkg.SHA256 && (b.Name != pkg.Name || v.Version != pkg.Version) {
+				return failure(call, "the file of "+b.Name+" "+v.Version, "NOT_FOUND, or a file of its own", byteForByte)
+			}
+		}
+	}
+	return nil
+}
+
+// asks is a call that compares Resolve with the model.
+func (s Subject) asks(c Catalogue, ref registry.Ref) func(context.Context) error {
+	return func(ctx context.Context) error {
+		pkg, err := s.resolve(ctx, ref)
+		return c.resolves(ref, pkg, err)
+	}
+}
+
+// platforms are those that a bundle is resolved for: in a generated catalogue all that Go knows, else those of which something
+// is known.
+func (c Catalogue) platforms(b Bundle, generated bool) []registry.Ref {
+	if generated {
+		return []registry.Ref{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}, {OS: "darwin", Arch: "arm64"}, {OS: "windows", Arch: "amd64"}}
+	}
+	all := slices.Clone(b.notFor)
+	for _, v := range b.Versions {
+		for _, f := range v.Files {
+			if f.OS != "" {
+				all = append(all, registry.Ref{OS: f.OS, Arch: f.Arch})
+			}
+		}
+	}
+	if len(all) == len(b.notFor) {
+		all = append(all, registry.Ref{OS: runtime.GOOS, Arch: runtime.GOARCH})
+	}
+	return all
+}
+
+// good are the questions about a bundle as it is: every version, and the latest, for every platform.
+func (c Catalogue) good(b Bundle, generated bool) (all []registry.Ref) {
+	for _, p := range c.platforms(b, generated) {
+		p.Name = b.Name
+		all = append(all, p)
+		for _, v := range b.Versions {
+			p.Version = v.Version
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// wrong are questions that are almost about a bundle.
+func (c Catalogue) wrong(r *rand.Rand, b Bundle, generated bool) (all []registry.Ref) {
+	platforms := c.platforms(b, generated)
+	at := platforms[len(platforms)-1]
+	for _, name := range near(b.Name) {
+		all = append(all, registry.Ref{Name: name, OS: at.OS, Arch: at.Arch})
+	}
+	all = append(all, registry.Ref{Name: b.Name + "@" + b.Latest, OS: at.OS, Arch: at.Arch}, registry.Ref{Name: nonsense(r), OS: at.OS, Arch: at.Arch}, registry.Ref{OS: at.OS, Arch: at.Arch})
+	for _, v := range []string{b.Versions[0].Version, b.Latest} {
+		for _, version := range nearVersions(v) {
+			all = append(all, registry.Ref{Name: b.Name, Version: version, OS: at.OS, Arch: at.Arch})
+		}
+	}
+	if !generated && len(b.notFor) == 0 {
+		return all
+	}
+	for _, v := range b.Versions {
+		for _, f := range v.Files {
+			for _, p := range nearPlatforms(f) {
+				loose := !generated && !slices.ContainsFunc(b.notFor, func(no registry.Ref) bool { return (no.OS != f.OS) == (p.OS != f.OS) })
+				if p.Name, p.Version = b.Name, v.Version; !loose {
+					all = append(all, p)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func resolves(ctx context.Context, t *kit.Trial, s Subject) error {
+	r := t.Rand(0)
+	c, err := s.catalogue(ctx, r, min(t.Count(40), 200))
+	if err != nil {
+		return answered(err)
+	}
+	var calls []func(context.Context) error
+	for _, b := range c.pick(r, t.Count(40)) {
+		if b.more && b.Versions[0].Files == nil { // of a registry so large that it was not looked at
+			continue
+		}
+		for _, ref := range c.good(b, s.Publish != nil) {
+			calls = append(calls, s.asks(c, ref))
+		}
+	}
+	some := c.pick(r, t.Count(3))
+	for _, b := range append(some, specific(c)...) {
+		if b.more && len(b.Versions[0].Files) == 0 {
+			continue
+		}
+		for _, ref := range c.wrong(r, b, s.Publish != nil) {
+			calls = append(calls, s.asks(c, ref))
+		}
+	}
+	if err := atOnce(ctx, calls); err != nil {
+		return err
+	}
+	t.Cover("%d questions about names, versions and platforms that are right or almost right, of %d bundles", len(calls), len(c.Bundles))
+	return s.needs(t, c)
+}
+
+// specific are bundles with a file that is for one architecture, and for one system.
+func specific(c Catalogue) (some []Bundle) {
+	for _, is := range []func(File) bool{func(f File) bool { return f.Arch != "" }, func(f File) bool { return f.OS != "" && f.Arch == "" }} {
+		if i := slices.IndexFunc(c.Bundles, func(b Bundle) bool { return slices.ContainsFunc(b.Versions[len(b.Versions)-1].Files, is) }); i >= 0 && !c.Bundles[i].more {
+			some = append(some, c.Bundles[i])
+		}
+	}
+	return some
+}

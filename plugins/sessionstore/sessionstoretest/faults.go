@@ -1,0 +1,294 @@
+package sessionstoretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// breakable returns why the backend cannot be broken, or nil.
+func (s Subject) breakable() error {
+	switch {
+	case s.Backend != nil:
+		return nil
+	case !s.Durable:
+		return kit.DoesNotApply("the store is not durable: its sessions are in its own process")
+	case s.NoBackend != "":
+		return kit.DoesNotApply("%s", s.NoBackend)
+	}
+	return kit.CannotJudge("the kit cannot break the connections to the backend: give its address with --backend and write ${backend} in the settings, or --backend none if the store keeps its sessions in files of its own")
+}
+
+// attempt is an operation to try during a fault, and what its session was before.
+type attempt struct {
+	name   string
+	exists bool
+	ops    func(random func(int) int, id string) []Operation
+}
+
+func (s Subject) attempts() []attempt {
+	with := func(op Operation) func(func(int) int, string) []Operation {
+		return func(p func(int) int, id string) []Operation {
+			op.ID = id
+			if op.Method == methodPut || op.Method == methodReplace {
+				op.Record = record(p, id, 2)
+				op.Record.Owner = "server-b"
+			}
+			return []Operation{op}
+		}
+	}
+	all := []attempt{
+		{"Put of a new session", false, with(Operation{Method: methodPut, TTL: 2 * time.Hour})},
+		{"Put over a session", true, with(Operation{Method: methodPut, TTL: 2 * time.Hour})},
+		{"Get", true, with(Operation{Method: methodGet})},
+		{"Touch", true, func(_ func(int) int, id string) []Operation {
+			at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+			return []Operation{
+				{Method: methodTouch, ID: id + "-other", Accessed: at, TTL: 3 * time.Hour}, {Method: methodTouch, ID: id, Accessed: at, TTL: 3 * time.Hour},
+				{Method: methodTouch, ID: id + "-third", Accessed: at, TTL: 3 * time.Hour},
+			}
+		}},
+		{"Delete", true, with(Operation{Method: methodDelete})},
+	}
+	if _, replaces := s.Store.(sessionstore.Replacer); replaces {
+		all = append(all, attempt{"Replace", true, with(Operation{Method: methodReplace, TTL: 2 * time.Hour, Owner: "server-a"})},
+			attempt{"Replace without a lifetime", true, with(Operation{Method: methodReplace, Owner: "server-a"})})
+	}
+	return all
+}
+
+// prepare puts the sessions that an attempt is about, and reads one so that the store has its connections.
+func (r *recorder) prepare(ctx context.Context, a attempt, p pick) (id string) {
+	id = newIDs(p(families))[0]
+	id = fitted(id, 120)
+	for _, name := range []string{id, id + "-other", id + "-third"} {
+		if a.exists {
+			rec := record(p, name, 1)
+			rec.Owner = "server-a"
+			r.do(ctx, 0, 0, Operation{Method: methodPut, ID: name, Record: rec, TTL: time.Hour})
+		}
+		r.do(ctx, 0, 0, Operation{Method: methodGet, ID: name})
+	}
+	return id
+}
+
+// look reads the sessions of an attempt when the backend is back.
+func (r *recorder) look(ctx context.Context, id string) error {
+	if err := r.works(ctx, id); err != nil {
+		return err
+	}
+	r.pending = false
+	for i, name := range []string{id, id + "-other", id + "-third", id} {
+		r.do(ctx, i, 0, Operation{Method: methodGet, ID: name})
+	}
+	return r.check(ctx)
+}
+
+// lookAgain reads the sessions of attempts when nothing of them may happen any more.
+func lookAgain(ctx context.Context, recorders []*recorder, ids []string) error {
+	for _, r := range recorders {
+		for _, op := range r.history.Calls {
+			if err := pause(ctx, op.Return-r.now()); err != nil {
+				return err
+			}
+		}
+	}
+	return together(len(recorders), func(i int) error { return recorders[i].look(ctx, ids[i]) })
+}
+
+// cuts breaks the connections before and after every write of every operation.
+func cuts(ctx context.Context, trial *kit.Trial, s Subject) error {
+	if err := s.breakable(); err != nil {
+		return err
+	}
+	cutter, ok := s.Backend.(kit.Cutter)
+	if !ok {
+		return kit.CannotJudge("the backend cannot be cut off at a chosen write")
+	}
+	var recorders []*recorder
+	var ids []string
+	for i, a := range s.attempts() {
+		r := s.record(trial)
+		p := pick(trial.Rand(i).IntN)
+		id := r.prepare(ctx, a, p)
+		before := cutter.Writes()
+		r.do(ctx, 0, 0, a.ops(p, id)...)
+		writes := cutter.Writes() - before
+		if err := r.look(ctx, id); err != nil {
+			return err
+		}
+		for k := int64(1); k <= min(writes, int64(trial.Count(20))); k++ {
+			for _, cut := range []func(int64){cutter.CutBefore, cutter.CutAfter} {
+				r := s.record(trial)
+				id := r.prepare(ctx, a, p)
+				if r.wrong != nil {
+					return r.check(ctx)
+				}
+				cut(k)
+				r.pending = true
+				r.do(ctx, 0, time.Second, a.ops(p, id)...)
+				if err := s.Backend.Start(ctx); err != nil {
+					return err
+				}
+				if err := r.look(ctx, id); err != nil {
+					return err
+				}
+				recorders, ids = append(recorders, r), append(ids, id)
+			}
+		}
+	}
+	trial.Cover("%d operations, cut off before and after each of their writes", len(recorders))
+	return lookAgain(ctx, recorders, ids)
+}
+
+// unavailable makes every call while the backend refuses connections, and while it does not answer.
+func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
+	if err := s.breakable(); err != nil {
+		return err
+	}
+	trial.Cover("%d operations while the backend refuses connections, and while it does not answer", len(s.attempts()))
+	for name, fail := range map[string]func(context.Context) error{"is stopped": s.Backend.Stop, "does not answer": s.Backend.Stall} {
+		var recorders []*recorder
+		var ids []string
+		for i, a := range s.attempts() {
+			r := s.record(trial)
+			recorders, ids = append(recorders, r), append(ids, r.prepare(ctx, a, trial.Rand(i).IntN))
+		}
+		if err := fail(ctx); err != nil {
+			return fmt.Errorf("the backend %s: %w", name, err)
+		}
+		last := make([]Operation, len(recorders))
+		err := together(len(recorders), func(i int) error {
+			r := recorders[i]
+			r.pending = true
+			for range 2 {
+				last[i] = r.do(ctx, 0, time.Second, s.attempts()[i].ops(trial.Rand(100+i).IntN, ids[i])...)
+				if r.wrong == nil && last[i].Answer != answerUnseen {
+					r.reject(last[i], last[i].answer(), "UNAVAILABLE, because the backend "+name, sentenceUnavailable)
+				}
+			}
+			return r.wrong
+		})
+		ends := time.Duration(0)
+		for i, r := range recorders {
+			ends = max(ends, last[i].Return-r.now())
+		}
+		if wait := pause(ctx, ends); err == nil {
+			err = wait
+		}
+		_ = s.Backend.Stop(ctx) // what was given up must not reach the backend when it is back
+		if back := s.Backend.Start(context.WithoutCancel(ctx)); err == nil {
+			err = back
+		}
+		if err != nil {
+			return err
+		}
+		for range 2 { // at once, and a while later
+			if err := lookAgain(ctx, recorders, ids); err != nil {
+				return err
+			}
+			if err := pause(ctx, time.Second); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// disturbed is concurrent, while the backend comes and goes.
+func disturbed(ctx context.Context, trial *kit.Trial, s Subject) error {
+	if err := s.breakable(); err != nil {
+		return err
+	}
+	n := trial.Count(100)
+	trial.Cover("%d histories of 4 clients with 4 calls each, and a fault of the backend meanwhile", n)
+	for i := range n {
+		random := trial.Rand(i)
+		kind, at, lasts := random.IntN(6), time.Duration(random.IntN(8))*time.Millisecond, time.Duration(20+random.IntN(60))*time.Millisecond
+		err := s.crowd(ctx, trial, random, 4, func() error {
+			if err := pause(ctx, at); err != nil {
+				return err
+			}
+			cutter, cuts := s.Backend.(kit.Cutter)
+			switch {
+			case kind == 0:
+				_ = s.Backend.Stop(ctx)
+			case kind == 1 || !cuts:
+				_ = s.Backend.Stall(ctx)
+			case kind < 5:
+				cutter.CutAfter(1 + int64(random.IntN(6)))
+			default:
+				cutter.CutBefore(1 + int64(random.IntN(6)))
+			}
+			err := pause(ctx, lasts)
+			_ = s.Backend.Stop(context.WithoutCancel(ctx))
+			_ = s.Backend.Start(context.WithoutCancel(ctx))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// killed kills the process between and within calls. Each session has one client, whose call may be made twice: the
+// server repeats a call whose process has ended.
+func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
+	switch {
+	case !s.Durable:
+		return kit.DoesNotApply(`the store has not the capability "durable"`)
+	case s.Restart == nil:
+		return kit.CannotJudge("nothing was given to kill the process with")
+	}
+	n := trial.Count(10)
+	trial.Cover("%d times kill -9 while 8 clients write", n)
+	for round := range n {
+		r := s.record(trial)
+		var dying atomic.Bool
+		clients := 8
+		ids := make([]string, clients)
+		err := together(clients+1, func(client int) error {
+			random := trial.Rand(round*100 + client)
+			if client == clients {
+				if err := pause(ctx, time.Duration(random.IntN(60))*time.Millisecond); err != nil {
+					return err
+				}
+				dying.Store(true)
+				return s.Restart(ctx)
+			}
+			ids[client] = newIDs(0)[client%3]
+			for i := 0; i < 40 && !dying.Load(); i++ {
+				ops := operation(random.IntN, ids[client:client+1], 0, r.history.Replaces, false)
+				for j := range ops {
+					if ops[j].Record.ID != "" {
+						ops[j].Record = short(random, ops[j].ID, i)
+					}
+				}
+				r.doWhile(ctx, client, &dying, ops...)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := r.works(ctx, ids[0]); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			r.do(ctx, 0, 0, Operation{Method: methodGet, ID: id})
+		}
+		if err := r.check(ctx); err != nil {
+			if failure, ok := errors.AsType[*kit.Failure](err); ok {
+				failure.Sentence = sentenceDurable
+			}
+			return err
+		}
+	}
+	return nil
+}

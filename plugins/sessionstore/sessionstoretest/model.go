@@ -1,0 +1,335 @@
+package sessionstoretest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// The methods of an Operation.
+const (
+	methodPut     = "Put"
+	methodGet     = "Get"
+	methodTouch   = "Touch"
+	methodDelete  = "Delete"
+	methodReplace = "Replace"
+)
+
+// The answers of an Operation.
+const (
+	answerOK       = "OK"
+	answerNotFound = "NOT_FOUND"
+	answerUnseen   = "unseen" // the call may have taken effect, or not
+)
+
+// Operation is what one call did to one session, and its answer. A Touch of several sessions is several operations.
+// Moments count from the start of the history.
+type Operation struct {
+	Client   int                 `json:"client"`
+	Method   string              `json:"method"`
+	ID       string              `json:"id"`
+	Record   sessionstore.Record `json:"record,omitzero"` // of Put and Replace
+	Accessed time.Time           `json:"accessed,omitzero"`
+	TTL      time.Duration       `json:"ttl,omitempty"`
+	Owner    string              `json:"owner,omitempty"` // the expected one, of Replace
+	Call     time.Duration       `json:"call"`
+	Return   time.Duration       `json:"return"` // the last moment at which it can take effect
+
+	Answer   string              `json:"answer"`
+	Error    string              `json:"error,omitempty"` // why it is unseen
+	Got      sessionstore.Record `json:"got,omitzero"`
+	Expires  time.Time           `json:"expires,omitzero"` // as the store answered it
+	Replaced bool                `json:"replaced,omitempty"`
+}
+
+// History is recorded calls, and what must be known to check them again.
+type History struct {
+	Began    time.Time   `json:"began"`
+	Replaces bool        `json:"replaces"`         // the store has the capability "replace"
+	Behind   *Window     `json:"behind,omitempty"` // how far the clock of the store is behind the kit's, where it shows
+	Calls    []Operation `json:"calls"`
+}
+
+// Window is the earliest and the latest of what is known only so far.
+type Window struct {
+	From  time.Duration `json:"from"`
+	Until time.Duration `json:"until"`
+}
+
+const (
+	slack  = time.Second + 50*time.Millisecond // how late a session may be found to be over, and the clock's own steps
+	early  = 20 * time.Millisecond             // how early, by clocks that count in milliseconds
+	unseen = 300 * time.Millisecond            // how long after its deadline a call may take effect
+)
+
+// world is what a session may be.
+type world struct {
+	written  *sessionstore.Record // as it was put or replaced; nil if there is none
+	accessed int64                // the newest time of access, in milliseconds
+	over     Window               // when its lifetime is over
+}
+
+// record is the session's record.
+func (w world) record() sessionstore.Record {
+	rec := *w.written
+	rec.LastAccessedAt = time.UnixMilli(w.accessed).UTC()
+	return rec
+}
+
+// input is an operation and what of its record a store must keep.
+type input struct {
+	Operation
+	record *sessionstore.Record // what was put, replaced or got
+}
+
+// step returns what the session may be after an operation, given what it was. It is empty if the answer cannot be.
+func (h *History) step(w world, op input) (next []world) {
+	var before []world
+	if w.written != nil && op.Call < w.over.Until+slack {
+		before = append(before, w)
+	}
+	if w.written == nil || op.Return >= w.over.From-early {
+		before = append(before, world{})
+	}
+	for _, w := range before {
+		after, fits := h.effect(w, op)
+		if op.Answer == answerUnseen {
+			next = append(next, w, after)
+		} else if fits {
+			next = append(next, after)
+		}
+	}
+	return next
+}
+
+// effect returns what the session is after the operation took effect, and whether its answer is then right.
+func (h *History) effect(w world, op input) (world, bool) {
+	renewed := Window{op.Call + op.TTL, op.Return + op.TTL}
+	there := w.written != nil
+	switch op.Method {
+	case methodPut:
+		return world{op.record, op.record.LastAccessedAt.UnixMilli(), renewed}, op.Answer == answerOK
+	case methodDelete:
+		return world{}, op.Answer == answerOK
+	case methodTouch:
+		if there {
+			w.over, w.accessed = renewed, max(w.accessed, op.Accessed.UnixMilli())
+		}
+		return w, op.Answer == answerOK
+	case methodReplace:
+		if !there {
+			return w, op.Answer == answerNotFound
+		}
+		if w.written.Owner != op.Owner {
+			return w, op.Answer == answerOK && !op.Replaced
+		}
+		w.written, w.accessed = op.record, op.record.LastAccessedAt.UnixMilli()
+		if op.TTL > 0 {
+			w.over = renewed
+		}
+		return w, op.Answer == answerOK && op.Replaced
+	}
+	if !there {
+		return w, op.Answer == answerNotFound
+	}
+	return w, op.Answer == answerOK && op.record.Subject == w.written.Subject && *op.record == w.record() && h.expiresThen(op.Operation, w.over)
+}
+
+// input prepares an operation for the model.
+func (h *History) input(op Operation) input {
+	rec := op.Record
+	if op.Method == methodGet {
+		rec = op.Got
+	}
+	rec = h.kept(rec)
+	return input{op, &rec}
+}
+
+// kept is what of a record a store must keep.
+func (h *History) kept(rec sessionstore.Record) sessionstore.Record {
+	rec.ExpiresAt, rec.CreatedAt, rec.LastAccessedAt = time.Time{}, millis(rec.CreatedAt), millis(rec.LastAccessedAt)
+	if !h.Replaces {
+		rec.Owner, rec.State = "", ""
+	}
+	return rec
+}
+
+func millis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// expiresThen reports whether a Get answered with the end of a lifetime, or did not answer when it is.
+func (h *History) expiresThen(op Operation, over Window) bool {
+	if op.Expires.IsZero() || h.Behind == nil {
+		return true
+	}
+	at := op.Expires.Sub(h.Began)
+	return at >= over.From-h.Behind.Until-slack && at <= over.Until-h.Behind.From+slack
+}
+
+// patience is how long the search for an order may take for one session.
+const patience = 20 * time.Second
+
+// Check returns nil if the answers fit some order of the calls, a *kit.Failure if they do not, and the error of
+// kit.CannotJudge if the search took too long.
+func (h *History) Check() error {
+	byID := map[string][]Operation{}
+	var ids []string
+	for _, op := range h.Calls {
+		if op.Method == methodGet && op.Answer == answerUnseen { // nothing happened, and nothing was seen
+			continue
+		}
+		if byID[op.ID] == nil {
+			ids = append(ids, op.ID)
+		}
+		byID[op.ID] = append(byID[op.ID], op)
+	}
+	undecided := 0
+	for _, id := range ids {
+		switch h.order(byID[id]) {
+		case porcupine.Illegal:
+			return h.failure(byID[id])
+		case porcupine.Unknown:
+			undecided++
+		}
+	}
+	if undecided > 0 {
+		return kit.CannotJudge("no order of the calls was found or ruled out for %d of %d sessions within %v", undecided, len(ids), patience)
+	}
+	return nil
+}
+
+// order looks for an order of the operations on one session that explains all answers.
+func (h *History) order(ops []Operation) porcupine.CheckResult {
+	model := porcupine.NondeterministicModel{
+		Init:  func() []any { return []any{world{}} },
+		Step:  func(state, op, _ any) []any { return anys(h.step(state.(world), op.(input))) },
+		Equal: func(a, b any) bool { return a == b },
+	}
+	calls := make([]porcupine.Operation, len(ops))
+	for i, op := range ops {
+		calls[i] = porcupine.Operation{ClientId: op.Client, Input: h.input(op), Call: int64(op.Call), Return: int64(op.Return)}
+	}
+	return porcupine.CheckOperationsTimeout(model.ToModel(), calls, patience)
+}
+
+func anys[T any](all []T) []any {
+	list := make([]any, len(all))
+	for i, v := range all {
+		list[i] = v
+	}
+	return list
+}
+
+// failure shortens operations that fit no order: first to those up to the first answer that does not fit, then by
+// reads without which the rest still fits none.
+func (h *History) failure(ops []Operation) *kit.Failure {
+	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Return, b.Return) })
+	n := 1 + sort.Search(len(ops)-1, func(i int) bool { return h.order(ops[:i+1]) == porcupine.Illegal })
+	ops = slices.Clone(ops[:n])
+	last := ops[n-1]
+	for i := len(ops) - 2; i >= 0; i-- {
+		if without := slices.Delete(slices.Clone(ops), i, i+1); ops[i].Method == methodGet && h.order(without) == porcupine.Illegal {
+			ops = without
+		}
+	}
+	f := &kit.Failure{Answered: last.answer(), Demanded: "an answer that fits some order of the calls that overlap", Sentence: sentenceOrder}
+	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Call, b.Call) })
+	worlds := []world{{}}
+	for i, op := range ops {
+		f.History = append(f.History, op.String())
+		if i == len(ops)-1 || worlds == nil {
+			continue
+		}
+		if ops[i+1].Call <= op.Return {
+			worlds = nil
+			continue
+		}
+		var next []world
+		for _, w := range worlds {
+			next = append(next, h.step(w, h.input(op))...)
+		}
+		worlds = next
+	}
+	if len(worlds) > 0 && ops[len(ops)-1] == last {
+		f.Demanded, f.Sentence = demand(worlds, last), sentenceFor(worlds, last)
+	}
+	return f
+}
+
+// demand describes what may be answered.
+func demand(worlds []world, op Operation) string {
+	var all []string
+	for _, w := range worlds {
+		text := "there is no such session"
+		if w.written != nil {
+			text = fmt.Sprintf("the session is there until %v..%v: %s", w.over.From.Round(time.Millisecond), w.over.Until.Round(time.Millisecond), show(w.record()))
+			if op.Method == methodReplace {
+				text = fmt.Sprintf("the session is there and has the owner %s", shortened(w.written.Owner))
+			}
+		}
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, "; or ")
+}
+
+// String is the operation as reports show it.
+func (op Operation) String() string {
+	args := shortened(op.ID)
+	switch op.Method {
+	case methodPut:
+		args = fmt.Sprintf("%s, for %v", show(op.Record), op.TTL)
+	case methodTouch:
+		args += fmt.Sprintf(", last accessed %s, for %v", op.Accessed.UTC().Format(timeFormat), op.TTL)
+	case methodReplace:
+		args = fmt.Sprintf("%s, for %v, expecting the owner %s", show(op.Record), op.TTL, shortened(op.Owner))
+	}
+	return fmt.Sprintf("%8.3fs client %d: %s(%s) -> %s", op.Call.Seconds(), op.Client, op.Method, args, op.answer())
+}
+
+const timeFormat = "2006-01-02T15:04:05.000"
+
+func (op Operation) answer() string {
+	switch {
+	case op.Answer == answerUnseen:
+		return fmt.Sprintf("%s, so it takes effect before %.3fs or never", cmp.Or(op.Error, "no answer"), op.Return.Seconds())
+	case op.Method == methodReplace && op.Answer == answerOK:
+		return fmt.Sprintf("replaced: %t", op.Replaced)
+	case op.Method == methodGet && op.Answer == answerOK:
+		text := show(op.Got)
+		if !op.Expires.IsZero() {
+			text += ", expires " + op.Expires.UTC().Format(timeFormat)
+		}
+		return text
+	}
+	return op.Answer
+}
+
+// show is a record, less what is empty.
+func show(rec sessionstore.Record) string {
+	var parts []string
+	for _, f := range []struct{ name, text string }{
+		{"id", rec.ID}, {"subject", rec.Subject}, {"issuer", rec.Issuer}, {"workspace", rec.WorkspaceID}, {"protocol", rec.ProtocolVersion},
+		{"client", rec.ClientInfo.Name}, {"version", rec.ClientInfo.Version}, {"owner", rec.Owner}, {"state", rec.State},
+	} {
+		if f.text != "" {
+			parts = append(parts, f.name+" "+shortened(f.text))
+		}
+	}
+	return fmt.Sprintf("{%s, created %s, accessed %s}", strings.Join(parts, ", "), rec.CreatedAt.UTC().Format(timeFormat), rec.LastAccessedAt.UTC().Format(timeFormat))
+}
+
+func shortened(text string) string {
+	if len(text) <= 48 {
+		return fmt.Sprintf("%+q", text)
+	}
+	return fmt.Sprintf("%+q…%+q of %d bytes", text[:16], text[len(text)-16:], len(text))
+}

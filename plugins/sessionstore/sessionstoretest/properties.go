@@ -1,0 +1,240 @@
+package sessionstoretest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// The names of the properties.
+const (
+	Sequential  = "every answer is the model's, call after call"
+	Refusing    = "a call that the contract does not allow is refused and does nothing"
+	Concurrent  = "the answers of clients at the same time fit an order of their calls"
+	Lifetimes   = "sessions live exactly as long as they were given"
+	Many        = "thousands of sessions do not influence each other"
+	Cuts        = "connections to the backend that break at any write leave true answers"
+	Unavailable = "an unavailable backend is reported, and what was given up does not happen later"
+	Disturbed   = "the answers of clients while the backend comes and goes fit an order of their calls"
+	Killed      = "what was acknowledged survives kill -9"
+)
+
+// Properties is everything that a session store must hold.
+func Properties() []kit.Property[Subject] {
+	return []kit.Property[Subject]{
+		{Name: Sequential, Sentences: answers(), Try: calibrated(sequential)},
+		{Name: Refusing, Sentences: answers(), Try: calibrated(refusing)},
+		{Name: Concurrent, Sentences: answers(), Try: calibrated(concurrent)},
+		{Name: Lifetimes, Sentences: answers(), Try: calibrated(lifetimes)},
+		{Name: Many, Sentences: answers(), Try: calibrated(many)},
+		{Name: Cuts, Sentences: append(answers(), sentenceUnseen), Try: calibrated(cuts)},
+		{Name: Unavailable, Sentences: append(answers(), sentenceUnseen), Try: calibrated(unavailable)},
+		{Name: Disturbed, Sentences: append(answers(), sentenceUnseen), Try: calibrated(disturbed)},
+		{Name: Killed, Sentences: append(answers(), sentenceDurable), Try: calibrated(killed)},
+	}
+}
+
+func calibrated(try func(context.Context, *kit.Trial, Subject) error) func(context.Context, *kit.Trial, Subject) error {
+	return func(ctx context.Context, trial *kit.Trial, s Subject) error {
+		if err := s.calibrate(ctx, trial); err != nil {
+			return err
+		}
+		return try(ctx, trial, s)
+	}
+}
+
+// sequential makes one call after the other, of several sessions that are easily mistaken for each other.
+func sequential(ctx context.Context, trial *kit.Trial, s Subject) error {
+	const lanes = 8 // histories at the same time, about sessions of their own
+	n := max(1, trial.Count(400)/lanes)
+	trial.Cover("%d histories of up to 30 calls about up to 5 sessions, texts up to %d bytes, states up to %d bytes", n*lanes, maxText, maxState)
+	return trial.ExploreInLanes(ctx, lanes, n, func(ctx context.Context, draw *rapid.T) error {
+		p := pick(func(n int) int { return rapid.IntRange(0, n-1).Draw(draw, "pick") })
+		r, ids := s.record(trial), newIDs(p(families))
+		number := 0
+		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) []Operation {
+			number++
+			return operation(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, ids, number, r.history.Replaces, false)
+		}), 1, 30).Draw(draw, "calls")
+		for i, ops := range calls {
+			if r.do(ctx, i, 0, ops...); r.wrong != nil {
+				break
+			}
+		}
+		for i := range 2 * len(ids) {
+			if r.wrong == nil {
+				r.do(ctx, i/len(ids), 0, Operation{Method: methodGet, ID: ids[i%len(ids)]})
+			}
+		}
+		return r.check(ctx)
+	})
+}
+
+// refusing makes calls that must be refused between others.
+func refusing(ctx context.Context, trial *kit.Trial, s Subject) error {
+	n := trial.Count(40)
+	trial.Cover("%d histories of up to 12 calls, half of them wrong", n)
+	return trial.Explore(ctx, n, func(ctx context.Context, draw *rapid.T) error {
+		p := pick(func(n int) int { return rapid.IntRange(0, n-1).Draw(draw, "pick") })
+		r, ids := s.record(trial), newIDs(0)
+		r.do(ctx, 0, 0, Operation{Method: methodPut, ID: ids[0], Record: record(p, ids[0], 1000), TTL: time.Hour})
+		for number := range 1 + p(6) {
+			wrong := one[time.Duration](p, 0, -time.Second, -time.Nanosecond, -30*24*time.Hour)
+			bad := Operation{Method: methodPut, ID: ids[0], Record: record(p, ids[0], number), TTL: wrong}
+			sentence := sentencePutInvalid
+			switch p(5) {
+			case 1:
+				bad.TTL, bad.Record.ID, bad.ID = time.Hour, "", ""
+			case 2:
+				bad.Method, bad.Accessed, sentence = methodTouch, moment(p), sentenceTouchWrong
+			case 3, 4:
+				if r.history.Replaces {
+					bad.Method, bad.TTL, bad.Owner, sentence = methodReplace, min(wrong, -1), owner(p), sentenceReplWrong
+				}
+			}
+			ops := []Operation{bad}
+			if bad.Method == methodTouch {
+				for range p(3) {
+					ops = append(ops, Operation{Method: methodTouch, ID: ids[0], Accessed: moment(p), TTL: time.Minute})
+				}
+				for range p(3) {
+					ops = append([]Operation{{Method: methodTouch, ID: ids[0], Accessed: moment(p), TTL: time.Minute}}, ops...)
+				}
+			}
+			r.refused(ctx, number, sentence, ops...)
+			r.do(ctx, number, 0, Operation{Method: methodGet, ID: ids[0]})
+			if p(2) == 1 {
+				r.do(ctx, number, 0, operation(p, ids[:2], 100+number, r.history.Replaces, false)...)
+			}
+		}
+		short, cancel := context.WithTimeout(ctx, r.limit)
+		defer cancel()
+		if err := s.Store.Touch(short, nil); err != nil && ctx.Err() == nil {
+			return &kit.Failure{History: []string{"Touch()"}, Answered: err.Error(), Demanded: "OK: an empty batch is not an error", Sentence: sentenceSucceeds}
+		}
+		return r.check(ctx)
+	})
+}
+
+// concurrent lets clients call at the same time, some of which give their calls up.
+func concurrent(ctx context.Context, trial *kit.Trial, s Subject) error {
+	const lanes = 4
+	n := max(1, trial.Count(240)/lanes)
+	trial.Cover("%d histories of 4 clients of %d processes, with 6 calls each about 1 to 3 sessions", n*lanes, len(s.clients()))
+	err := together(lanes, func(lane int) error {
+		for i := range n {
+			if err := s.crowd(ctx, trial, trial.Rand(lane*n+i), 6, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.shared()
+}
+
+// crowd records a history of four clients, with a fault meanwhile or none, and compares it with the model.
+func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand, calls int, fault func() error) error {
+	r := s.record(trial)
+	r.pending = fault != nil
+	ids := newIDs(random.IntN(families))
+	ids = ids[:1+random.IntN(3)]
+	for i, id := range ids {
+		if random.IntN(2) == 0 || i == 0 && fault != nil {
+			r.do(ctx, 0, 0, Operation{Method: methodPut, ID: id, Record: short(random, id, 0), TTL: time.Hour})
+		}
+	}
+	seeds := [4]uint64{random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64()}
+	over := make(chan error, 1)
+	go func() {
+		if fault == nil {
+			over <- nil
+			return
+		}
+		over <- fault()
+	}()
+	last := make([]time.Duration, len(seeds))
+	err := together(len(seeds), func(client int) error {
+		own := rand.New(rand.NewPCG(seeds[client], 0)) //nolint:gosec // it must repeat
+		seen := map[string]string{}                    // the owners of sessions
+		for i := range calls {
+			if err := pause(ctx, time.Duration(own.IntN(3))*time.Millisecond); err != nil {
+				return err
+			}
+			ops := operation(own.IntN, ids, 0, r.history.Replaces, false)
+			slices.SortFunc(ops, func(a, b Operation) int { return cmp.Compare(a.ID, b.ID) })
+			ops = slices.CompactFunc(ops, func(a, b Operation) bool { return a.ID == b.ID }) // several orders of a batch would make the search long
+			switch {
+			case fault != nil && client == 0: // sees what the others do
+				ops = []Operation{{Method: methodGet, ID: ids[0]}}
+			case fault != nil && r.history.Replaces && own.IntN(2) == 0: // what a store must least of all do twice
+				ops = []Operation{{Method: methodReplace, ID: ids[0], Owner: owner(own.IntN)}}
+			}
+			for j := range ops {
+				if ops[j].Method == methodPut || ops[j].Method == methodReplace {
+					ops[j].Record = short(own, ops[j].ID, 1+client*calls+i)
+				}
+			}
+			if known, ok := seen[ops[0].ID]; ok && own.IntN(3) > 0 {
+				ops[0].Owner = known
+			}
+			limit := time.Duration(0)
+			switch {
+			case fault != nil:
+				limit = 500 * time.Millisecond
+			case own.IntN(16) == 0: // few, because each unseen outcome doubles what is possible
+				limit = time.Duration(1+own.IntN(4000)) * time.Microsecond
+			}
+			op := r.do(ctx, client, limit, ops...)
+			switch {
+			case op.Answer == answerUnseen:
+				last[client] = max(last[client], op.Return)
+				if client > 0 && fault != nil { // several would make the search long
+					return nil
+				}
+			case op.Method == methodGet && op.Answer == answerOK:
+				seen[op.ID] = op.Got.Owner
+			case op.Method == methodPut || op.Replaced:
+				seen[op.ID] = op.Record.Owner
+			}
+		}
+		return nil
+	})
+	if fail := <-over; err == nil {
+		err = fail
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.works(ctx, ids[0]); err != nil {
+		return err
+	}
+	r.pending = false
+	for range 2 {
+		for i := range 2 * len(ids) {
+			r.do(ctx, i/len(ids), 0, Operation{Method: methodGet, ID: ids[i%len(ids)]})
+		}
+		if err := pause(ctx, max(0, max(last[0], last[1], last[2], last[3])-r.now())); err != nil { // until nothing may happen any more
+			return err
+		}
+	}
+	return r.check(ctx)
+}
+
+// short is a record of plain texts, whose owners are few.
+func short(random *rand.Rand, id string, number int) sessionstore.Record {
+	return sessionstore.Record{
+		ID: id, Subject: fmt.Sprint(number), Issuer: fmt.Sprint(number), WorkspaceID: fmt.Sprint(number), State: fmt.Sprint(number), Owner: owners[random.IntN(3)],
+		CreatedAt: moment(random.IntN), LastAccessedAt: moment(random.IntN),
+	}
+}

@@ -1,0 +1,243 @@
+package sessionstoretest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// recorder makes calls and records them as a history. An answer that no history allows ends it.
+type recorder struct {
+	subject Subject
+	limit   time.Duration // the deadline of calls that nobody gives up
+	pending bool          // the store may be unable to ask its backend
+
+	mu      sync.Mutex
+	history History
+	wrong   error // the first such answer
+}
+
+func (s Subject) record(trial *kit.Trial) *recorder {
+	_, replaces := s.Store.(sessionstore.Replacer)
+	return &recorder{subject: s, limit: max(10*time.Second, trial.Start), history: History{Began: time.Now(), Replaces: replaces, Behind: s.behind}}
+}
+
+// now is the moment of the history.
+func (r *recorder) now() time.Duration { return time.Since(r.history.Began) }
+
+// do makes a call of a client and records it: one operation, or those of a batch of touches. The call is given up
+// after limit; 0 means the recorder's own.
+func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops ...Operation) Operation {
+	given := limit > 0
+	if !given {
+		limit = r.limit
+	}
+	store := r.subject.clients()[client%len(r.subject.clients())]
+	called := r.now()
+	short, cancel := context.WithTimeout(ctx, limit)
+	err := perform(short, store, ops)
+	cancel()
+	returned := r.now()
+	op := ops[0]
+	for i := range ops {
+		ops[i].Client, ops[i].Call, ops[i].Return = client, called, returned
+		switch {
+		case err == nil:
+			ops[i].Answer = answerOK
+		case errors.Is(err, plugins.ErrNotFound) && (op.Method == methodGet || op.Method == methodReplace):
+			ops[i].Answer = answerNotFound
+		default:
+			ops[i].Answer, ops[i].Error, ops[i].Return = answerUnseen, err.Error(), called+limit+unseen
+		}
+	}
+	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history.Calls = append(r.history.Calls, ops...)
+	switch {
+	case r.wrong != nil || ctx.Err() != nil:
+	case returned > called+limit+lateness:
+		r.reject(ops[0], fmt.Sprintf("it answered %v after its deadline", (returned-called-limit).Round(time.Millisecond)), "an answer soon after the deadline", sentenceDeadline)
+	case ops[0].Answer != answerUnseen || (given || r.pending) && (late || errors.Is(err, plugins.ErrUnavailable)):
+	case errors.Is(err, plugins.ErrUnavailable) || late:
+		r.reject(ops[0], err.Error(), "an answer, because nothing was wrong with the backend", sentenceSucceeds)
+	case r.pending:
+		r.reject(ops[0], err.Error(), "UNAVAILABLE", sentenceUnavailable)
+	default:
+		r.reject(ops[0], err.Error(), "success", sentenceSucceeds)
+	}
+	return ops[0]
+}
+
+// lateness is how long after its deadline a call may return: what a busy machine takes.
+const lateness = 2 * time.Second
+
+// reject notes an answer that no history allows.
+func (r *recorder) reject(op Operation, answered, demanded, sentence string) {
+	f := &kit.Failure{Answered: answered, Demanded: demanded, Sentence: sentence}
+	for _, call := range r.history.Calls {
+		if call.ID == op.ID {
+			f.History = append(f.History, call.String())
+		}
+	}
+	r.wrong = f
+}
+
+// refused makes a call that the contract does not allow, which must be refused.
+func (r *recorder) refused(ctx context.Context, client int, sentence string, ops ...Operation) {
+	store := r.subject.clients()[client%len(r.subject.clients())]
+	short, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	if err := perform(short, store, ops); !errors.Is(err, plugins.ErrInvalid) && ctx.Err() == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.wrong == nil {
+			r.wrong = &kit.Failure{History: []string{ops[len(ops)-1].String()}, Answered: fmt.Sprint(err), Demanded: "INVALID_ARGUMENT", Sentence: sentence}
+		}
+	}
+}
+
+// perform makes the call of one operation, or of the touches of a batch.
+func perform(ctx context.Context, store sessionstore.Store, ops []Operation) (err error) {
+	op := &ops[0]
+	switch op.Method {
+	case methodPut:
+		return store.Put(ctx, op.Record, op.TTL)
+	case methodDelete:
+		return store.Delete(ctx, op.ID)
+	case methodReplace:
+		op.Replaced, err = store.(sessionstore.Replacer).Replace(ctx, op.Record, op.TTL, op.Owner)
+		return err
+	case methodGet:
+		op.Got, err = store.Get(ctx, op.ID)
+		op.Expires = op.Got.ExpiresAt
+		op.Got.ExpiresAt = time.Time{}
+		return err
+	}
+	batch := make([]sessionstore.Touch, len(ops))
+	for i, op := range ops {
+		batch[i] = sessionstore.Touch{ID: op.ID, LastAccessedAt: op.Accessed, TTL: op.TTL}
+	}
+	return store.Touch(ctx, batch)
+}
+
+// check compares what was recorded with the model. A history that fails is kept in a file.
+func (r *recorder) check(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err := r.wrong
+	if err == nil {
+		err = r.history.Check()
+	}
+	if failure, ok := errors.AsType[*kit.Failure](err); ok && r.subject.Keep != "" {
+		if raw, err := json.Marshal(r.history); err == nil && os.WriteFile(r.subject.Keep, raw, 0o600) == nil {
+			failure.Recorded = r.subject.Keep
+		}
+	}
+	return err
+}
+
+// Recheck reads a history that a kit recorded and compares it with the model once more.
+func Recheck(raw []byte) error {
+	var h History
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return fmt.Errorf("this is not a recorded history: %w", err)
+	}
+	return h.Check()
+}
+
+// calibrate finds out how far the clock of the store is behind the kit's, for a store that answers when lifetimes end.
+func (s *Subject) calibrate(ctx context.Context, trial *kit.Trial) error {
+	r, ids := s.record(trial), newIDs(0)
+	const lifetime = time.Hour
+	put := r.do(ctx, 0, 0, Operation{Method: methodPut, ID: ids[0], Record: sessionstore.Record{ID: ids[0], Subject: "clock"}, TTL: lifetime})
+	if got := r.do(ctx, 0, 0, Operation{Method: methodGet, ID: ids[0]}); got.Answer == answerOK && !got.Expires.IsZero() {
+		at := got.Expires.Sub(r.history.Began)
+		s.behind = &Window{put.Call + lifetime - at, put.Return + lifetime - at}
+	}
+	return r.wrong
+}
+
+// works waits until the store answers again after a fault.
+func (r *recorder) works(ctx context.Context, id string) error {
+	var err error
+	for until := time.Now().Add(max(15*time.Second, r.limit)); time.Now().Before(until); {
+		if slices.IndexFunc(r.subject.clients(), func(store sessionstore.Store) bool {
+			short, cancel := context.WithTimeout(ctx, r.limit)
+			defer cancel()
+			_, err = store.Get(short, id)
+			return err != nil && !errors.Is(err, plugins.ErrNotFound)
+		}) < 0 {
+			return nil
+		}
+		if pause(ctx, 20*time.Millisecond) != nil {
+			return ctx.Err()
+		}
+	}
+	return &kit.Failure{Answered: err.Error(), Demanded: "an answer, because the backend has been back for a while", Sentence: sentenceSucceeds}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// together runs do for each number below n at the same time, and returns the first error by number.
+func together(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = do(i) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// doWhile is do of a client whose process may be killed meanwhile: the outcome of a call is then unseen, whatever its
+// answer.
+func (r *recorder) doWhile(ctx context.Context, client int, dying interface{ Load() bool }, ops ...Operation) {
+	called := r.now()
+	store := r.subject.Store
+	short, cancel := context.WithTimeout(ctx, r.limit)
+	err := perform(short, store, ops)
+	cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range ops {
+		ops[i].Client, ops[i].Call, ops[i].Return = client, called, r.now()
+		switch {
+		case dying.Load():
+			ops[i].Answer, ops[i].Error, ops[i].Return = answerUnseen, "its process was killed", called+r.limit+unseen
+		case err == nil:
+			ops[i].Answer = answerOK
+		case errors.Is(err, plugins.ErrNotFound):
+			ops[i].Answer = answerNotFound
+		default:
+			ops[i].Answer, ops[i].Error, ops[i].Return = answerUnseen, err.Error(), called+r.limit+unseen
+		}
+	}
+	r.history.Calls = append(r.history.Calls, ops...)
+}

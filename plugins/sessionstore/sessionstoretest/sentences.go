@@ -1,0 +1,62 @@
+package sessionstoretest
+
+import (
+	"slices"
+
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+)
+
+// The sentences of the contract that failures cite.
+const (
+	sentenceOrder       = "Each call takes effect on each session at one moment between its request and its answer"
+	sentenceSeen        = "a write that was answered OK is seen by every later read"
+	sentenceAlone       = "Sessions do not influence each other, however many there are and however alike their ids"
+	sentenceSucceeds    = "While nothing is wrong with the backend, a call that the contract allows succeeds"
+	sentenceUnavailable = "Any method answers UNAVAILABLE when the backend could not be asked"
+	sentenceDeadline    = "Each carries a deadline and returns soon after it passes"
+	sentenceUnseen      = "it takes effect before its deadline plus 300 ms, or never"
+	sentenceExact       = "Get returns the record exactly as it was put or replaced (times to the millisecond)"
+	sentenceAccessed    = "with the newest last_accessed_at of the touches since"
+	sentenceOver        = "NOT_FOUND once the lifetime is over, not before it and at most a second later, after Delete, and for an id that never was"
+	sentenceExpires     = "When the lifetime is over, by the clock of the store"
+	sentenceOneStep     = "Comparing and writing are one step"
+	sentenceNoReplace   = "NOT_FOUND where Get would answer it: a Replace never brings a session back"
+	sentencePutInvalid  = "INVALID_ARGUMENT for an empty id and for a ttl that is not positive"
+	sentenceTouchWrong  = "INVALID_ARGUMENT for a ttl that is not positive; nothing of the batch is then done"
+	sentenceReplWrong   = "INVALID_ARGUMENT for an empty id and for a negative ttl"
+	sentenceDurable     = `It survives the end of the process if the plugin has the capability "durable"`
+)
+
+// answers are the sentences that an answer of a history may contradict.
+func answers() []string {
+	return []string{
+		sentenceOrder, sentenceSeen, sentenceAlone, sentenceSucceeds, sentenceExact, sentenceAccessed, sentenceOver, sentenceExpires, sentenceOneStep,
+		sentenceNoReplace, sentencePutInvalid, sentenceTouchWrong, sentenceReplWrong, sentenceUnavailable, sentenceDeadline,
+	}
+}
+
+// sentenceFor is the sentence that an answer contradicts, given what the session may be.
+func sentenceFor(worlds []world, op Operation) string {
+	there := slices.ContainsFunc(worlds, func(w world) bool { return w.written != nil })
+	absent := slices.ContainsFunc(worlds, func(w world) bool { return w.written == nil })
+	same := func(compare func(a, b sessionstore.Record) bool) bool {
+		return slices.ContainsFunc(worlds, func(w world) bool { return w.written != nil && compare(w.record(), op.Got) })
+	}
+	switch {
+	case op.Method == methodReplace && (op.Answer == answerNotFound || !there):
+		return sentenceNoReplace
+	case op.Method == methodReplace:
+		return sentenceOneStep
+	case op.Answer == answerNotFound || !there && absent:
+		return sentenceOver
+	case same(func(a, b sessionstore.Record) bool { return a == b }):
+		return sentenceExpires
+	case same(func(a, b sessionstore.Record) bool {
+		return a.Subject == b.Subject && a.LastAccessedAt != millis(b.LastAccessedAt)
+	}):
+		return sentenceAccessed
+	case same(func(a, b sessionstore.Record) bool { return a.Subject == b.Subject }):
+		return sentenceExact
+	}
+	return sentenceSeen
+}

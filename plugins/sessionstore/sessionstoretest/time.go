@@ -1,0 +1,171 @@
+package sessionstoretest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/kit"
+)
+
+// lifetimes watches sessions while their lifetimes end and are prolonged, and others whose lifetimes do not end.
+func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) error {
+	n, horizon := trial.Count(200), max(12*time.Second, time.Duration(trial.Count(120))*time.Second)
+	horizon = min(horizon, 10*time.Minute)
+	trial.Cover("%d sessions watched for %v, with lifetimes from 0.7 s to 30 days", n, horizon)
+	if s.behind != nil {
+		trial.Cover("the ends of lifetimes that the store answers, up to 30 days")
+	} else {
+		trial.Cover("lifetimes over %v were not seen to end: the store does not answer when they do", horizon)
+	}
+	var watched []*recorder
+	for range n {
+		watched = append(watched, s.record(trial))
+	}
+	if err := together(n, func(i int) error { return watched[i].watch(ctx, trial.Rand(i), horizon) }); err != nil {
+		return err
+	}
+	cohort := s.record(trial)
+	if err := cohort.endTogether(ctx, trial.Rand(n)); err != nil {
+		return err
+	}
+	for _, r := range append(watched, cohort) {
+		if err := r.check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch makes calls about a session until the horizon, most of them when its lifetime is about to end.
+func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Duration) error {
+	ids := newIDs(random.IntN(families))[:1+random.IntN(2)]
+	if err := pause(ctx, time.Duration(random.Int64N(int64(time.Second)))); err != nil {
+		return err
+	}
+	steady := random.IntN(3) == 0 // one that nothing but reads happens to after it was put
+	ends := r.now() + time.Second // when the lifetime of a session is about to end
+	for number := 0; r.now() < horizon && r.wrong == nil; number++ {
+		var ops []Operation
+		switch {
+		case number == 0 && !steady && random.IntN(2) == 0:
+			ops = []Operation{{Method: methodTouch, ID: ids[0], Accessed: moment(random.IntN), TTL: time.Hour}}
+		case number < 2:
+			id := ids[number%len(ids)]
+			ops = []Operation{{Method: methodPut, ID: id, Record: short(random, id, number), TTL: one(random.IntN, lifetime(random.IntN, !steady), horizon/2, horizon-time.Second)}}
+		case steady:
+			ops = []Operation{{Method: methodGet, ID: ids[0]}}
+		default:
+			ops = operation(random.IntN, ids, number, r.history.Replaces, true)
+			for i := range ops {
+				if ops[i].Record.ID != "" {
+					ops[i].Record = short(random, ops[i].ID, number)
+				}
+			}
+		}
+		r.do(ctx, number, 0, ops...)
+		for _, op := range ops {
+			if op.TTL > 0 && op.TTL < horizon {
+				ends = r.now() + op.TTL
+			}
+		}
+		wait := time.Duration(random.Int64N(int64(horizon / 8)))
+		if left := ends - r.now(); left > 0 && random.IntN(3) > 0 {
+			wait = left + one(random.IntN, -100*time.Millisecond, -400*time.Millisecond, 200*time.Millisecond, slack+100*time.Millisecond)
+		} else if random.IntN(3) == 0 {
+			wait = time.Duration(random.IntN(50)) * time.Millisecond
+		}
+		if err := pause(ctx, min(max(wait, 0), horizon+time.Second-r.now())); err != nil {
+			return err
+		}
+		if random.IntN(2) == 0 {
+			r.do(ctx, number+1, 0, Operation{Method: methodGet, ID: ids[random.IntN(len(ids))]})
+		}
+	}
+	for i := range ids {
+		r.do(ctx, i, 0, Operation{Method: methodGet, ID: ids[i]})
+	}
+	return nil
+}
+
+// endTogether puts sessions whose lifetimes end while nobody calls, and looks for each of them then.
+func (r *recorder) endTogether(ctx context.Context, random *rand.Rand) error {
+	const lifetime = 2 * time.Second
+	var ids []string
+	for number := range 20 {
+		id := newIDs(random.IntN(families))[0]
+		ids = append(ids, id)
+		r.do(ctx, number, 0, Operation{Method: methodPut, ID: id, Record: short(random, id, number), TTL: lifetime})
+	}
+	if err := pause(ctx, lifetime+slack+100*time.Millisecond); err != nil {
+		return err
+	}
+	for i, id := range ids {
+		r.do(ctx, i, 0, Operation{Method: methodGet, ID: id})
+	}
+	return nil
+}
+
+// many keeps thousands of sessions, among them pairs whose ids collide in the hashes that stores use.
+func many(ctx context.Context, trial *kit.Trial, s Subject) error {
+	const callers, batch = 32, 1000
+	var ids []string
+	for _, hash := range hashes() {
+		ids = append(ids, collide(hash)...)
+		ids = append(ids, collide(func(id string) uint32 { return hash(id) >> 8 })...)
+	}
+	for family := range families {
+		ids = append(ids, newIDs(family)...)
+	}
+	for n := trial.Count(6000); len(ids) < n; {
+		ids = append(ids, newIDs(1)...)
+	}
+	trial.Cover("%d sessions at the same time, with pairs of ids that collide in %d hashes, in batches of up to %d touches", len(ids), len(hashes()), batch)
+	r := s.record(trial)
+	random := trial.Rand(0)
+	random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	each := func(make func(i int) Operation) {
+		ops := make2(ids, make)
+		_ = together(callers, func(caller int) error {
+			for i := caller; i < len(ids) && r.wrong == nil; i += callers {
+				r.do(ctx, caller, 0, ops[i])
+			}
+			return nil
+		})
+	}
+	get := func(i int) Operation { return Operation{Method: methodGet, ID: ids[i]} }
+	each(func(i int) Operation {
+		rec := short(random, ids[i], i)
+		rec.Subject = fmt.Sprint("subject of ", ids[i])
+		return Operation{Method: methodPut, ID: ids[i], Record: rec, TTL: time.Hour + time.Duration(i)*time.Minute}
+	})
+	each(get)
+	for from := 0; from < len(ids) && r.wrong == nil; from += batch {
+		var ops []Operation
+		for i, id := range ids[from:min(from+batch, len(ids))] {
+			if i%3 != 0 {
+				ops = append(ops, Operation{Method: methodTouch, ID: id, Accessed: moment(random.IntN).Add(time.Duration(i) * time.Second), TTL: time.Duration(2+i%25) * 24 * time.Hour})
+			}
+		}
+		r.do(ctx, from/batch, 0, ops...)
+	}
+	each(get)
+	each(func(i int) Operation {
+		if i%2 == 0 {
+			return Operation{Method: methodDelete, ID: ids[i]}
+		}
+		return get(i)
+	})
+	each(get)
+	return r.check(ctx)
+}
+
+// make2 makes the operations in order, so that chance repeats.
+func make2(ids []string, operation func(i int) Operation) []Operation {
+	ops := make([]Operation, len(ids))
+	for i := range ops {
+		ops[i] = operation(i)
+	}
+	return ops
+}

@@ -1,0 +1,53 @@
+// What can be done while an answer comes, and what other windows of the person see of it.
+import { accessible, assert, facts, open } from "./browser.mjs";
+
+const { context, page, problems } = await open();
+const message = (at) => at.getByLabel("Message", { exact: true });
+const thread = (at) => at.getByRole("region", { name: "Conversation", exact: true });
+await page.goto(`${facts.url}/chat`);
+
+// Esc stops an answer, and the cursor is where the next message is written. What came is kept and was announced.
+await message(page).fill("slow, please");
+await message(page).press("Enter");
+await thread(page).getByText("Working on it.").waitFor();
+await page.locator("[aria-live=polite]", { hasText: "Working on it." }).first().waitFor({ state: "attached" });
+await page.keyboard.press("Escape");
+await page.getByRole("button", { name: "Send", exact: true }).waitFor();
+assert.ok(await message(page).evaluate((field) => field === document.activeElement), "the cursor is in the message");
+await thread(page).getByText("Working on it.").waitFor();
+
+// A call that waits is decided in its card, with one click.
+await message(page).fill("echo it");
+await message(page).press("Enter");
+const decision = thread(page).getByRole("region", { name: "Decision on sample__echo" });
+await decision.getByText(/"text": "hi"/).waitFor();
+await accessible(page, "a call that waits in a chat");
+await decision.getByRole("button", { name: "Allow once" }).click();
+await thread(page).getByText("It was echoed.").waitFor();
+await thread(page).getByRole("button", { name: "Fork from here" }).last().waitFor();
+await decision.waitFor({ state: "detached" });
+
+// The palette leads to screens and conversations.
+await page.keyboard.press("Control+k");
+await page.getByLabel("Screen or conversation").fill("usage");
+await page.getByRole("button", { name: "Go to Usage" }).waitFor();
+await accessible(page, "the palette");
+await page.keyboard.press("Enter");
+await page.getByRole("heading", { name: "Usage", exact: true }).waitFor();
+await page.goBack();
+await thread(page).getByText("It was echoed.").waitFor();
+
+// Printing prints the whole thread: nothing of it is cut off by a box that scrolls.
+await page.emulateMedia({ media: "print" });
+assert.ok(await thread(page).evaluate((box) => box.scrollHeight <= box.clientHeight + 1 && getComputedStyle(document.querySelector("aside")).display === "none"));
+await page.emulateMedia({ media: "screen" });
+
+// A deletion is seen at once in another window.
+const other = await context.newPage();
+await other.goto(page.url());
+await thread(other).getByText("It was echoed.").waitFor();
+await page.evaluate((id) => fetch(`/v1/conversations/${id}`, { method: "DELETE" }), /conv_\w+/.exec(page.url())[0]);
+await other.getByRole("heading", { name: "This conversation was deleted" }).waitFor();
+await other.locator("a[href*='/chat/conv_']").first().waitFor({ state: "detached" });
+assert.deepEqual(problems, [], "what the page complained about");
+await context.close();

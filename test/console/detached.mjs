@@ -1,0 +1,44 @@
+// An answer that goes on while its page is loaded again, and that other pages of the person hear.
+import { assert, facts, open } from "./browser.mjs";
+
+const { context, page, problems } = await open();
+const message = (at) => at.getByLabel("Message", { exact: true });
+const thread = (at) => at.getByRole("region", { name: "Conversation", exact: true });
+const more = async () => assert.ok((await fetch(`${facts.control}/more`)).ok);
+const counted = (at, text) => thread(at).getByText(text).count();
+
+await page.goto(`${facts.url}/chat`);
+await message(page).fill("tell me");
+await message(page).press("Enter");
+await thread(page).getByText("The first part.").waitFor();
+await page.waitForURL(/conv_/);
+await page.reload();
+await thread(page).getByText("The first part.").waitFor();
+
+const other = await context.newPage();
+await other.goto(page.url());
+await thread(other).getByText("The first part.").waitFor();
+await other.getByRole("button", { name: "Stop", exact: true }).waitFor();
+
+await more();
+for (const at of [page, other]) {
+  await thread(at).getByText("The second part.").waitFor();
+  assert.equal(await counted(at, "The first part."), 1, "what was said is shown once");
+}
+await more();
+for (const at of [page, other]) {
+  await thread(at).getByText("The end.").waitFor();
+  await thread(at).getByRole("button", { name: "Fork from here" }).last().waitFor();
+  assert.equal(await counted(at, "The first part."), 1, "what was said is shown once");
+}
+
+// Stop ends the run on the server: the conversation is free at once.
+await message(page).fill("tell me again");
+await message(page).press("Enter");
+await thread(page).getByText("The first part.").nth(1).waitFor();
+await page.getByRole("button", { name: "Stop", exact: true }).click();
+await thread(page).getByText("stopped", { exact: true }).first().waitFor();
+const id = /conv_\w+/.exec(page.url())[0];
+assert.equal(await page.evaluate(async (at) => (await fetch(`/v1/conversations/${at}/run`)).status, id), 404);
+assert.deepEqual(problems, [], "what the page complained about");
+await context.close();

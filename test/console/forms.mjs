@@ -1,0 +1,61 @@
+// Forms made from the schemas of tools: every kind of field, what is wrong with it, and what is sent.
+import { accessible, assert, facts, open } from "./browser.mjs";
+
+const { context, page, problems } = await open({ timezoneId: "Europe/Berlin" });
+const inputSchema = {
+  type: "object", required: ["begins", "guests", "id"],
+  properties: {
+    begins: { type: "string", format: "date-time", default: "2026-07-01T10:00:00Z" },
+    id: { type: "integer", title: "Account" },
+    guests: { type: "array", title: "Guests", items: { type: "object", required: ["name"], properties: { name: { type: "string", title: "Name" }, age: { type: "integer", title: "Age", minimum: 18 } } } },
+    room: { title: "Room", oneOf: [
+      { type: "object", title: "By number", properties: { number: { type: "integer", title: "Room number" } } },
+      { type: "object", title: "By view", properties: { view: { enum: ["sea", "garden"], title: "View" } } },
+    ] },
+    labels: { type: "object", title: "Labels", additionalProperties: { type: "string" } },
+  },
+};
+const answer = `{"content":[{"type":"text","text":"{\\"id\\": 9007199254740993}"}],"structuredContent":{"id":9007199254740993},"isError":false}`;
+let sent = "";
+await page.route("**/v1/tools", (route) => route.fulfill({ json: { tools: [{ name: "sample__book", server: "sample", tool: "book", definition: { name: "book", inputSchema } }] } }));
+await page.route("**/v1/tools/call", (route) => {
+  sent = route.request().postData();
+  return route.fulfill({ contentType: "application/json", body: answer });
+});
+await page.goto(`${facts.url}/tools?tool=sample__book`);
+const run = page.getByRole("button", { name: "Run tool" });
+
+// The person's clock: ten o'clock in UTC is noon in Berlin in summer.
+const begins = page.getByLabel("begins");
+assert.equal(await begins.inputValue(), "2026-07-01T12:00");
+
+// The first field that is wrong has the focus and says why.
+await page.getByLabel("Account*").fill("9007199254740993");
+await page.getByRole("group", { name: "Guests" }).getByRole("button", { name: "Add" }).click();
+await run.click();
+await page.getByText("This is needed.").waitFor();
+assert.equal(await page.evaluate(() => document.activeElement.labels?.[0]?.textContent), "Name*");
+await accessible(page, "a form with a field that is wrong");
+await page.getByLabel("Name*", { exact: true }).fill("Ada");
+await page.getByLabel("Age", { exact: true }).fill("17");
+await run.click();
+await page.getByText("Enter 18 or more.").waitFor();
+await page.getByLabel("Age", { exact: true }).fill("36");
+await begins.fill("2026-12-01T12:30");
+await page.getByLabel("Kind of Room").selectOption({ label: "By view" });
+await page.getByLabel("View", { exact: true }).selectOption({ label: "sea" });
+await page.getByLabel("New name in Labels").fill("floor");
+await page.getByLabel("New name in Labels").press("Enter");
+await page.getByRole("textbox", { name: "floor" }).fill("third");
+await run.click();
+await page.getByRole("heading", { name: "Result" }).waitFor();
+
+// What is sent and shown has all digits.
+assert.match(sent, /"id":9007199254740993[,}]/);
+const args = JSON.parse(sent).arguments;
+assert.equal(new Date(args.begins).toISOString(), "2026-12-01T11:30:00.000Z");
+assert.deepEqual([args.guests, args.room, args.labels], [[{ name: "Ada", age: 36 }], { view: "sea" }, { floor: "third" }]);
+await page.getByText('"id": 9007199254740993').first().waitFor();
+await accessible(page, "a form of every kind of field");
+assert.deepEqual(problems, [], "what the page complained about");
+await context.close();

@@ -1,0 +1,73 @@
+// What a person has written, chosen or sent is never lost: not by a reload, a branch, or a server that cannot be reached.
+import { accessible, assert, facts, open } from "./browser.mjs";
+
+const { context, page, problems } = await open();
+const pixel = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+const message = page.getByLabel("Message", { exact: true });
+const thread = page.getByRole("region", { name: "Conversation", exact: true });
+const answers = thread.getByRole("article", { name: "Answer" });
+const ended = () => page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
+const history = () => page.evaluate(async () => (await (await fetch(`/v1/conversations/${/conv_\w+/.exec(location.pathname)[0]}/history`)).json()).messages);
+
+// Several files at once, each checked before it is sent.
+await page.goto(`${facts.url}/chat`);
+await page.getByLabel("Files", { exact: true }).setInputFiles([
+  { name: "a.png", mimeType: "image/png", buffer: pixel },
+  { name: "b.ts", mimeType: "video/mp2t", buffer: Buffer.from("const b: number = 1;") },
+  { name: "c.txt", mimeType: "text/plain", buffer: Buffer.from("the words") },
+  { name: "d.zip", mimeType: "application/zip", buffer: Buffer.from([0x50, 0x4b, 0x03, 0x04, 0, 0xff]) },
+]);
+await page.getByText("d.zip is of a type that models cannot read.").waitFor();
+for (const name of ["a.png", "b.ts", "c.txt"]) await page.getByRole("button", { name: `Remove ${name}` }).waitFor();
+await message.fill("look at these");
+
+// The draft is there after a reload, and in a browser that was elsewhere.
+await page.reload();
+await page.getByRole("button", { name: "Remove c.txt" }).waitFor();
+assert.equal(await message.inputValue(), "look at these");
+await page.getByRole("combobox", { name: "Model" }).selectOption({ label: "Another model…" });
+await page.getByRole("dialog").getByLabel("Model").fill("local:other");
+await page.getByRole("button", { name: "Use it" }).click();
+await message.press("Enter");
+await answers.getByText("Seen by other.").waitFor();
+await page.waitForURL(/conv_/);
+await thread.getByRole("img", { name: "a.png" }).waitFor();
+assert.equal((await history())[0].metadata.attachments.length, 3);
+assert.equal(await message.inputValue(), "");
+
+// Retry asks the same model with the same files, in a branch.
+const before = page.url();
+await answers.last().getByRole("button", { name: "Retry", exact: true }).click();
+await page.waitForURL((url) => url.href !== before && /conv_/.test(url.pathname));
+await answers.getByText("Seen by other.").waitFor();
+await answers.getByRole("button", { name: "Fork from here" }).waitFor();
+await ended();
+assert.deepEqual((await history())[0].metadata.attachments.map((a) => a.name), ["a.png", "b.ts", "c.txt"]);
+
+// A picture is a message.
+await page.getByLabel("Files", { exact: true }).setInputFiles({ name: "alone.png", mimeType: "image/png", buffer: pixel });
+await page.getByRole("button", { name: "Remove alone.png" }).waitFor();
+await page.getByRole("button", { name: "Send", exact: true }).click();
+await answers.nth(1).getByText("Seen by other.").waitFor();
+await answers.nth(1).getByRole("button", { name: "Fork from here" }).waitFor();
+await thread.getByRole("img", { name: "alone.png" }).waitFor();
+
+// A server that cannot be reached takes nothing away. What was not sent can be sent again.
+assert.ok((await fetch(`${facts.control}/kill`)).ok);
+await page.getByText("The connection to the server is lost.").waitFor();
+await message.fill("are you there?");
+await message.press("Enter");
+await thread.getByText("Not sent").waitFor();
+await accessible(page, "a message that was not sent");
+await page.getByRole("link", { name: "Apps" }).click();
+assert.equal(await page.getByRole("alert").count(), 0, "a screen waits for the server instead of failing");
+assert.ok((await fetch(`${facts.control}/start`)).ok);
+await page.locator("a[href$='/apps/sample']").waitFor(); // by itself
+await page.getByText("The connection to the server is lost.").waitFor({ state: "detached" });
+await page.goBack();
+await thread.getByText("Not sent").waitFor();
+await thread.getByRole("button", { name: "Retry", exact: true }).filter({ hasText: "Retry" }).last().click();
+await answers.nth(2).getByText("Seen by other.").waitFor();
+assert.equal(await thread.getByText("are you there?").count(), 1);
+assert.deepEqual(problems, [], "what the page complained about");
+await context.close();

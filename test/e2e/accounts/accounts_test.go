@@ -1,0 +1,115 @@
+// Package accounts tests people who use remote apps as themselves.
+package accounts
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
+	t.Parallel()
+	a := startApp(t, 4)
+	s := serve(t, a)
+	call := map[string]any{"server": "far", "tool": "whoami", "arguments": map[string]any{}}
+	if refused := s.Do(t, "POST", "/v1/tools/call", call); refused.Status != http.StatusNotFound {
+		t.Errorf("before anybody has linked an account, the app has no tools: %d %s", refused.Status, refused.Body)
+	}
+	b := harness.NewBrowser(t)
+	link(t, s, b, "")
+	if got := s.Object(t, "POST", "/v1/tools/call", call); got["result"] != "alice" {
+		t.Errorf("the app sees %v", got)
+	}
+
+	// Tokens are renewed without anybody, with refresh tokens that are good once.
+	if !testkit.Within(harness.Timeout, func() bool {
+		if got := s.Do(t, "POST", "/v1/tools/call", call); got.Status != 200 {
+			t.Fatalf("%d %s", got.Status, got.Body)
+		}
+		return a.tokens() >= 3
+	}) {
+		t.Errorf("the app saw %d tokens", a.tokens())
+	}
+
+	// After a restart the app has its tools, and the account its tokens.
+	s.Stop()
+	s.Start()
+	s.WaitForStatus(t, "far", "running")
+	if got := s.Object(t, "POST", "/v1/tools/call", call); got["result"] != "alice" {
+		t.Errorf("after a restart the app sees %v", got)
+	}
+
+	list := accountsOf(t, s)
+	if len(list) != 1 || list[0]["name"] != "main" || list[0]["state"] != "active" || list[0]["issuer"] != a.provider.Issuer {
+		t.Fatalf("the accounts: %v", list)
+	}
+	if gone := s.Do(t, "DELETE", "/v1/accounts/"+list[0]["id"].(string), nil); gone.Status != 200 {
+		t.Fatalf("%d %s", gone.Status, gone.Body)
+	}
+	refused := s.Do(t, "POST", "/v1/tools/call", call)
+	if details, _ := refused.Object(t)["details"].(map[string]any); refused.Status != http.StatusConflict || details["app"] != "far" || details["url"] == nil {
+		t.Errorf("without an account: %d %s", refused.Status, refused.Body)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for bearer := range a.bearers {
+		if strings.Contains(s.Log.String(), bearer) {
+			t.Error("the log has a token")
+		}
+	}
+}
+
+func TestEachOfTwoAccountsIsUsedWhereItIsNamed(t *testing.T) {
+	t.Parallel()
+	a := startApp(t, 600)
+	s := serve(t, a)
+	link(t, s, harness.NewBrowser(t), "work")
+	link(t, s, harness.NewBrowser(t), "home")
+	for _, c := range []struct {
+		name   string
+		call   map[string]any
+		status int
+	}{
+		{"the default reads", map[string]any{"tool": "far__whoami"}, 200},
+		{"a named one reads", map[string]any{"tool": "far_home__whoami"}, 200},
+		{"a named one changes", map[string]any{"tool": "far_work__change"}, 200},
+		{"one that the request names changes", map[string]any{"tool": "far__change", "account": "home"}, 200},
+		{"none changes", map[string]any{"tool": "far__change"}, 400},
+		{"two names", map[string]any{"tool": "far_work__change", "account": "home"}, 400},
+		{"one that is not linked", map[string]any{"tool": "far_other__whoami"}, 409},
+	} {
+		if got := s.Do(t, "POST", "/v1/tools/call", c.call); got.Status != c.status {
+			t.Errorf("%s: %d %s, want %d", c.name, got.Status, got.Body, c.status)
+		}
+	}
+	if n := a.seen("change alice"); n != 2 {
+		t.Errorf("the app was called %d times", n)
+	}
+	if got := a.tokens(); got != 2 {
+		t.Errorf("the app got %d tokens for two accounts", got)
+	}
+}
+
+func TestTheFirstAccountMakesTheKeyThatEncryptsIt(t *testing.T) {
+	t.Parallel()
+	a := startApp(t, 600)
+	s := harness.Serve(t, harness.Config("apps: {far: {url: \""+a.URL+"\", transport: {auth: {type: user}}}}\n"))
+	if s.Database != "" {
+		t.Skip("servers that may share a database need a key that somebody configures")
+	}
+	s.WaitForStatus(t, "far", "running")
+	link(t, s, harness.NewBrowser(t), "")
+	if info, err := os.Stat(s.Home + ".state-key"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file of the key: %v %v", info, err)
+	}
+	s.Stop()
+	s.Start()
+	s.WaitForStatus(t, "far", "running")
+	if got := s.Object(t, "POST", "/v1/tools/call", map[string]any{"server": "far", "tool": "whoami"}); got["result"] != "alice" {
+		t.Errorf("after a restart the app sees %v", got)
+	}
+}

@@ -1,0 +1,216 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// session opens an MCP session of a client that sends its person to pages with visit; nil for one that cannot.
+func session(t *testing.T, s *harness.Server, visit func(address string)) *mcp.ClientSession {
+	t.Helper()
+	o := &mcp.ClientOptions{}
+	if visit != nil {
+		o.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}}
+		o.ElicitationHandler = func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			visit(r.Params.URL)
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, o)
+	opened, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL + "/mcp/me"}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	return opened
+}
+
+// callWith calls a tool, and returns the text of its result.
+func callWith(t *testing.T, c *mcp.ClientSession, name string) (text string, failed bool) {
+	t.Helper()
+	result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range result.Content {
+		if one, ok := part.(*mcp.TextContent); ok {
+			text += one.Text
+		}
+	}
+	return text, result.IsError
+}
+
+// unlink unlinks all accounts.
+func unlink(t *testing.T, s *harness.Server) {
+	t.Helper()
+	for _, a := range accountsOf(t, s) {
+		if gone := s.Do(t, "DELETE", "/v1/accounts/"+a["id"].(string), nil); gone.Status != http.StatusOK {
+			t.Fatalf("%d %s", gone.Status, gone.Body)
+		}
+	}
+}
+
+func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
+	t.Parallel()
+	a := startApp(t, 600)
+	s := serve(t, a)
+	link(t, s, harness.NewBrowser(t), "") // which gives the app its tools
+
+	t.Run("a client that sends its person to pages", func(t *testing.T) {
+		unlink(t, s)
+		before := a.seen("change alice")
+		c := session(t, s, func(address string) { agree(t, s, harness.NewBrowser(t), address) })
+		if text, failed := callWith(t, c, "far__change"); text != "alice" || failed {
+			t.Errorf("got %q", text)
+		}
+		if n := a.seen("change alice") - before; n != 1 {
+			t.Errorf("the app was called %d times", n)
+		}
+	})
+	t.Run("a client that cannot", func(t *testing.T) {
+		unlink(t, s)
+		before := a.seen("change alice")
+		c := session(t, s, nil)
+		text, failed := callWith(t, c, "far__change")
+		if !failed || strings.Count(text, s.URL+"/v1/accounts/link?") != 1 {
+			t.Fatalf("the result has not one address: %q", text)
+		}
+		_, rest, _ := strings.Cut(text, "Open ")
+		address, _, _ := strings.Cut(rest, " in a browser")
+		agree(t, s, harness.NewBrowser(t), address)
+		if text, failed := callWith(t, c, "far__change"); text != "alice" || failed {
+			t.Errorf("after the login: %q", text)
+		}
+		if n := a.seen("change alice") - before; n != 1 {
+			t.Errorf("the app was called %d times", n)
+		}
+	})
+	t.Run("a client without a session", func(t *testing.T) {
+		unlink(t, s)
+		before := a.seen("change alice")
+		var asked struct {
+			Result struct {
+				ResultType    string
+				InputRequests map[string]struct{ Params struct{ Mode, URL string } }
+			}
+		}
+		first := stateless(t, s, "")
+		if err := json.Unmarshal([]byte(harness.LastMessage(first.Body)), &asked); err != nil || asked.Result.ResultType != "input_required" || len(asked.Result.InputRequests) != 1 {
+			t.Fatalf("%d %s", first.Status, first.Body)
+		}
+		for name, request := range asked.Result.InputRequests {
+			if request.Params.Mode != "url" {
+				t.Errorf("asked for %+v", request)
+			}
+			agree(t, s, harness.NewBrowser(t), request.Params.URL)
+			if again := stateless(t, s, fmt.Sprintf(`,"inputResponses":{%q:{"action":"accept"}}`, name)); !strings.Contains(again.Body, `"text":"alice"`) {
+				t.Errorf("%d %s", again.Status, again.Body)
+			}
+		}
+		if n := a.seen("change alice") - before; n != 1 {
+			t.Errorf("the app was called %d times", n)
+		}
+	})
+	t.Run("an app that wants more rights", func(t *testing.T) {
+		a.mu.Lock()
+		old := map[string]bool{}
+		for bearer := range a.bearers {
+			old[bearer] = true
+		}
+		a.mu.Unlock()
+		a.lacking.Store(&old)
+		before, asked := a.seen("change alice"), 0
+		c := session(t, s, func(address string) {
+			asked++
+			if !strings.Contains(address, "scope=tools") {
+				t.Errorf("the page does not ask for the rights: %s", address)
+			}
+			agree(t, s, harness.NewBrowser(t), address)
+		})
+		if text, failed := callWith(t, c, "far__change"); text != "alice" || failed || asked != 1 {
+			t.Errorf("got %q after %d pages", text, asked)
+		}
+		if n := a.seen("change alice") - before; n != 1 {
+			t.Errorf("the app was called %d times", n)
+		}
+	})
+}
+
+// stateless calls far__change with MCP 2026-07-28.
+func stateless(t *testing.T, s *harness.Server, more string) harness.Response {
+	t.Helper()
+	return s.Do(t, "POST", "/mcp/me", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"far__change","arguments":{},"_meta":{`+
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},`+
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"url":{}}}}`+more+`}}`),
+		"Accept: application/json, text/event-stream", "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: far__change")
+}
+
+func TestAChatWaitsForALogin(t *testing.T) {
+	t.Parallel()
+	a := startApp(t, 600)
+	p := testenv.StartModelProvider(t)
+	s := serve(t, a, harness.Models(p, "anthropic"))
+	link(t, s, harness.NewBrowser(t), "")
+	unlink(t, s)
+	harness.ScriptToolCall(t, p, "far_main__change", `{}`)
+	questions, _, output := s.AnswerQuestions(t, func(q map[string]any) {
+		address, _ := q["url"].(string)
+		agree(t, s, harness.NewBrowser(t), address)
+		s.Reply(t, q, `{"action":"accept"}`, 200, "accept")
+	})
+	if len(questions) != 1 || questions[0]["mode"] != "url" || !strings.Contains(output, "alice") || a.seen("change alice") != 1 {
+		t.Errorf("asked %v; the tool said %s; the app was called %d times", questions, output, a.seen("change alice"))
+	}
+}
+
+func TestAccountsAreManagedByCommandsAndByATool(t *testing.T) {
+	t.Parallel()
+	a := startApp(t, 600)
+	s := serve(t, a)
+	b := harness.NewBrowser(t)
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), harness.Binary(t), append(args, "--server", s.URL)...)
+		cmd.Env = append(s.Environ, "ROPEWALK_HOME="+s.Home)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	link(t, s, b, "home")
+	_, address, _ := strings.Cut(run("account", "link", "far", "--name", "work", "--wait", "0"), "http")
+	agree(t, s, b, "http"+strings.TrimSpace(address))
+	if out := run("account", "list"); !strings.Contains(out, "work") || !strings.Contains(out, "home") {
+		t.Errorf("account list:\n%s", out)
+	}
+	run("account", "use", "far", "work")
+	if out := run("tool", "call", "far_home__change"); !strings.Contains(out, "alice") {
+		t.Errorf("tool call:\n%s", out)
+	}
+	listed, _ := s.Call(t, "system", "accounts", map[string]any{"action": "list"}).(map[string]any)
+	if text := fmt.Sprint(listed["accounts"]); strings.Count(text, "default:true") != 1 || !strings.Contains(text, "default:true name:work") {
+		t.Errorf("system__accounts says %s", text)
+	}
+	s.Call(t, "system", "accounts", map[string]any{"action": "unlink", "app": "far", "account": "home"})
+	run("account", "unlink", "far", "work")
+	if left := accountsOf(t, s); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	begun, _ := s.Call(t, "system", "accounts", map[string]any{"action": "link", "app": "far"}).(map[string]any)
+	agree(t, s, b, begun["url"].(string))
+	if !testkit.Within(harness.Timeout, func() bool { return len(accountsOf(t, s)) == 1 }) {
+		t.Error("the account is not linked")
+	}
+}

@@ -1,0 +1,57 @@
+package apps
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestAnAppThatBreaksTheProtocolLosesOnlyWhatItBroke(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "faulty", harness.Faulty)})
+	logged := func(sentence string) {
+		t.Helper()
+		testkit.Eventually(t, "the app's log says: "+sentence, func() bool {
+			return strings.Contains(s.Do(t, "GET", "/v1/apps/faulty/logs", nil).Body, sentence)
+		})
+	}
+	logged("the list of tools ends after 3 entries")
+
+	call := func(tool string) string {
+		t.Helper()
+		return s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "faulty", "tool": tool, "arguments": map[string]any{}}).Body
+	}
+	if a := call("string-id"); !strings.Contains(a, "a string, where the request has the number") {
+		t.Errorf("an answer with its id as a string: %s", a)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/tools/call", strings.NewReader(`{"server":"faulty","tool":"other-id","arguments":{}}`))
+	req.Header.Set("Content-Type", "application/json")
+	go func() { _, _ = http.DefaultClient.Do(req) }() // it waits for as long as a call may
+	logged("a response with the id 987654321, which answers no request")
+
+	testkit.Eventually(t, "the storm of announcements is noticed", func() bool {
+		return strings.Count(s.Log.String(), "announces changes of its lists all the time") == 1
+	})
+	first := s.Call(t, "faulty", "lists", map[string]any{}).(float64)
+	<-time.After(5 * time.Second)
+	if n := s.Call(t, "faulty", "lists", map[string]any{}).(float64) - first; n > 6 {
+		t.Errorf("an app that announces a change after each list is read %v times in 5 s", n)
+	}
+}
+
+func TestAnAppThatDeclaresNoToolsSaysThatItOffersNothing(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "undeclared", harness.Undeclared)})
+	if a := s.Do(t, "GET", "/v1/apps/undeclared/logs", nil); !strings.Contains(a.Body, "the app offers nothing: it declared no tools") {
+		t.Errorf("%s", a.Body)
+	}
+}

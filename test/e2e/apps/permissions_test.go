@@ -1,0 +1,369 @@
+package apps
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// looking is an MCP server in Python that opens what it is asked to.
+const looking = `import json, os, socket, sys, time
+
+def look(path):
+    if os.path.isdir(path):
+        return ",".join(sorted(os.listdir(path)))
+    with open(path) as f:
+        return f.read()
+
+def act(a):
+    if "write" in a:
+        with open(a["write"], "w") as f:
+            f.write("written by the app")
+        return "written"
+    if "connect" in a:
+        socket.create_connection(("127.0.0.1", a["connect"]), 5).close()
+        return "connected"
+    if "command" in a:
+        def ask():
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(a["command"])
+            s.sendall(b"POST /owner HTTP/1.0\r\nHost: control\r\nContent-Length: 0\r\n\r\n")
+            return s.recv(4096).decode()
+        r, w = os.pipe()
+        if os.fork() == 0:
+            if os.fork() == 0: # an orphan, once its parent has ended
+                os.setsid()
+                time.sleep(0.3)
+                try:
+                    os.write(w, b"a process that it left behind: " + ask().encode())
+                except OSError as e:
+                    os.write(w, b"error")
+            os._exit(0)
+        os.close(w)
+        os.wait()
+        return os.read(r, 4096).decode() + " the app itself: " + ask()
+    if "link" in a:
+        os.link(a["link"], a["to"])
+        return "linked"
+    if "setuid" in a:
+        os.chmod(a["setuid"], 0o4755)
+        return "changed"
+    return look(a["read"])
+
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    r = {}
+    if m["method"] == "initialize":
+        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "looking", "version": "1"}}
+    elif m["method"] == "tools/list":
+        r = {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]}
+    elif m["method"] == "tools/call":
+        try:
+            text = act(m["params"].get("arguments", {}))
+        except OSError as e:
+            text = "error " + str(e)
+        r = {"content": [{"type": "text", "text": text}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`
+
+// demo is a directory that every user can read, with the script and documents.
+func demo(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "demo-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // what an app of another user reads
+		t.Fatal(err)
+	}
+	harness.WriteFile(t, filepath.Join(dir, "s.py"), looking)
+	harness.WriteFile(t, filepath.Join(dir, "docs", "a.txt"), "a document")
+	for path, mode := range map[string]os.FileMode{"docs": 0o755, "s.py": 0o644, "docs/a.txt": 0o644} {
+		if err := os.Chmod(filepath.Join(dir, path), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+type access map[string]string
+
+func act(t *testing.T, s *harness.Server, app string, arguments map[string]any) string {
+	t.Helper()
+	text, _ := s.Call(t, app, "act", arguments).(string)
+	return text
+}
+
+// decide changes permissions, and returns the state of the app.
+func decide(t *testing.T, s *harness.Server, app, verb, kind, target string) harness.Response {
+	t.Helper()
+	return s.Do(t, "PATCH", "/v1/apps/"+app+"/permissions", map[string]any{verb: []access{{"kind": kind, "target": target}}})
+}
+
+func mustDecide(t *testing.T, s *harness.Server, app, verb, kind, target string) {
+	t.Helper()
+	if a := decide(t, s, app, verb, kind, target); a.Status != 200 || a.Object(t)["status"] != "running" {
+		t.Fatalf("%s --%s %s: %d %s", verb, kind, target, a.Status, a.Body)
+	}
+}
+
+func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsAfterTheQuestion(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	script := filepath.Join(dir, "s.py")
+	definition := map[string]any{"mcpServers": map[string]any{"mine": map[string]any{"command": "python3", "args": []string{script}}}}
+	if a := s.Do(t, "POST", "/v1/apps/import", definition); !strings.Contains(a.Body, "the sandbox hides "+script+"; install it again with --allow-read "+script) {
+		t.Errorf("without permissions: %d %s", a.Status, a.Body)
+	}
+	definition["permissions"] = map[string]any{"mine": map[string]any{}}
+	a := s.Do(t, "POST", "/v1/apps/import", definition)
+	if !strings.Contains(a.Body, `"error":"permissions_required"`) || !strings.Contains(a.Body, `"target":"`+script+`"`) || !strings.Contains(a.Body, `"also":{"kind":"read","target":"`+dir+`"}`) {
+		t.Errorf("nothing decided: %d %s", a.Status, a.Body)
+	}
+	definition["permissions"] = map[string]any{"mine": map[string]any{"allow": []access{{"kind": "read", "target": script}}}}
+	if a := s.Do(t, "POST", "/v1/apps/import", definition); !strings.Contains(a.Body, `"status":"installed"`) {
+		t.Fatalf("allowed: %d %s", a.Status, a.Body)
+	}
+	if got := act(t, s, "mine", map[string]any{"read": script}); got != looking {
+		t.Errorf("the script reads itself as %q", got)
+	}
+	if got := act(t, s, "mine", map[string]any{"read": filepath.Join(dir, "docs", "a.txt")}); !strings.HasPrefix(got, "error") {
+		t.Errorf("the app reads next to its script: %q", got)
+	}
+	if a := decide(t, s, "mine", "revoke", "read", script); a.Status != 200 || !strings.Contains(a.Body, "ropewalk app allow mine --read "+script) || !strings.Contains(a.Body, `"denials":[{"kind":"read"`) {
+		t.Errorf("revoked: %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "POST", "/v1/apps/mine/restart", nil); a.Status != 500 || !strings.Contains(a.Body, "the sandbox hides "+script+"; ropewalk app allow mine --read "+script) {
+		t.Errorf("a failed start says %d %s", a.Status, a.Body)
+	}
+	mustDecide(t, s, "mine", "allow", "read", script)
+}
+
+func TestAnAppUsesExactlyWhatItWasGranted(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	script, docs := filepath.Join(dir, "s.py"), filepath.Join(dir, "docs")
+	s.Install(t, map[string]any{"command": "python3", "args": []string{script}, "serverName": "mine", "permissions": map[string]any{"allow": []access{{"kind": "read", "target": script}}}})
+	file := filepath.Join(docs, "new.txt")
+
+	mustDecide(t, s, "mine", "allow", "read", docs)
+	if got := act(t, s, "mine", map[string]any{"read": docs}); got != "a.txt" {
+		t.Errorf("granted to read: %q", got)
+	}
+	if got := act(t, s, "mine", map[string]any{"write": file}); !strings.HasPrefix(got, "error") {
+		t.Errorf("granted to read, it writes: %q", got)
+	}
+	mustDecide(t, s, "mine", "allow", "write", docs)
+	if got := act(t, s, "mine", map[string]any{"write": file}); got != "written" {
+		t.Errorf("granted to write: %q", got)
+	}
+	before, err := os.Stat(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(file); err != nil || !sameOwner(before, after) {
+		t.Errorf("what the app wrote is not the owner's of the directory: %v", err)
+	}
+	if got := act(t, s, "mine", map[string]any{"setuid": file}); !strings.HasPrefix(got, "error") {
+		t.Errorf("a file with the rights of its owner: %q", got)
+	}
+	if got := act(t, s, "mine", map[string]any{"link": script, "to": filepath.Join(docs, "hard")}); !strings.HasPrefix(got, "error") {
+		t.Errorf("a hard link out of a granted directory: %q", got)
+	}
+	if got := act(t, s, "mine", map[string]any{"read": docs + "/../../etc/shadow"}); !strings.HasPrefix(got, "error") {
+		t.Errorf("through ..: %q", got)
+	}
+	mustDecide(t, s, "mine", "revoke", "write", docs)
+	if got := act(t, s, "mine", map[string]any{"read": docs}); !strings.HasPrefix(got, "error") {
+		t.Errorf("revoked: %q", got)
+	}
+}
+
+func TestAnUpdateThatWantsMoreAsksAgain(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	docs := filepath.Join(dir, "docs")
+	version := func(args ...string) map[string]any {
+		return map[string]any{"name": "@e2e/growing", "server": map[string]any{
+			"type": "python", "entry_point": "s.py", "mcp_config": map[string]any{"command": "python3", "args": append([]string{"${__dirname}/s.py"}, args...)},
+		}}
+	}
+	bundle := harness.Bundle(t, version())
+	harness.WriteFile(t, filepath.Join(bundle, "s.py"), looking)
+	s.Install(t, map[string]any{"path": bundle, "permissions": map[string]any{}})
+	if err := os.Rename(filepath.Join(harness.Bundle(t, version(docs)), "manifest.json"), filepath.Join(bundle, "manifest.json")); err != nil {
+		t.Fatal(err)
+	}
+	update := func(permissions map[string]any) harness.Response {
+		return s.Do(t, "POST", "/v1/apps/growing/update", map[string]any{"permissions": permissions})
+	}
+	if a := update(map[string]any{}); a.Status != 400 || !strings.Contains(a.Body, `"error":"permissions_required"`) || !strings.Contains(a.Body, `"target":"`+docs+`"`) {
+		t.Errorf("nothing decided: %d %s", a.Status, a.Body)
+	}
+	if got := act(t, s, "growing", map[string]any{"read": docs}); !strings.HasPrefix(got, "error") {
+		t.Errorf("refused, and it reads: %q", got)
+	}
+	if a := update(map[string]any{"allow": []access{{"kind": "read", "target": docs}}}); a.Status != 200 {
+		t.Fatalf("allowed: %d %s", a.Status, a.Body)
+	}
+	if got := act(t, s, "growing", map[string]any{"read": docs}); got != "a.txt" {
+		t.Errorf("allowed, and it reads %q", got)
+	}
+	if a := update(map[string]any{}); a.Status != 200 {
+		t.Errorf("decided before: %d %s", a.Status, a.Body)
+	}
+}
+
+func TestAServerOfFilesWorksInWhatIsGrantedLater(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	docs, more := filepath.Join(dir, "docs"), filepath.Join(dir, "more")
+	harness.WriteFile(t, filepath.Join(more, "b.txt"), "another document")
+	if err := os.Chmod(more, 0o755); err != nil { //nolint:gosec // what an app of another user reads
+		t.Fatal(err)
+	}
+	bundle := harness.NodeBundle(t, harness.NodeManifest("filesystem", harness.Filesystem, docs))
+	allow := []access{{"kind": "write", "target": docs}}
+	script, err := filepath.EvalSymlinks(filepath.Join(bundle, harness.EntryPoint(harness.Filesystem)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(script, bundle) { // its node_modules is a link
+		allow = append(allow, access{"kind": "read", "target": script})
+	}
+	s.Install(t, map[string]any{"path": bundle, "serverName": "files", "permissions": map[string]any{"allow": allow}})
+	mustDecide(t, s, "files", "allow", "read", more)
+	testkit.Eventually(t, "the server works in both directories", func() bool { // it asks for its roots once it runs, and answers calls meanwhile
+		got := harness.ToText(t, s.Call(t, "files", "list_allowed_directories", nil))
+		return strings.Contains(got, docs) && strings.Contains(got, more)
+	})
+	if got := harness.ToText(t, s.Call(t, "files", "list_directory", map[string]any{"path": more})); !strings.Contains(got, "b.txt") {
+		t.Errorf("in the directory that was granted later, it finds %s", got)
+	}
+}
+
+func TestAGrantedPathThatBecomesALinkStaysClosed(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	script, docs, other := filepath.Join(dir, "s.py"), filepath.Join(dir, "docs"), filepath.Join(dir, "other")
+	harness.WriteFile(t, filepath.Join(other, "secret.txt"), "secret")
+	s.Install(t, map[string]any{"command": "python3", "args": []string{script}, "serverName": "mine", "permissions": map[string]any{"allow": []access{{"kind": "read", "target": script}, {"kind": "write", "target": docs}}}})
+	if err := os.Rename(docs, docs+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, docs); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.Do(t, "POST", "/v1/apps/mine/restart", nil); a.Status != 200 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	for _, path := range []string{docs, other, filepath.Join(docs, "secret.txt")} {
+		if got := act(t, s, "mine", map[string]any{"read": path}); !strings.HasPrefix(got, "error") {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if a := s.Do(t, "GET", "/v1/apps/mine/permissions", nil); !strings.Contains(a.Body, `"state":"blocked"`) {
+		t.Errorf("the permission is shown as %s", a.Body)
+	}
+}
+
+func TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	port := listening(t)
+	script := filepath.Join(dir, "s.py")
+	install := map[string]any{"command": "python3", "args": []string{script, "--redis", "redis://localhost:" + port}, "serverName": "mine", "permissions": map[string]any{"allow": []access{{"kind": "read", "target": script}}}}
+	if a := s.Do(t, "POST", "/v1/apps/install", install); a.Status != 400 || !strings.Contains(a.Body, `"kind":"net","target":"localhost:`+port) {
+		t.Fatalf("an undecided port: %d %s", a.Status, a.Body)
+	}
+	install["permissions"].(map[string]any)["deny"] = []access{{"kind": "net", "target": "localhost:" + port}}
+	s.Install(t, install)
+	connect := map[string]any{"connect": number(t, port)}
+	if got := act(t, s, "mine", connect); !strings.HasPrefix(got, "error") {
+		t.Errorf("denied: %q", got)
+	}
+	waitForDenial(t, s, `"kind":"net","target":"localhost:`+port+`","count":`)
+	mustDecide(t, s, "mine", "allow", "net", "localhost:"+port)
+	if got := act(t, s, "mine", connect); got != "connected" {
+		t.Errorf("granted: %q", got)
+	}
+	mustDecide(t, s, "mine", "revoke", "net", "localhost:"+port)
+	if got := act(t, s, "mine", connect); !strings.HasPrefix(got, "error") {
+		t.Errorf("revoked: %q", got)
+	}
+}
+
+func TestWhatIsProtectedIsRefusedToTheOwnerToo(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	script := filepath.Join(dir, "s.py")
+	s.Install(t, map[string]any{"command": "python3", "args": []string{script}, "serverName": "mine", "permissions": map[string]any{"allow": []access{{"kind": "read", "target": script}}}})
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(s.Home, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{s.Home, link, filepath.Join(s.Home, "ropewalk.db"), "/", "/tmp", "/dev", "/proc", dir + "/../../etc/shadow"} {
+		if a := decide(t, s, "mine", "allow", "read", path); a.Status != 403 {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+	}
+	if a := decide(t, s, "mine", "allow", "net", "localhost:"+serverPort(s)); a.Status != 403 {
+		t.Errorf("the server's own port: %d %s", a.Status, a.Body)
+	}
+}
+
+// waitForDenial waits until the sandbox has reported what it refused.
+func waitForDenial(t *testing.T, s *harness.Server, want string) {
+	t.Helper()
+	testkit.Eventually(t, "the refused connection is listed as observed", func() bool {
+		a := s.Do(t, "GET", "/v1/apps/mine/permissions", nil)
+		return strings.Contains(a.Body, want) && strings.Contains(a.Body, `"observed":true`)
+	})
+}
+
+// listening is the port of a service of this machine.
+func listening(t *testing.T) string {
+	t.Helper()
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func serverPort(s *harness.Server) string { return s.URL[strings.LastIndexByte(s.URL, ':')+1:] }
+
+func sameOwner(a, b os.FileInfo) bool {
+	x, y := a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t)
+	return x.Uid == y.Uid && x.Gid == y.Gid
+}

@@ -1,0 +1,250 @@
+package chat
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// leave begins a detached run and leaves its stream at its first text.
+func leave(t *testing.T, s *harness.Server, message string) (id string) {
+	t.Helper()
+	s.Chat(t.Context(), t, `{"message":"`+message+`","detach":true}`, func(e harness.ChatEvent) bool {
+		if e.Name == "chat.start" {
+			id, _ = e.Data["conversationId"].(string)
+		}
+		return e.Name == "text.delta"
+	})
+	return id
+}
+
+// join reads the events of the run of a conversation, to its end.
+func join(t *testing.T, s *harness.Server, id, last string) (status int, ids, names []string, said string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/v1/conversations/"+id+"/run", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			ids = append(ids, value)
+		}
+		if value, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			names = append(names, value)
+		}
+		said += lines.Text() + "\n"
+	}
+	return resp.StatusCode, ids, names, said
+}
+
+func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartModelProvider(t)
+	s := harness.Serve(t, harness.Models(p, "anthropic"))
+	p.Say(t,
+		`{"match":{"userMessage":"short"},"response":{"content":"`+strings.Repeat("word ", 60)+`the end"},"chunkSize":20,"latency":100}`,
+		`{"match":{"userMessage":"long"},"response":{"content":"`+strings.Repeat("word ", 5000)+`"},"chunkSize":5,"latency":20}`,
+		`{"match":{},"response":{"content":"Ok."}}`)
+	history := func(id string) string { return s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body }
+
+	id := leave(t, s, "short")
+	if a := s.Do(t, "POST", "/v1/chat", `{"message":"me too","conversationId":"`+id+`"}`); a.Status != 409 {
+		t.Errorf("while a detached run goes on: %d %s", a.Status, a.Body)
+	}
+	status, ids, names, said := join(t, s, id, "")
+	if status != 200 || len(names) < 3 || names[0] != "chat.start" || names[len(names)-1] != "done" || !strings.Contains(said, "the end") || len(ids) != len(names) {
+		t.Fatalf("joined: %d %q %q %s", status, ids, names, said)
+	}
+	if got := history(id); !strings.Contains(got, "the end") || strings.Contains(got, "stopReason") {
+		t.Errorf("the history is %s", got)
+	}
+	if status, _, _, said := join(t, s, id, ""); status != 404 || !strings.Contains(said, "its history has what was said") {
+		t.Errorf("after the end: %d %s", status, said)
+	}
+
+	id = leave(t, s, "short")
+	if _, all, _, _ := join(t, s, id, ids[len(ids)-1]); len(all) != len(ids) { // an id of another run
+		t.Errorf("after an event of another run there are %d events, want all %d", len(all), len(ids))
+	}
+	var begun string
+	s.Chat(t.Context(), t, `{"message":"short","detach":true}`, func(e harness.ChatEvent) bool {
+		id, _ = e.Data["conversationId"].(string)
+		begun, _ = e.Data["runId"].(string)
+		return true
+	})
+	if _, rest, names, _ := join(t, s, id, begun+".3"); len(rest) != len(ids)-3 || names[0] != "text.delta" || rest[0] != begun+".4" {
+		t.Errorf("after the third event there are %q, want the last %d", rest, len(ids)-3)
+	}
+
+	id = leave(t, s, "long")
+	if a := s.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil); a.Status != 200 || !strings.Contains(history(id), `"stopReason":"cancelled"`) {
+		t.Errorf("stopped: %d %s, and the history is %s", a.Status, a.Body, history(id))
+	}
+	if a := s.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil); a.Status != 404 {
+		t.Errorf("stopped again: %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "POST", "/v1/chat", `{"message":"next","conversationId":"`+id+`"}`); a.Status != 200 {
+		t.Errorf("after it was stopped: %d %s", a.Status, a.Body)
+	}
+
+	id = leave(t, s, "long")
+	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if !testkit.Within(harness.Timeout, s.Exited) {
+		t.Fatal("a detached run holds the server up")
+	}
+	s.Start()
+	if got := history(id); !strings.Contains(got, `"content":"word`) || !strings.Contains(got, `"stopReason":"incomplete"`) {
+		t.Errorf("after a restart, the history is %s", got)
+	}
+}
+
+func TestADetachedRunEndsWithTheRightsOfItsPerson(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartModelProvider(t)
+	s := harness.Serve(t, harness.Models(p, "anthropic"), harness.Env("SERVICE_API_KEY="+harness.APIKey))
+	owner := "Authorization: Bearer " + harness.APIKey
+	p.Say(t, `{"match":{},"response":{"content":"`+strings.Repeat("word ", 5000)+`"},"chunkSize":5,"latency":20}`)
+	made := s.Do(t, "POST", "/v1/keys", `{"name":"k","role":"admin"}`, owner).Object(t)
+	key, _ := made["key"].(string)
+	keyID, _ := made["id"].(string)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/stream", strings.NewReader(`{"message":"go","detach":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make([]byte, 200)
+	_, _ = resp.Body.Read(first)
+	cancel()
+	resp.Body.Close()
+	left := func() int64 {
+		asked := requestsWith(t, p, "go")
+		if len(asked) == 0 {
+			return 0
+		}
+		return asked[0].Response.Left
+	}
+	if !testkit.Within(harness.Timeout, func() bool { return len(requestsWith(t, p, "go")) > 0 }) {
+		t.Fatal("the model was not asked")
+	}
+	if left() != 0 {
+		t.Fatal("the run ended with its client")
+	}
+	if a := s.Do(t, "DELETE", "/v1/keys/"+keyID, nil, owner); a.Status != 200 {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	if !testkit.Within(harness.Timeout, func() bool { return left() > 0 }) {
+		t.Error("the run goes on without its key")
+	}
+}
+
+// proxy passes connections on to a server. cut ends all of them.
+func proxy(t *testing.T, s *harness.Server) (address string, cut func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	var mu sync.Mutex
+	var open []net.Conn
+	go func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			mu.Lock()
+			open = append(open, in, out)
+			mu.Unlock()
+			go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
+			go func() { _, _ = io.Copy(in, out); _ = in.Close() }()
+		}
+	}()
+	return "http://" + listener.Addr().String(), func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range open {
+			_ = c.Close()
+		}
+		open = nil
+	}
+}
+
+func TestTheCommandJoinsItsRunAgainAndStopsIt(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartModelProvider(t)
+	s := harness.Serve(t, harness.Models(p, "anthropic"))
+	p.Say(t,
+		`{"match":{"userMessage":"short"},"response":{"content":"begin `+strings.Repeat("word ", 60)+`the end"},"chunkSize":20,"latency":100}`,
+		`{"match":{"userMessage":"long"},"response":{"content":"begin `+strings.Repeat("word ", 5000)+`"},"chunkSize":5,"latency":20}`,
+		`{"match":{},"response":{"content":"Ok."}}`)
+	address, cut := proxy(t, s)
+	start := func(message string) (cmd *exec.Cmd, out, notes *testkit.Log) {
+		cmd = exec.CommandContext(t.Context(), harness.Binary(t), "chat", message, "--server", address)
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+		out, notes = &testkit.Log{}, &testkit.Log{}
+		cmd.Stdout, cmd.Stderr = out, notes
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if !testkit.Within(harness.Timeout, func() bool { return out.Contains("begin") }) {
+			t.Fatalf("no answer begins: %s %s", out, notes)
+		}
+		return cmd, out, notes
+	}
+	cmd, out, notes := start("short")
+	cut()
+	err := cmd.Wait()
+	if said := out.String(); err != nil || strings.Count(said, "begin") != 1 || strings.Count(said, "word") != 60 || !strings.Contains(said, "the end") || !strings.Contains(notes.String(), "The connection was lost") {
+		t.Errorf("after its connection was cut: %v %q %q", err, said, notes)
+	}
+
+	cmd, _, _ = start("long")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its status says that it was interrupted
+	list := s.Do(t, "GET", "/v1/conversations", nil).Body
+	id := "conv_" + strings.SplitN(strings.SplitN(list, `"conv_`, 2)[1], `"`, 2)[0]
+	if got := s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body; !strings.Contains(got, `"stopReason":"cancelled"`) {
+		t.Errorf("interrupted, the history is %s", got)
+	}
+}

@@ -1,0 +1,195 @@
+package login
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// phase is one identity provider of several that a server has one after the other.
+type phase struct {
+	name   string
+	config string
+	token  func(person int) string
+}
+
+func TestPeopleStayWhoTheyAreWhenTheProviderChanges(t *testing.T) {
+	t.Parallel()
+	const people = 12
+	address := func(person int) string { return fmt.Sprintf("p%d@example.com", person) }
+	a, b := harness.StartProvider(t), harness.StartProvider(t)
+	at := func(p *harness.Provider, kind string) func(int) string {
+		tokens := make([]string, people)
+		for i := range tokens {
+			tokens[i] = p.Token(map[string]any{"sub": fmt.Sprintf("%s%d", kind, i), "email": address(i), "email_verified": true})
+		}
+		return func(i int) string { return tokens[i] }
+	}
+	file := filepath.Join(t.TempDir(), "tokens.yaml")
+	inFile := func(person int) string { return fmt.Sprintf("the-token-of-person-%d", person) }
+	lines := "tokens:\n"
+	for i := range people {
+		lines += fmt.Sprintf("  - {token: %s, subject: f%d, email: %s, expires: 2099-01-01T00:00:00Z}\n", inFile(i), i, strings.ToUpper(address(i)))
+	}
+	harness.WriteFile(t, file, lines)
+	known := func(issuers ...string) string { return "sameAs: [\"" + strings.Join(issuers, `", "`) + "\"]" }
+	first := phase{"a", harness.OIDCAuth(a.Issuer, "clientId: app"), at(a, "a")}
+	phases := []phase{
+		{"b", harness.OIDCAuth(b.Issuer, "clientId: app", known(a.Issuer)), at(b, "b")},
+		{"static", "auth: {adapter: static, audience: any, file: " + file + ", " + known(b.Issuer) + "}\n", inFile},
+		{"a again", first.config, first.token},
+	}
+	s := harness.Serve(t, harness.Flags("--sample"), harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Config(first.config))
+	s.Key = harness.APIKey
+
+	ids, keys := make([]string, people), make([]string, people)
+	clients := make([]*harness.MCPClient, people)
+	for i := range people {
+		bearer := "Bearer " + first.token(i)
+		ids[i] = userOf(t, s, bearer)
+		s.Do(t, "POST", "/v1/workspaces/ws_default/members", map[string]any{"user": ids[i], "role": "member"}, "Authorization: Bearer "+s.Key)
+		made := s.Do(t, "POST", "/v1/keys", map[string]any{"name": "k"}, "Authorization: "+bearer, "X-Workspace-Id: ws_default").Object(t)
+		keys[i], _ = made["key"].(string)
+		clients[i] = s.OpenSession(t, "Authorization", bearer)
+	}
+	stranger := userOf(t, s, "Bearer "+a.Token(map[string]any{"sub": "nobody", "email": nil, "email_verified": nil}))
+
+	for _, now := range phases {
+		plan := planOf(t, s, now.config)
+		s.MustReload(t, now.config, "auth")
+		checkAll(t, s, now, ids, keys, clients)
+		if list := listed(t, s); len(list) != people+2 { // the owner and the stranger
+			t.Errorf("%s: %d users: %v", now.name, len(list), list)
+		} else if suspended := list[stranger]; suspended != (now.name != "a again") {
+			t.Errorf("%s: the one without an email is suspended: %v", now.name, suspended)
+		}
+		if now.name == "a again" {
+			if plan.Known != people+1 || len(plan.New) != 0 {
+				t.Errorf("the plan for %s: %+v", now.name, plan)
+			}
+		} else if plan.Linked != people || plan.Known != 0 || len(plan.New) != 1 || plan.New[0].ID != stranger {
+			t.Errorf("the plan for %s: %+v", now.name, plan)
+		}
+	}
+}
+
+// checkAll has everybody come with the token of another provider: the session, the user and the key are theirs as before.
+func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, clients []*harness.MCPClient) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() {
+			if status, _ := c.Echo(t.Context(), "old"); status != http.StatusUnauthorized {
+				t.Errorf("%s: a token of the provider before gets %d", now.name, status)
+			}
+			if got := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer "+keys[i], "X-Workspace-Id: ws_default"); now.name != "a again" && got.Status != http.StatusUnauthorized {
+				t.Errorf("%s: the key of somebody whom no provider knows gets %d", now.name, got.Status)
+			}
+			c.Headers = []string{"Authorization", "Bearer " + now.token(i)}
+			for n := range 5 {
+				if _, err := c.Echo(t.Context(), fmt.Sprintf("%d-%d", i, n)); err != nil {
+					t.Errorf("%s: the session of person %d: %v", now.name, i, err)
+				}
+			}
+			if id := userOf(t, s, "Bearer "+now.token(i)); id != ids[i] {
+				t.Errorf("%s: person %d is %s, was %s", now.name, i, id, ids[i])
+			}
+			if got := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer "+keys[i], "X-Workspace-Id: ws_default"); got.Status != http.StatusOK {
+				t.Errorf("%s: the key of person %d gets %d %s", now.name, i, got.Status, got.Body)
+			}
+		})
+	}
+	all.Wait()
+	other := &harness.MCPClient{URL: s.URL, Headers: clients[0].Headers, Session: clients[1].Session}
+	if status, _ := other.Echo(t.Context(), "other"); status != http.StatusNotFound {
+		t.Errorf("%s: somebody else's session gives %d", now.name, status)
+	}
+}
+
+func TestTwoUsersBecomeOneByAnAdminsCommand(t *testing.T) {
+	t.Parallel()
+	a, b := harness.StartProvider(t), harness.StartProvider(t)
+	s := harness.Serve(t, harness.Flags("--sample"), harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Config(harness.OIDCAuth(a.Issuer, "clientId: app")))
+	s.Key = harness.APIKey
+	before := "Bearer " + a.Token(map[string]any{"sub": "a", "email": "ann@example.com", "email_verified": true})
+	now := "Bearer " + b.Token(map[string]any{"sub": "b", "email": "ann@work.example", "email_verified": true})
+	old := userOf(t, s, before)
+	s.MustReload(t, harness.OIDCAuth(b.Issuer, "clientId: app"), "auth")
+	if id := userOf(t, s, now); id == old {
+		t.Fatal("the same user without auth.sameAs")
+	}
+	environ := []string{"ROPEWALK_URL=" + s.URL, "SERVICE_API_KEY=" + harness.APIKey, "ROPEWALK_HOME=" + s.Home}
+	if said, status := harness.Command(t, environ, "user", "list"); status != 0 || !strings.Contains(said, "suspended") {
+		t.Errorf("%d %s", status, said)
+	}
+	page, err := os.ReadFile(filepath.Join(testenv.Root(t), "docs/changing-provider.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, command, _ := strings.Cut(string(page), "\nropewalk user merge ")
+	command, _, _ = strings.Cut(strings.NewReplacer("ann@new.example.com", "ann@work.example", "ann@old.example.com", "ann@example.com").Replace(command), "\n")
+	if said, status := harness.Command(t, environ, append([]string{"user", "merge"}, strings.Fields(command)...)...); status != 0 {
+		t.Fatalf("%d %s", status, said)
+	}
+	if id := userOf(t, s, now); id != old {
+		t.Errorf("after the merge: %s, want %s", id, old)
+	}
+	if refused := s.Do(t, "POST", "/v1/users/"+old+"/merge", map[string]any{"from": "usr_owner"}, "Authorization: Bearer "+s.Key); refused.Status != http.StatusForbidden {
+		t.Errorf("merging the owner: %d %s", refused.Status, refused.Body)
+	}
+	if refused := s.Do(t, "POST", "/v1/users/"+old+"/merge", map[string]any{"from": old}, "Authorization: "+now); refused.Status != http.StatusForbidden {
+		t.Errorf("a member merges: %d %s", refused.Status, refused.Body)
+	}
+}
+
+// userOf returns the id of the user behind a credential.
+func userOf(t *testing.T, s *harness.Server, bearer string) string {
+	t.Helper()
+	user, _ := s.Do(t, "GET", "/v1/auth/session", nil, "Authorization: "+bearer).Object(t)["user"].(map[string]any)
+	id, _ := user["id"].(string)
+	if id == "" {
+		t.Errorf("nobody is behind the credential: %v", user)
+	}
+	return id
+}
+
+// listed returns whether each user is suspended, by id.
+func listed(t *testing.T, s *harness.Server) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	users, _ := s.Object(t, "GET", "/v1/users", nil)["users"].([]any)
+	for _, u := range users {
+		one, _ := u.(map[string]any)
+		id, _ := one["id"].(string)
+		all[id], _ = one["suspended"].(bool)
+	}
+	return all
+}
+
+type plan struct {
+	Known, Linked int
+	New           []struct{ ID string }
+}
+
+// planOf returns what a reload would mean for the people. It changes nothing.
+func planOf(t *testing.T, s *harness.Server, config string) plan {
+	t.Helper()
+	harness.WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), config)
+	said, status := harness.Command(t, nil, "reload", "--plan", "--json", "--home", s.Home)
+	var answer struct{ People plan }
+	if status != 0 || json.Unmarshal([]byte(said), &answer) != nil {
+		t.Fatalf("%d %s", status, said)
+	}
+	if text, status := harness.Command(t, nil, "reload", "--plan", "--home", s.Home); status != 0 || !strings.Contains(text, "People: ") {
+		t.Errorf("%d %s", status, text)
+	}
+	return answer.People
+}

@@ -1,0 +1,63 @@
+package mcp
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestAClientThatSearchesFindsAndCallsEveryTool(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, harness.Config("tools: {favourites: [\"*__echo\"], approve: [plain__grow]}\n"))
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "plain", harness.Plain)})
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "viewed", harness.Viewed)})
+	client := mcp.NewClient(&mcp.Implementation{Name: "searching", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL + "/mcp/" + harness.Workspace + "?surface=search"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	if got := strings.Join(names, " "); got != "system__search_tools system__call_tool plain__echo" {
+		t.Errorf("listed %s", got)
+	}
+	found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "system__search_tools", Arguments: map[string]any{"query": "show a view"}})
+	raw, _ := json.Marshal(found)
+	if err != nil || !strings.Contains(string(raw), "viewed__show") {
+		t.Fatalf("%s, %v", raw, err)
+	}
+	called, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "system__call_tool", Arguments: map[string]any{"name": "viewed__show"}})
+	ui, _ := called.Meta["ui"].(map[string]any)
+	view, _ := ui["resourceUri"].(string)
+	if err != nil || called.IsError || view == "" {
+		t.Errorf("%+v, %v", called, err)
+	}
+	if read, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: view}); err != nil || len(read.Contents) != 1 {
+		t.Errorf("the view: %+v, %v", read, err)
+	}
+	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "system__call_tool", Arguments: map[string]any{"name": "plain__nothing"}}); err == nil || !strings.Contains(err.Error(), "Unknown tool: plain__nothing") {
+		t.Errorf("a tool that does not exist: %v", err)
+	}
+	direct, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "plain__environment", Arguments: map[string]any{}})
+	if err != nil || direct.IsError {
+		t.Errorf("a tool that is not listed, by its own name: %+v, %v", direct, err)
+	}
+	for path, want := range map[string]int{"?surface=full": 200, "?surface=tiny": 400} {
+		a := s.Do(t, "POST", "/mcp/"+harness.Workspace+path, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
+			"Accept: application/json, text/event-stream", "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
+		if a.Status != want || want == 400 && !strings.Contains(a.Body, "it can be full or search") {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+	}
+}

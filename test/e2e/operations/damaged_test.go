@@ -1,0 +1,48 @@
+package operations
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+func TestADamagedFileIsNotServedAndTheDoctorSaysSoToo(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	if s.Database != "" {
+		t.Skip("the state is not in a file")
+	}
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "there", harness.Plain)})
+	s.Stop()
+	path := filepath.Join(s.Home, "ropewalk.db")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	if len(good) < 20*page {
+		t.Fatalf("the state has %d bytes only", len(good))
+	}
+	for _, at := range []int{3, len(good) / page / 2, len(good)/page - 2} { // the pages that a start reads are not all of them
+		bad := bytes.Clone(good)
+		copy(bad[at*page:], bytes.Repeat([]byte{0xA5}, page))
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		said, status := harness.Command(t, nil, "serve", "--port", "0", "--home", s.Home)
+		if status == 0 || !strings.Contains(said, "damaged") || strings.Contains(said, "server listening") {
+			t.Errorf("page %d is damaged, and the server ends with %d: %s", at, status, said)
+		}
+		if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "damaged") {
+			t.Errorf("page %d is damaged, and the doctor says: %s", at, said)
+		}
+	}
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+}

@@ -1,0 +1,115 @@
+package operations
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// makeWith runs make with another go command, a shell script, and returns what it prints.
+func makeWith(t *testing.T, script string, args ...string) (said string, err error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "go")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-C", testenv.Root(t), "--no-print-directory", "GO=" + path}, args...)...)
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=0")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// oldGo behaves as a go command that is older than go.mod wants, and downloads what it is asked for when online is set.
+const oldGo = `case "$*" in
+"env GOVERSION") echo go1.26.0 ;;
+version) [ "$GOPROXY" != off ] && [ -n "$online" ] || { echo 'go: download go1.26.11: dial tcp: no such host' >&2; exit 1; } ;;
+*) echo "built with GOTOOLCHAIN=$GOTOOLCHAIN" ;;
+esac
+`
+
+func TestMakeHelpRunsNoGoCommand(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"help", "clean"} {
+		if said, err := makeWith(t, "echo 'the go command runs' >&2", "--dry-run", target); err != nil || strings.Contains(said, "the go command runs") {
+			t.Errorf("make %s: %v\n%s", target, err, said)
+		}
+	}
+}
+
+func TestTheDownloadOfAToolchainIsAnnounced(t *testing.T) {
+	t.Parallel()
+	said, err := makeWith(t, "online=1\n"+oldGo, "build")
+	announced, built, _ := strings.Cut(said, "\n")
+	if err != nil || !strings.HasPrefix(announced, "downloading go1.") || !strings.Contains(announced, "go1.26.0") || built != "built with GOTOOLCHAIN=auto\n" {
+		t.Errorf("make build: %v\n%s", err, said)
+	}
+	if said, err := makeWith(t, oldGo, "build"); err == nil || strings.Contains(said, "built with") {
+		t.Errorf("with a Go that go.mod does not allow, make build ends with %v:\n%s", err, said)
+	}
+	if said, err := makeWith(t, strings.Replace(oldGo, "go1.26.0", "go1.26.9", 1), "build"); err != nil || !strings.HasSuffix(said, "built with GOTOOLCHAIN=local\n") {
+		t.Errorf("without network, make build ends with %v:\n%s", err, said)
+	}
+}
+
+func TestMakeDistWithoutNetworkFailsWithOneSentence(t *testing.T) {
+	t.Parallel()
+	dist := filepath.Join(testenv.Root(t), "dist")
+	before, _ := os.Stat(dist)
+	said, err := makeWith(t, "[ \"$*\" = 'env GOVERSION' ] && echo go1.99.0 || { echo 'go: downloading x' >&2; echo 'go: download go1.26.11: dial tcp: no such host' >&2; exit 1; }", "dist")
+	sentence, rest, _ := strings.Cut(said, "\n")
+	if err == nil || !strings.Contains(sentence, "network") || !strings.Contains(sentence, "no such host") || strings.Count(rest, "\n") > 1 {
+		t.Errorf("make dist: %v\n%s", err, said)
+	}
+	after, err := os.Stat(dist)
+	if before == nil && !errors.Is(err, fs.ErrNotExist) || before != nil && !os.SameFile(before, after) {
+		t.Error("make dist left or changed dist/")
+	}
+	if _, err := os.Stat(filepath.Join(testenv.Root(t), ".cache", "dist")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was built so far is left: %v", err)
+	}
+}
+
+func TestWhoeverMayNotInstallPackagesGetsOneCompleteList(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() // a machine with nothing but a shell, and a user without root
+	for _, name := range []string{"bash", "dirname", "grep"} {
+		program, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(program, filepath.Join(path, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, script := range map[string]string{"id": "echo 1000", "apt-get": "echo apt-get runs", "sudo": "exit 1"} {
+		harness.WriteFile(t, filepath.Join(path, name), "#!/bin/sh\n"+script+"\n")
+		if err := os.Chmod(filepath.Join(path, name), 0o700); err != nil { //nolint:gosec // it is run
+			t.Fatal(err)
+		}
+	}
+	copied := filepath.Join(t.TempDir(), "test", "install-deps") // where nothing is in .cache
+	script, err := os.ReadFile(filepath.Join(testenv.Root(t), "test", "install-deps"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.WriteFile(t, copied, string(script))
+	cmd := exec.CommandContext(t.Context(), "bash", copied)
+	cmd.Env = []string{"PATH=" + path}
+	out, err := cmd.CombinedOutput()
+	said := string(out)
+	if err == nil || strings.Count(said, "\n") != 1 || strings.Contains(said, "apt-get runs") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	for _, name := range []string{"gcc", "libc6-dev", "git", "curl", "redis-server", "docker-registry", "chromium", "prometheus", "rpm", "systemd", "util-linux", "python3-venv", "python3-pip"} {
+		if !strings.Contains(said, " "+name) {
+			t.Errorf("%s is not in the list: %s", name, said)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+import { Check, X } from "lucide-react";
+import { useState } from "react";
+import { useSession } from "../api/session";
+import { Button } from "../ui/Button";
+import { Field, Input } from "../ui/Field";
+import { useDecision, type Approval } from "./waiting";
+
+interface Props {
+  busy: boolean;
+  accept?: boolean;
+  yes: () => void;
+  always?: () => void;
+  no?: () => void;
+}
+
+/** The buttons of a decision, for those who may decide. */
+export function Decision({ busy, accept, yes, always, no }: Props) {
+  const { isWorkspaceAdmin } = useSession();
+  if (!isWorkspaceAdmin) return <p>An admin of the workspace decides.</p>;
+  return (
+    <div style={{ display: "flex", flexWrap: "wrap", gap: 8 }}>
+      <Button look="primary" busy={busy} onClick={yes}><Check aria-hidden="true" />{accept ? "Accept" : "Allow once"}</Button>
+      {always && <Button disabled={busy} onClick={always}>Always allow this tool</Button>}
+      {no && <Button look="danger" disabled={busy} onClick={no}><X aria-hidden="true" />Refuse</Button>}
+    </div>
+  );
+}
+
+/** The decision on a call that waits. */
+export function DecideCall({ approval }: { approval: Approval }) {
+  const { busy, decide } = useDecision("approvals");
+  const { isWorkspaceAdmin } = useSession();
+  const [reason, setReason] = useState("");
+  const path = `/v1/approvals/${encodeURIComponent(approval.id)}`;
+  const decideWith = (decision: string, result: string) => void decide(path, decision, result, reason.trim());
+  return (
+    <>
+      {isWorkspaceAdmin && (
+        <Field label="Reason (optional)" hint="Whoever asked reads it, and so does the model when you refuse.">
+          {(props) => <Input {...props} value={reason} maxLength={1000} onChange={(e) => setReason(e.target.value)} />}
+        </Field>
+      )}
+      <Decision busy={busy === path} yes={() => decideWith("approve", "The call may go on.")} always={approval.mayAlways ? () => decideWith("always", "Calls of this tool are allowed until its definition changes.") : undefined} no={() => decideWith("refuse", "The call is refused.")} />
+    </>
+  );
+}

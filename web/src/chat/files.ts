@@ -1,0 +1,54 @@
+import { errorOf, send } from "../api/http";
+import type { Attachment } from "./run";
+
+const largest = 5 << 20;
+const largestTogether = 10 << 20;
+const most = 10;
+const images = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+const sizeOf = ({ data }: Attachment) => ((data?.length ?? 0) * 3) / 4;
+
+/** The chosen files with more of them, and a sentence for each that cannot be sent. */
+export async function withFiles(all: Attachment[], more: File[]): Promise<{ files: Attachment[]; problems: string[] }> {
+  const files = [...all];
+  const problems: string[] = [];
+  let total = all.reduce((sum, file) => sum + sizeOf(file), 0);
+  for (const file of more) {
+    const problem = files.length >= most ? `${file.name} was left out: one message takes ${most} files.`
+      : file.size === 0 ? `${file.name} is empty.`
+      : file.size > largest ? `${file.name} is too large: a file may have 5 MB.`
+      : total + file.size > largestTogether ? `${file.name} was left out: the files of one message may have 10 MB together.` : "";
+    const mimeType = problem ? undefined : await typeOf(file);
+    if (mimeType) {
+      files.push({ name: file.name, mimeType, data: await base64(file) });
+      total += file.size;
+    } else problems.push(problem || `${file.name} is of a type that models cannot read. They take PNG, JPEG, GIF and WebP pictures, PDF documents and text.`);
+  }
+  return { files, problems };
+}
+
+/** The type that a model gets. Browsers know few types of text, and take some for something else, such as TypeScript for video. */
+async function typeOf(file: File): Promise<string | undefined> {
+  if (images.includes(file.type) || file.type === "application/pdf") return file.type;
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes("\0") ? undefined : /^text\/[\w.+-]+$/.test(file.type) ? file.type : "text/plain";
+  } catch {
+    return undefined;
+  }
+}
+
+const base64 = (blob: Blob) => new Promise<string>((resolve, reject) => {
+  const reader = new FileReader();
+  reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
+  reader.onerror = () => reject(reader.error ?? new Error("The file cannot be read."));
+  reader.readAsDataURL(blob);
+});
+
+/** An attachment of an earlier message, to send it again. */
+export async function attachedBefore({ name, mimeType, url }: { name: string; mimeType: string; url: string }): Promise<Attachment> {
+  if (!url.startsWith("/")) return { name, mimeType, url };
+  const response = await send(url);
+  if (!response.ok) throw await errorOf(response);
+  return { name, mimeType, data: await base64(await response.blob()) };
+}

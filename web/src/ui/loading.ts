@@ -1,0 +1,13 @@
+const pause = 2_000;
+
+/** Loads a script of the page, again and again while the server cannot be reached: a screen comes late rather than never. */
+export async function untilLoaded<T>(load: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await load();
+    } catch (error) {
+      if (tries >= 500) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+}
