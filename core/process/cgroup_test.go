@@ -127,7 +127,7 @@ func TestChainsOfProcessesEndWithTheirCgroup(t *testing.T) {
 			if err := p.Stop(t.Context(), 10*time.Millisecond); err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("the end took %v", took)
 			}
 		})
@@ -145,7 +145,7 @@ func TestAStoppedShimEndsWithItsCgroup(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	go func() { stopped <- p.Stop(ctx, 0) }()
-	if err := <-stopped; err != nil || time.Since(began) > 10*time.Second {
+	if err := <-stopped; err != nil || time.Since(began) > 30*time.Second {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 }

@@ -213,7 +213,7 @@ func TestACollectorThatIsAwayBlocksNeitherCallsNorTheShutdown(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		_ = tracer.Close(ctx) // it may say that spans are left
 		cancel()
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("%s: 3000 calls took %v, and with the shutdown %v", protocol, calls, took)
 		}
 	}

@@ -70,13 +70,13 @@ func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 	}
 	start := time.Now()
 	leave()
-	if !testkit.Within(harness.Timeout, cancelled) || time.Since(start) > 20*time.Second {
+	if !testkit.Within(harness.Timeout, cancelled) || time.Since(start) > time.Minute {
 		t.Errorf("the bundle's call is cancelled: %v, after %v", cancelled(), time.Since(start))
 	}
 	free := testkit.Within(harness.Timeout, func() bool {
 		return s.Do(t, "POST", "/v1/chat", `{"message":"next","conversationId":"`+id+`"}`).Status == 200
 	})
-	if took := time.Since(start); !free || took > 40*time.Second { // the next run is part of it
+	if took := time.Since(start); !free || took > 80*time.Second { // the next run is part of it
 		t.Errorf("the conversation is free: %v, after %v", free, took)
 	}
 	first.Wait()

@@ -178,7 +178,7 @@ func testCommands(t *testing.T, d *cluster) {
 	command(1, "POST", "/v1/apps/wanted/start", "running")
 	command(2, "DELETE", "/v1/apps/wanted", "")
 	for _, s := range d.servers {
-		if left := harness.Survivors(harness.ProcessesFor(filepath.Join(s.Home, "apps", "wanted")), propagationLimit()); len(left) > 0 {
+		if left := harness.Survivors(harness.ProcessesFor(filepath.Join(s.Home, "apps", "wanted")), propagationLimit); len(left) > 0 {
 			t.Errorf("of an app that was uninstalled are left:\n%v", left)
 		}
 	}

@@ -62,7 +62,7 @@ func TestAConversationIsSharedByTwoServers(t *testing.T) {
 	free := testkit.Within(2*harness.Timeout, func() bool {
 		return b.Do(t, "POST", "/v1/chat", `{"message":"carry the rest","conversationId":"`+id+`"}`).Status == 200
 	})
-	if took := time.Since(killed); !free || took > 20*time.Second {
+	if took := time.Since(killed); !free || took > time.Minute {
 		t.Errorf("after the kill the conversation is free: %v, after %v", free, took)
 	}
 	broken.Wait()

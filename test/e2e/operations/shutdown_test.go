@@ -33,7 +33,7 @@ func TestSIGTERMWaitsForCallsInProgress(t *testing.T) {
 	if status := s.Stop(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
-	if took := time.Since(signalled); took > 26*time.Second {
+	if took := time.Since(signalled); took > 28*time.Second {
 		t.Errorf("the server took %v to end", took)
 	}
 	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
