@@ -18,7 +18,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ .Values.serviceAccount.name | default (ternary (include "ropewalk.name" .) "default" .Values.serviceAccount.create) }}
 {{- end }}
 
-{{/* The configuration, with what several servers and the metrics need. */}}
+{{/* The configuration, with the settings for several servers and for metrics added. */}}
 {{- define "ropewalk.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- if gt (int .Values.replicas) 1 }}
@@ -30,7 +30,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- toYaml $config }}
 {{- end }}
 
-{{/* What a container may do: nothing but run. */}}
+{{/* The security context of every container: no privileges. */}}
 {{- define "ropewalk.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
