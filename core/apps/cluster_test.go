@@ -120,7 +120,7 @@ func (s *memorySeat) PutFiles(_ context.Context, sum string, content io.Reader) 
 
 func (s *memorySeat) ServerID() string { return s.name }
 
-func (s *memorySeat) RequestPeer(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
+func (s *memorySeat) RequestPeer(ctx context.Context, server, _ string, question json.RawMessage) (json.RawMessage, error) {
 	e := peerRequest{ctx, question, make(chan json.RawMessage, 1)}
 	s.mu.Lock()
 	asks := chan peerRequest(nil)
@@ -138,7 +138,7 @@ func (s *memorySeat) RequestPeer(ctx context.Context, server string, question js
 	}
 }
 
-func (s *memorySeat) ServePeers(ctx context.Context, answer func(context.Context, json.RawMessage) json.RawMessage) {
+func (s *memorySeat) ServePeers(ctx context.Context, _ string, answer func(context.Context, json.RawMessage) json.RawMessage) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -73,7 +73,7 @@ func (m *Manager) Open(ctx context.Context) error {
 	if changes != nil {
 		starting.Go(func() { m.contributeAllFiles(ctx) })
 		m.work.Go(func() { m.followChanges(m.life, changes) })
-		m.work.Go(func() { m.o.Cluster.ServePeers(m.life, m.answerPeer) })
+		m.work.Go(func() { m.o.Cluster.ServePeers(m.life, interact.PeerTopic, m.answerPeer) })
 	}
 	return nil
 }

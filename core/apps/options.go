@@ -50,11 +50,11 @@ type Cluster interface {
 	PutFiles(ctx context.Context, sum string, content io.Reader) error
 	// ServerID is this server's id.
 	ServerID() string
-	// RequestPeer sends a request to another server: core.CodeNotFound when there is no such server any more,
+	// RequestPeer sends a request about a topic to another server: core.CodeNotFound when there is no such server any more,
 	// core.CodeUnavailable when it ended before it answered.
-	RequestPeer(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error)
-	// ServePeers calls answer for each request of another server, until ctx ends.
-	ServePeers(ctx context.Context, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
+	RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error)
+	// ServePeers calls answer for each request of another server about a topic, until ctx ends.
+	ServePeers(ctx context.Context, topic string, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
 }
 
 // Publisher publishes events and never waits.

@@ -14,13 +14,15 @@ import (
 // startTimeout is how long a claim waits for its run to start before it is released.
 const startTimeout = 30 * time.Second
 
-// Store keeps the claims of all servers that share the state.
+// claimStore keeps the claims of all servers that share the state.
 type claimStore interface {
 	Shared() bool // whether other servers may use the same state
+	peerStore
 	// ClaimRun claims a conversation for holder among all servers, or extends the claim, until ReleaseRun
 	// or the end of the lease: core.CodeRunInProgress when another has it.
 	ClaimRun(ctx context.Context, ref core.ConversationRef, holder string, lease time.Duration) error
 	ReleaseRun(ctx context.Context, ref core.ConversationRef, holder string) error
+	RunHolder(ctx context.Context, ref core.ConversationRef) (holder string, err error) // core.CodeNotFound without a run
 }
 
 // Claims are those of this server. It is safe for concurrent use.
@@ -180,7 +182,7 @@ type claimLease struct {
 
 // acquireLease claims the conversation among all servers, and keeps it claimed until release.
 func acquireLease(ctx context.Context, c *claim) (*claimLease, error) {
-	l := &claimLease{claim: c, holder: core.RandomID("run_"), length: c.claims.lease, over: make(chan struct{})}
+	l := &claimLease{claim: c, holder: holderOf(c.claims.store.ServerID()), length: c.claims.lease, over: make(chan struct{})}
 	if err := c.claims.store.ClaimRun(ctx, c.ref, l.holder, l.length); err != nil {
 		if core.CodeOf(err) == core.CodeRunInProgress {
 			return nil, errRunInProgress()

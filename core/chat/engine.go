@@ -125,6 +125,7 @@ func New(o Options) *Engine {
 		e.metrics = noMetrics{}
 	}
 	e.models.Store(o.Models)
+	e.servePeers()
 	return e
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -22,10 +23,11 @@ var errServerEnds = errors.New("the server ends")
 
 // Live is a run that goes on whether its client listens or not, with the events that it has had.
 type Live struct {
-	id     string // of the run
-	answer Answer // with err the result, once ended is closed
-	err    error
-	ended  chan struct{}
+	id      string      // of the run
+	relayed atomic.Bool // a client of another server has joined it
+	answer  Answer      // with err the result, once ended is closed
+	err     error
+	ended   chan struct{}
 
 	mu     sync.Mutex
 	events []liveEvent
@@ -41,16 +43,18 @@ type liveEvent struct {
 
 // detached are the runs that go on without their clients, by conversation.
 type detached struct {
-	life context.Context //nolint:containedctx // ends when the engine closes
-	end  context.CancelCauseFunc
-	runs sync.WaitGroup
+	life  context.Context //nolint:containedctx // ends when the engine closes
+	end   context.CancelCauseFunc
+	runs  sync.WaitGroup
+	peers func() // ends serving other servers
 
 	mu   sync.Mutex
 	live map[string]*Live
+	over map[string]*Live // by run: those that have ended, until other servers have read them
 }
 
 func newDetached() *detached {
-	d := &detached{live: map[string]*Live{}}
+	d := &detached{live: map[string]*Live{}, over: map[string]*Live{}, peers: func() {}}
 	d.life, d.end = context.WithCancelCause(context.Background())
 	return d
 }
@@ -62,6 +66,7 @@ func (d *detached) close(ctx context.Context) error {
 	go func() {
 		defer close(stored)
 		d.runs.Wait()
+		d.peers() // which have got the ends of the runs by now
 	}()
 	select {
 	case <-stored:
@@ -87,42 +92,67 @@ func (e *Engine) Detach(run *Run, within func(context.Context) (context.Context,
 		defer stop()
 		l.answer, l.err = run.Do(ctx, func(ev Event) { l.add(e, ev) })
 		close(l.ended)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.live[run.ref.ID] == l { // the next run may have begun
-			delete(d.live, run.ref.ID)
-		}
+		d.remove(run.ref.ID, l)
 	})
 	return l
 }
 
-// Live returns the detached run that goes on in a conversation of c's, on this server: core.CodeNotFound without one.
-func (e *Engine) Live(ctx context.Context, c core.Caller, id string) (*Live, error) {
-	if _, err := e.store.Conversation(ctx, c.Conversation(id)); err != nil {
-		return nil, err
+// remove forgets a run that has ended. Clients of other servers may still have to read its end.
+func (d *detached) remove(conversation string, l *Live) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.live[conversation] == l { // the next run may have begun
+		delete(d.live, conversation)
 	}
-	e.detached.mu.Lock()
-	defer e.detached.mu.Unlock()
-	if l := e.detached.live[id]; l != nil {
-		return l, nil
+	if l.relayed.Load() && d.life.Err() == nil {
+		d.over[l.id] = l
+		time.AfterFunc(keepRelayed, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			delete(d.over, l.id)
+		})
 	}
-	return nil, errNoRun()
 }
 
-// StopRun ends the run that goes on in a conversation of c's, on this server, and returns when the conversation is free:
+// in returns the run that goes on in a conversation, nil without one.
+func (d *detached) in(conversation string) *Live {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.live[conversation]
+}
+
+// Follower passes on the events of a run. See Live.Follow.
+type Follower interface {
+	Follow(ctx context.Context, last string, write func(id, name string, data []byte) error) error
+}
+
+// Live returns the detached run that goes on in a conversation of c's, on whichever server: core.CodeNotFound without one.
+func (e *Engine) Live(ctx context.Context, c core.Caller, id string) (Follower, error) {
+	ref := c.Conversation(id)
+	if _, err := e.store.Conversation(ctx, ref); err != nil {
+		return nil, err
+	}
+	if l := e.detached.in(id); l != nil {
+		return l, nil
+	}
+	return e.joinPeer(ctx, ref)
+}
+
+// StopRun ends the run that goes on in a conversation of c's, on whichever server, and returns when the conversation is free:
 // core.CodeNotFound without one.
 func (e *Engine) StopRun(ctx context.Context, c core.Caller, id string) error {
-	if _, err := e.store.Conversation(ctx, c.Conversation(id)); err != nil {
+	ref := c.Conversation(id)
+	if _, err := e.store.Conversation(ctx, ref); err != nil {
 		return err
 	}
-	if !e.claims.isActive(id) {
-		return errNoRun()
+	if e.claims.isActive(id) {
+		return e.claims.Interrupt(ctx, id)
 	}
-	return e.claims.Interrupt(ctx, id)
+	return e.stopPeer(ctx, ref)
 }
 
 func errNoRun() error {
-	return core.Errorf(core.CodeNotFound, "no run goes on in this conversation on this server; its history has what was said")
+	return core.Errorf(core.CodeNotFound, "no run goes on in this conversation; its history has what was said")
 }
 
 func (l *Live) add(e *Engine, ev Event) {
@@ -147,41 +177,50 @@ func (l *Live) add(e *Engine, ev Event) {
 // fails. An id that is not one of this run's stands for its beginning; the earliest events of a run that says very much are
 // not kept.
 func (l *Live) Follow(ctx context.Context, last string, write func(id, name string, data []byte) error) error {
-	after := 0
-	if number, ok := strings.CutPrefix(last, l.id+"."); ok {
-		after, _ = strconv.Atoi(number) // 0 when it is none
-	}
-	for {
-		l.mu.Lock()
-		at, before := max(after, l.first-1), l.first-1
-		batch, grown := l.events[min(at-before, len(l.events)):], l.grown
-		l.mu.Unlock()
+	for after := eventNumber(l.id, last); ; {
+		batch, at, err := l.next(ctx, after)
+		if err != nil || len(batch) == 0 {
+			return err
+		}
 		for _, ev := range batch {
-			if at++; write(l.id+"."+strconv.Itoa(at), ev.name, ev.data) != nil {
+			if at++; write(eventID(l.id, at), ev.name, ev.data) != nil {
 				return ctx.Err()
 			}
 		}
 		after = at
-		if len(batch) > 0 {
-			continue
+	}
+}
+
+// eventID is the id of an event of a run.
+func eventID(run string, number int) string { return run + "." + strconv.Itoa(number) }
+
+// eventNumber is the number in the id of an event of a run, 0 when it is not one.
+func eventNumber(run, id string) int {
+	number, _ := strings.CutPrefix(id, run+".")
+	n, _ := strconv.Atoi(number)
+	return n
+}
+
+// next returns the events after the one with a number, once there are any, and the number of the one before them. There are
+// none at the end of the run.
+func (l *Live) next(ctx context.Context, after int) (batch []liveEvent, at int, err error) {
+	for over := false; ; {
+		l.mu.Lock()
+		before := l.first - 1
+		at = max(after, before)
+		batch, grown := l.events[min(at-before, len(l.events)):], l.grown
+		l.mu.Unlock()
+		if len(batch) > 0 || over {
+			return batch, at, nil
 		}
 		select {
 		case <-grown:
 		case <-l.ended:
-			if l.isRead(after) {
-				return nil
-			}
+			over = true // an event may have come meanwhile
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, at, ctx.Err()
 		}
 	}
-}
-
-// isRead reports whether no event follows the one with a number.
-func (l *Live) isRead(after int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return after >= l.first-1+len(l.events)
 }
 
 // Wait returns the result of the run, at its end.

@@ -17,7 +17,7 @@ import (
 // serve has a server answer until the test ends or stop is called.
 func serve(t *testing.T, s *Store, answer cluster.Handler) (stop func()) {
 	t.Helper()
-	stop = sync.OnceFunc(s.cluster.Handle(answer))
+	stop = sync.OnceFunc(s.cluster.Handle("a", answer))
 	t.Cleanup(stop)
 	return stop
 }
@@ -29,11 +29,15 @@ func TestAServerAsksAnotherOneOfItsDeployment(t *testing.T) {
 		return json.RawMessage(`["b",` + string(q) + `]`)
 	})
 	serve(t, c, func(context.Context, json.RawMessage) json.RawMessage { t.Error("another one was asked"); return nil })
+	t.Cleanup(b.cluster.Handle("another topic", func(context.Context, json.RawMessage) json.RawMessage {
+		t.Error("it was asked about another topic")
+		return nil
+	}))
 	changes := a.Changes(t.Context())
 	var asking sync.WaitGroup
 	for i := range 20 {
 		asking.Go(func() {
-			got, err := a.RequestPeer(t.Context(), b.ServerID(), json.RawMessage(fmt.Sprint(i)))
+			got, err := a.RequestPeer(t.Context(), b.ServerID(), "a", json.RawMessage(fmt.Sprint(i)))
 			if want := fmt.Sprintf(`["b",%d]`, i); err != nil || string(got) != want {
 				t.Errorf("got %s, %v, want %s", got, err, want)
 			}
@@ -46,11 +50,11 @@ func TestAServerAsksAnotherOneOfItsDeployment(t *testing.T) {
 	if got := next(t, changes); got.Name != "last" {
 		t.Errorf("peer requests are reported as changes: %+v", got)
 	}
-	_, err := a.RequestPeer(t.Context(), "NOSUCHSERVER", json.RawMessage(`1`))
+	_, err := a.RequestPeer(t.Context(), "NOSUCHSERVER", "a", json.RawMessage(`1`))
 	wantCodes(t, core.CodeNotFound, map[string]error{"a server that is gone": err})
 	large := json.RawMessage(`"` + strings.Repeat("x", cluster.MaxMessage) + `"`)
-	_, err = a.RequestPeer(t.Context(), b.ServerID(), large)
-	_, back := a.RequestPeer(t.Context(), b.ServerID(), large[:cluster.MaxMessage-2])
+	_, err = a.RequestPeer(t.Context(), b.ServerID(), "a", large)
+	_, back := a.RequestPeer(t.Context(), b.ServerID(), "a", large[:cluster.MaxMessage-2])
 	wantCodes(t, core.CodeUnavailable, map[string]error{"too large a question": err, "too large an answer": back})
 }
 
@@ -67,7 +71,7 @@ func TestACallerThatLeavesEndsTheOthersWork(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := a.RequestPeer(ctx, b.ServerID(), json.RawMessage(`1`))
+		_, err := a.RequestPeer(ctx, b.ServerID(), "a", json.RawMessage(`1`))
 		left <- err
 	}()
 	next(t, begun)
@@ -89,7 +93,7 @@ func TestAServerThatEndsAnswersWhatItWorkedOn(t *testing.T) {
 	})
 	answered := make(chan string, 1)
 	go func() {
-		got, err := a.RequestPeer(t.Context(), b.ServerID(), json.RawMessage(`1`))
+		got, err := a.RequestPeer(t.Context(), b.ServerID(), "a", json.RawMessage(`1`))
 		answered <- fmt.Sprint(string(got), err)
 	}()
 	next(t, begun)
@@ -98,7 +102,7 @@ func TestAServerThatEndsAnswersWhatItWorkedOn(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	began := time.Now()
-	if _, err := a.RequestPeer(t.Context(), b.ServerID(), json.RawMessage(`1`)); core.CodeOf(err) != core.CodeNotFound || time.Since(began) > 2*cluster.AcceptTimeout {
+	if _, err := a.RequestPeer(t.Context(), b.ServerID(), "a", json.RawMessage(`1`)); core.CodeOf(err) != core.CodeNotFound || time.Since(began) > 2*cluster.AcceptTimeout {
 		t.Errorf("one that does not serve: %v after %v", err, time.Since(began))
 	}
 }
@@ -108,9 +112,9 @@ func TestAFileHasNoOtherServers(t *testing.T) {
 	if s.ServerID() != "" {
 		t.Errorf("it is called %q", s.ServerID())
 	}
-	_, err := s.RequestPeer(t.Context(), "x", nil)
+	_, err := s.RequestPeer(t.Context(), "x", "a", nil)
 	wantCodes(t, core.CodeUnavailable, map[string]error{"a question": err})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s.ServePeers(ctx, nil)
+	s.ServePeers(ctx, "a", nil)
 }

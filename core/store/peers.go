@@ -65,21 +65,21 @@ func (s *Store) Receive(ctx context.Context, deliver func(core.Event)) {
 	<-ctx.Done()
 }
 
-// RequestPeer has another server answer a question. core.CodeNotFound when there is no such server any
+// RequestPeer has another server answer a question about a topic. core.CodeNotFound when there is no such server any
 // more; core.CodeUnavailable when it ended before it answered, or question or answer are larger than
 // 4 MiB. When ctx ends, the other server stops working on it.
-func (s *Store) RequestPeer(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
+func (s *Store) RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error) {
 	if s.cluster == nil {
 		return nil, core.Errorf(core.CodeUnavailable, "there are no other servers: the state is a file")
 	}
-	return s.cluster.Request(ctx, server, question)
+	return s.cluster.Request(ctx, server, topic, question)
 }
 
-// ServePeers calls handle for each question of another server, at most 256 at a time, until ctx ends; it
-// returns when the last one is answered. handle returns when its context ends.
-func (s *Store) ServePeers(ctx context.Context, handle func(ctx context.Context, question json.RawMessage) json.RawMessage) {
+// ServePeers calls handle for each question of another server about a topic, at most 256 at a time, until ctx ends; it
+// returns when the last one is answered. handle returns when its context ends. A topic has one ServePeers at a time.
+func (s *Store) ServePeers(ctx context.Context, topic string, handle func(ctx context.Context, question json.RawMessage) json.RawMessage) {
 	if s.cluster != nil {
-		defer s.cluster.Handle(handle)()
+		defer s.cluster.Handle(topic, handle)()
 	}
 	<-ctx.Done()
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -35,6 +36,22 @@ func (s *Store) ClaimRun(ctx context.Context, ref core.ConversationRef, holder s
 		}
 		return err
 	})
+}
+
+// RunHolder returns the holder of the claim of a conversation: core.CodeNotFound when no run has one, and unless the
+// conversation exists and is its owner's.
+func (s *Store) RunHolder(ctx context.Context, ref core.ConversationRef) (holder string, err error) {
+	err = s.db.View(ctx, "finding the run of a conversation", func(ctx context.Context, tx *sql.Tx) error {
+		key, _, err := findConversation(ctx, tx, ref, "")
+		if err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, `SELECT holder FROM runs WHERE conversation = $1 AND held_until > $2`, key, database.Millis(time.Now())).Scan(&holder)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = core.Errorf(core.CodeNotFound, "no run goes on in this conversation")
+	}
+	return holder, err
 }
 
 // ReleaseRun ends the claim of holder. Without a claim it does nothing.

@@ -39,8 +39,8 @@ type Session struct {
 type PeerRequester interface {
 	// ServerID is this server's id.
 	ServerID() string
-	// RequestPeer sends a request to another server: core.CodeNotFound when it is gone.
-	RequestPeer(ctx context.Context, server string, request json.RawMessage) (json.RawMessage, error)
+	// RequestPeer sends a request about a topic to another server: core.CodeNotFound when it is gone.
+	RequestPeer(ctx context.Context, server, topic string, request json.RawMessage) (json.RawMessage, error)
 }
 
 // Options is what a Broker is made of.

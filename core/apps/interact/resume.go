@@ -64,6 +64,9 @@ func withToken(notify func(rpc.Notification), token json.RawMessage) func(rpc.No
 // A client can resume a suspended call on any server of a cluster: the server that gets the request
 // sends it on to the one that has the call, which the requestState names.
 
+// PeerTopic is the topic of the peer requests about suspended calls.
+const PeerTopic = "calls"
+
 // PeerResume is a request of a client to resume a call, on its way to the server that has the call.
 type PeerResume struct {
 	Workspace string          `json:"workspace"`
@@ -104,7 +107,7 @@ func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c Call) (json.R
 	if err != nil {
 		return nil, err
 	}
-	answer, err := peers.RequestPeer(ctx, server, request)
+	answer, err := peers.RequestPeer(ctx, server, PeerTopic, request)
 	if core.CodeOf(err) == core.CodeNotFound {
 		return nil, errUnknownState()
 	}

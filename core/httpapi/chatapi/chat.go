@@ -119,7 +119,7 @@ func (h *Handlers) StopRun(c *fiber.Ctx, caller core.Caller) (any, error) {
 }
 
 // follow streams the events of a run, for as long as the caller is admitted. release is called at the end.
-func (h *Handlers) follow(c *fiber.Ctx, caller core.Caller, live *chat.Live, release func()) error {
+func (h *Handlers) follow(c *fiber.Ctx, caller core.Caller, live chat.Follower, release func()) error {
 	cred, err := authn.FromRequest(c)
 	if err != nil {
 		release()

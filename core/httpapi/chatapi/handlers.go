@@ -20,7 +20,7 @@ import (
 type Chat interface {
 	Begin(ctx context.Context, c core.Caller, r chat.Request) (*chat.Run, error)
 	Detach(run *chat.Run, within func(context.Context) (context.Context, context.CancelFunc), done func()) *chat.Live
-	Live(ctx context.Context, c core.Caller, id string) (*chat.Live, error)
+	Live(ctx context.Context, c core.Caller, id string) (chat.Follower, error)
 	StopRun(ctx context.Context, c core.Caller, id string) error
 	Reply(ctx context.Context, c core.Caller, id string, r elicit.Reply) error
 	TokensToday(ctx context.Context, c core.Caller) (int64, error)

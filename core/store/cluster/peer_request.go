@@ -12,7 +12,8 @@ import (
 
 // A peer request is a question of one server to another one of its deployment. It travels as notices:
 // ask, with which it begins; working, again and again while the other server works on it; answer, or
-// cancel, with which it ends. All four have the id of the server they are for as their workspace.
+// cancel, with which it ends. All four have the id of the server they are for as their workspace, and what the
+// question is about as their owner.
 const (
 	kindAsk     core.ChangeKind = "ask"
 	kindWorking core.ChangeKind = "heard"
@@ -28,7 +29,7 @@ const (
 
 	workingInterval = 5 * time.Second  // at which a server that works on a request says so
 	workingTimeout  = 15 * time.Second // a server that says nothing for so long has ended
-	maxRequests     = 256              // that one server works on
+	maxRequests     = 256              // of one topic that one server works on
 	replyQueue      = 16
 )
 
@@ -39,21 +40,26 @@ type Handler = func(ctx context.Context, question json.RawMessage) json.RawMessa
 type requests struct {
 	mu      sync.Mutex
 	pending map[string]chan notice // asked by this server, by id
-	working map[string]context.CancelFunc
-	handle  func(notice) // nil without a handler
+	topics  map[string]*topic      // that this server answers questions about
 }
 
-// Request has another server answer a question. core.CodeNotFound when there is no such server any more;
+// topic is what one handler answers.
+type topic struct {
+	handle  func(notice)
+	working map[string]context.CancelFunc // on these questions, by id
+}
+
+// Request has another server answer a question about a topic. core.CodeNotFound when there is no such server any more;
 // core.CodeUnavailable when it ended before it answered, or question or answer are larger than 4 MiB.
 // When ctx ends, the other server stops working on it.
-func (c *Cluster) Request(ctx context.Context, server string, question json.RawMessage) (json.RawMessage, error) {
+func (c *Cluster) Request(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error) {
 	if len(question) > MaxMessage {
 		return nil, core.Errorf(core.CodeUnavailable, "the question is too large to be handed to another server")
 	}
 	id := rand.Text()
 	replies := c.requests.open(id)
 	defer c.requests.close(id)
-	if !c.post(requestNotice(kindAsk, server, id, question)) {
+	if !c.post(requestNotice(kindAsk, server, topic, id, question)) {
 		return nil, core.Errorf(core.CodeUnavailable, "too much waits to be handed to other servers")
 	}
 	accepted := false
@@ -73,7 +79,7 @@ func (c *Cluster) Request(ctx context.Context, server string, question json.RawM
 			}
 			return nil, core.Errorf(core.CodeUnavailable, "the server that was asked has ended")
 		case <-ctx.Done():
-			c.post(requestNotice(kindCancel, server, id, nil))
+			c.post(requestNotice(kindCancel, server, topic, id, nil))
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -103,33 +109,37 @@ func (r *requests) close(id string) {
 	delete(r.pending, id)
 }
 
-// Handle has handler called for each question of another server, at most 256 at a time, until stop is
+// Handle has handler called for each question of another server about a topic, at most 256 at a time, until stop is
 // called. stop cancels those that are worked on, and returns when the last one is answered.
-func (c *Cluster) Handle(handler Handler) (stop func()) {
+func (c *Cluster) Handle(name string, handler Handler) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &c.requests
 	var working sync.WaitGroup
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.working = map[string]context.CancelFunc{}
-	r.handle = func(ask notice) { // called with the lock held
-		if len(r.working) >= maxRequests {
+	t := &topic{working: map[string]context.CancelFunc{}}
+	t.handle = func(ask notice) { // called with the lock held
+		if len(t.working) >= maxRequests {
 			return
 		}
 		id := ask.change.Name
 		one, cancel := context.WithCancel(ctx)
-		r.working[id] = cancel
+		t.working[id] = cancel
 		working.Go(func() {
 			defer cancel()
 			c.answer(one, ask, handler)
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			delete(r.working, id)
+			delete(t.working, id)
 		})
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.topics == nil {
+		r.topics = map[string]*topic{}
+	}
+	r.topics[name] = t
 	return func() {
 		r.mu.Lock()
-		r.handle = nil
+		delete(r.topics, name)
 		r.mu.Unlock()
 		cancel()
 		working.Wait()
@@ -143,13 +153,13 @@ func (c *Cluster) answer(ctx context.Context, ask notice, handler Handler) {
 	again := time.NewTicker(workingInterval)
 	defer again.Stop()
 	for {
-		c.post(requestNotice(kindWorking, ask.origin, ask.change.Name, nil))
+		c.post(requestNotice(kindWorking, ask.origin, ask.owner, ask.change.Name, nil))
 		select {
 		case answer := <-done:
 			if len(answer) > MaxMessage {
 				answer = nil
 			}
-			c.post(requestNotice(kindAnswer, ask.origin, ask.change.Name, answer))
+			c.post(requestNotice(kindAnswer, ask.origin, ask.owner, ask.change.Name, answer))
 			return
 		case <-again.C:
 		}
@@ -170,12 +180,12 @@ func (r *requests) accept(n notice, self string) (isRequest bool) {
 	defer r.mu.Unlock()
 	switch n.change.Kind {
 	case kindAsk:
-		if r.handle != nil {
-			r.handle(n)
+		if t := r.topics[n.owner]; t != nil {
+			t.handle(n)
 		}
 	case kindCancel:
-		if cancel := r.working[n.change.Name]; cancel != nil {
-			cancel()
+		if t := r.topics[n.owner]; t != nil && t.working[n.change.Name] != nil {
+			t.working[n.change.Name]()
 		}
 	default:
 		select {
@@ -186,6 +196,6 @@ func (r *requests) accept(n notice, self string) (isRequest bool) {
 	return true
 }
 
-func requestNotice(kind core.ChangeKind, server, id string, content json.RawMessage) notice {
-	return notice{change: core.Change{Kind: kind, Workspace: server, Name: id}, payload: string(content)}
+func requestNotice(kind core.ChangeKind, server, topic, id string, content json.RawMessage) notice {
+	return notice{change: core.Change{Kind: kind, Workspace: server, Name: id}, owner: topic, payload: string(content)}
 }

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"net"
@@ -18,49 +17,6 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// leave begins a detached run and leaves its stream at its first text.
-func leave(t *testing.T, s *harness.Server, message string) (id string) {
-	t.Helper()
-	s.Chat(t.Context(), t, `{"message":"`+message+`","detach":true}`, func(e harness.ChatEvent) bool {
-		if e.Name == "chat.start" {
-			id, _ = e.Data["conversationId"].(string)
-		}
-		return e.Name == "text.delta"
-	})
-	return id
-}
-
-// join reads the events of the run of a conversation, to its end.
-func join(t *testing.T, s *harness.Server, id, last string) (status int, ids, names []string, said string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), harness.Timeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/v1/conversations/"+id+"/run", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if last != "" {
-		req.Header.Set("Last-Event-ID", last)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if value, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
-			ids = append(ids, value)
-		}
-		if value, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			names = append(names, value)
-		}
-		said += lines.Text() + "\n"
-	}
-	return resp.StatusCode, ids, names, said
-}
-
 func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -71,23 +27,23 @@ func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 		`{"match":{},"response":{"content":"Ok."}}`)
 	history := func(id string) string { return s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body }
 
-	id := leave(t, s, "short")
+	id := s.Leave(t, "short")
 	if a := s.Do(t, "POST", "/v1/chat", `{"message":"me too","conversationId":"`+id+`"}`); a.Status != 409 {
 		t.Errorf("while a detached run goes on: %d %s", a.Status, a.Body)
 	}
-	status, ids, names, said := join(t, s, id, "")
+	status, ids, names, said := s.Join(t, id, "")
 	if status != 200 || len(names) < 3 || names[0] != "chat.start" || names[len(names)-1] != "done" || !strings.Contains(said, "the end") || len(ids) != len(names) {
 		t.Fatalf("joined: %d %q %q %s", status, ids, names, said)
 	}
 	if got := history(id); !strings.Contains(got, "the end") || strings.Contains(got, "stopReason") {
 		t.Errorf("the history is %s", got)
 	}
-	if status, _, _, said := join(t, s, id, ""); status != 404 || !strings.Contains(said, "its history has what was said") {
+	if status, _, _, said := s.Join(t, id, ""); status != 404 || !strings.Contains(said, "its history has what was said") {
 		t.Errorf("after the end: %d %s", status, said)
 	}
 
-	id = leave(t, s, "short")
-	if _, all, _, _ := join(t, s, id, ids[len(ids)-1]); len(all) != len(ids) { // an id of another run
+	id = s.Leave(t, "short")
+	if _, all, _, _ := s.Join(t, id, ids[len(ids)-1]); len(all) != len(ids) { // an id of another run
 		t.Errorf("after an event of another run there are %d events, want all %d", len(all), len(ids))
 	}
 	var begun string
@@ -96,11 +52,11 @@ func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 		begun, _ = e.Data["runId"].(string)
 		return true
 	})
-	if _, rest, names, _ := join(t, s, id, begun+".3"); len(rest) != len(ids)-3 || names[0] != "text.delta" || rest[0] != begun+".4" {
+	if _, rest, names, _ := s.Join(t, id, begun+".3"); len(rest) != len(ids)-3 || names[0] != "text.delta" || rest[0] != begun+".4" {
 		t.Errorf("after the third event there are %q, want the last %d", rest, len(ids)-3)
 	}
 
-	id = leave(t, s, "long")
+	id = s.Leave(t, "long")
 	if a := s.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil); a.Status != 200 || !strings.Contains(history(id), `"stopReason":"cancelled"`) {
 		t.Errorf("stopped: %d %s, and the history is %s", a.Status, a.Body, history(id))
 	}
@@ -111,7 +67,7 @@ func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 		t.Errorf("after it was stopped: %d %s", a.Status, a.Body)
 	}
 
-	id = leave(t, s, "long")
+	id = s.Leave(t, "long")
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

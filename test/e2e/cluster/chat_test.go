@@ -70,3 +70,44 @@ func TestAConversationIsSharedByTwoServers(t *testing.T) {
 		t.Errorf("the history is %s", history)
 	}
 }
+
+func TestARunIsJoinedAndStoppedThroughAnotherServer(t *testing.T) {
+	t.Parallel()
+	p, database := testenv.StartModelProvider(t), harness.Databases.New(t)
+	var servers []*harness.Server
+	for range 2 {
+		servers = append(servers, harness.Serve(t, harness.Models(p, "anthropic"), func(s *harness.Server) { s.Database = database }))
+	}
+	a, b := servers[0], servers[1]
+	p.Say(t,
+		`{"match":{"userMessage":"short"},"response":{"content":"`+strings.Repeat("word ", 60)+`the end"},"chunkSize":20,"latency":200}`,
+		`{"match":{"userMessage":"long"},"response":{"content":"`+strings.Repeat("word ", 5000)+`"},"chunkSize":5,"latency":20}`,
+		`{"match":{},"response":{"content":"Ok."}}`)
+
+	id := a.Leave(t, "short")
+	status, ids, names, said := b.Join(t, id, "")
+	if status != 200 || len(names) < 6 || names[0] != "chat.start" || names[len(names)-1] != "done" || !strings.Contains(said, "the end") || len(ids) != len(names) {
+		t.Fatalf("joined through the other server: %d %q %q %s", status, ids, names, said)
+	}
+	if status, _, _, said := b.Join(t, id, ""); status != 404 {
+		t.Errorf("after the end: %d %s", status, said)
+	}
+	var begun string
+	a.Chat(t.Context(), t, `{"message":"short","detach":true}`, func(e harness.ChatEvent) bool {
+		id, _ = e.Data["conversationId"].(string)
+		begun, _ = e.Data["runId"].(string)
+		return true
+	})
+	if _, rest, names, _ := b.Join(t, id, begun+".3"); len(rest) != len(ids)-3 || names[0] != "text.delta" || rest[0] != begun+".4" {
+		t.Errorf("after the third event there are %q, want the last %d", rest, len(ids)-3)
+	}
+
+	id = a.Leave(t, "long")
+	history := func() string { return a.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body }
+	if got := b.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil); got.Status != 200 || !strings.Contains(history(), `"stopReason":"cancelled"`) {
+		t.Errorf("stopped through the other server: %d %s, and the history is %s", got.Status, got.Body, history())
+	}
+	if got := b.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil); got.Status != 404 {
+		t.Errorf("stopped again: %d %s", got.Status, got.Body)
+	}
+}

@@ -110,3 +110,46 @@ func (s *Server) Reply(t *testing.T, question map[string]any, body string, want 
 		t.Errorf("%s: %d %s, want %d %s", body, a.Status, a.Body, want, code)
 	}
 }
+
+// Leave begins a detached run and leaves its stream at its first text.
+func (s *Server) Leave(t *testing.T, message string) (id string) {
+	t.Helper()
+	s.Chat(t.Context(), t, `{"message":"`+message+`","detach":true}`, func(e ChatEvent) bool {
+		if e.Name == "chat.start" {
+			id, _ = e.Data["conversationId"].(string)
+		}
+		return e.Name == "text.delta"
+	})
+	return id
+}
+
+// Join reads the events of the run of a conversation, to its end.
+func (s *Server) Join(t *testing.T, id, last string) (status int, ids, names []string, said string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/v1/conversations/"+id+"/run", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			ids = append(ids, value)
+		}
+		if value, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			names = append(names, value)
+		}
+		said += lines.Text() + "\n"
+	}
+	return resp.StatusCode, ids, names, said
+}
