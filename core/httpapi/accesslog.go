@@ -102,7 +102,7 @@ func (s *Server) logRequest(ctx *fasthttp.RequestCtx, info *webguard.RequestInfo
 	args := []any{
 		"method", string(ctx.Method()), "path", string(ctx.Path()), "status", ctx.Response.StatusCode(),
 		"duration", took.Round(time.Microsecond).String(), "bytes", bodySize(&ctx.Response),
-		"request_id", string(ctx.Response.Header.Peek(requestIDHeader)),
+		"request_id", string(ctx.Response.Header.Peek(requestIDHeader)), "address", s.guard.ClientAddress(ctx),
 	}
 	for _, field := range []struct{ name, value string }{
 		{"route", info.Route}, {"user", info.User}, {"workspace", info.Workspace}, {"tool", info.Tool}, {"trace_id", info.TraceID()},

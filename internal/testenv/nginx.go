@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,13 +48,7 @@ func StartNginx(t testing.TB, site func(listen string) string) *Nginx {
 			t.Fatal(err)
 		}
 		n := &Nginx{URL: "http://" + listen, log: filepath.Join(dir, "access.log")}
-		n.Server = &Server{t: t, quit: syscall.SIGTERM, ready: func(ctx context.Context) bool {
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", listen)
-			if err == nil {
-				_ = conn.Close()
-			}
-			return err == nil
-		}}
+		n.Server = &Server{t: t, quit: syscall.SIGTERM, ready: func(ctx context.Context) bool { return accepts(ctx, listen) }}
 		n.command = func() *exec.Cmd {
 			return exec.CommandContext(context.WithoutCancel(t.Context()), path, "-p", dir, "-c", conf, "-e", "stderr")
 		}

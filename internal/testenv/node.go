@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -26,6 +27,21 @@ func Root(t testing.TB) string {
 			t.Fatal("no go.mod above the test's folder")
 		}
 	}
+}
+
+// Documented returns the nth block (from 0) of a language in a page of docs.
+func Documented(t testing.TB, page, language string, nth int) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(Root(t), "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```"+language+"\n")
+	if len(blocks) < nth+2 {
+		t.Fatalf("docs/%s has %d blocks of %s; the test wants number %d", page, len(blocks)-1, language, nth+1)
+	}
+	block, _, _ := strings.Cut(blocks[nth+1], "```")
+	return block
 }
 
 // Node is a folder whose node_modules hold what test/npm/package-lock.json names.

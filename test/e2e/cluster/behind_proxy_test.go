@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
@@ -36,6 +37,7 @@ func TestThreeServersBehindNginxAreOne(t *testing.T) {
 		{"the official client is served in both revisions", testOfficialClients},
 		{"one that is killed under load takes only its own calls along", testServerLoss},
 		{"one that comes back catches up", testServerReturn},
+		{"Caddy does what nginx does", testBehindCaddy},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.test(t, d) }) {
 			return
@@ -266,4 +268,26 @@ func testServerReturn(t *testing.T, d *cluster) {
 		t.Error("nginx sends nothing to the server that came back")
 	}
 	passed("nginx sends it calls")
+}
+
+// testBehindCaddy asks the servers through the Caddy of docs/proxies.md, and ends one of them.
+func testBehindCaddy(t *testing.T, d *cluster) {
+	listen := testenv.StartCaddy(t, func(listen string) string {
+		return documentedSite(testenv.Documented(t, "proxies.md", "caddyfile", 1), "tools.example.com {", "http://"+listen+" {", d.servers)
+	})
+	behind := &cluster{servers: d.servers, proxy: &harness.Server{T: t, URL: "http://" + listen}}
+	testSessionRouting(t, behind)
+	testStatelessSpread(t, behind)
+
+	session := behind.proxy.SessionHeader(t)
+	name, _, _ := strings.Cut(strings.TrimPrefix(session, "Mcp-Session-Id: "), "-")
+	d.servers[slices.Index(serverNames, name)].Kill()
+	if a := behind.proxy.Do(t, "POST", "/mcp", harness.Ping, harness.WorkspaceHeader, harness.AcceptHeader, session); a.Status != 200 {
+		t.Errorf("a session of the server that died: %d %s", a.Status, a.Body)
+	}
+	for range 6 { // also those that would be the dead server's turn
+		if a := behind.proxy.Do(t, "GET", "/v1/apps", nil); a.Status != 200 {
+			t.Errorf("a request while a server is dead: %d %s", a.Status, a.Body)
+		}
+	}
 }

@@ -39,28 +39,21 @@ func startCluster(t *testing.T, options ...harness.Option) *cluster {
 			harness.Env("REPLICA=" + name),
 		}, options...)...))
 	}
-	d.nginx = testenv.StartNginx(t, func(listen string) string { return documentedSite(t, listen, d.servers) })
+	d.nginx = testenv.StartNginx(t, func(listen string) string {
+		return documentedSite(testenv.Documented(t, "replicas.md", "nginx", 0), "listen 80;", "listen "+listen+";", d.servers)
+	})
 	d.proxy = &harness.Server{T: t, URL: d.nginx.URL}
 	return d
 }
 
-// documentedSite is the nginx configuration of docs/replicas.md with the addresses of the servers.
-func documentedSite(t *testing.T, listen string, replicas []*harness.Server) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testenv.Root(t), "docs", "replicas.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, found := strings.Cut(string(text), "```nginx\n")
-	site, _, ended := strings.Cut(after, "```")
-	if !found || !ended {
-		t.Fatal("docs/replicas.md has no nginx configuration")
-	}
-	changes := []string{"listen 80;", "listen " + listen + ";"}
+// documentedSite is a proxy's configuration from docs, with the address to listen on in place of listen, and the
+// addresses of the servers.
+func documentedSite(documented, listen, address string, replicas []*harness.Server) string {
+	changes := []string{listen, address}
 	for i, s := range replicas {
 		changes = append(changes, fmt.Sprintf("10.0.0.%d:27247", i+1), strings.TrimPrefix(s.URL, "http://"))
 	}
-	return strings.NewReplacer(changes...).Replace(site)
+	return strings.NewReplacer(changes...).Replace(documented)
 }
 
 // serverOf returns the name of the server whose bundle wrote a response: its data directory is in
