@@ -67,7 +67,7 @@ func TestTheDocumentedProxiesStreamAndPassOnDisconnectsAndAddresses(t *testing.T
 			req.Header.Set("Content-Type", "application/json")
 			elsewhere := client(certificate)
 			from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 7)}}
-			elsewhere.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			elsewhere.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, address string) (net.Conn, error) {
 				return from.DialContext(ctx, "tcp4", address)
 			}
 			ended := make(chan struct{})
