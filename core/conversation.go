@@ -85,8 +85,16 @@ type Message struct {
 	// Unfinished is set in what is read of a turn that has not ended. Claimed says that a run goes on in its conversation,
 	// through any server that has a claim in the database.
 	Unfinished, Claimed bool
+	// Queued is, in a message that is appended, the id of the QueuedMessage that it was until now.
+	Queued string
 	// Attachments are stored with a message that is appended. Messages that are read have none.
 	Attachments []Attachment
+}
+
+// QueuedMessage waits for the end of the run of its conversation.
+type QueuedMessage struct {
+	ID      string // que_ and 16 hexadecimal digits
+	Message Message
 }
 
 // Attachment is a file that a person attached to a message.

@@ -77,6 +77,12 @@ type (
 	ConversationDeleted struct {
 		ID string `json:"id"`
 	}
+	// ConversationQueued is sent to the owner of a conversation when a message begins to wait there for the end of a run, and
+	// when it does not wait any more.
+	ConversationQueued struct {
+		ID     string `json:"id"`
+		Queued bool   `json:"queued"`
+	}
 	// PinAdded is sent when an app lists a tool that it did not have before, without a new version.
 	PinAdded struct {
 		Server  string `json:"server"`
@@ -170,6 +176,7 @@ const (
 	EventDataChanged         = "data.changed"
 	EventConversationUpdated = "conversation.updated"
 	EventConversationDeleted = "conversation.deleted"
+	EventConversationQueued  = "conversation.queued"
 	EventPinAdded            = "pin.added"
 	EventPinChanged          = "pin.changed"
 	EventPinDecided          = "pin.decided"

@@ -83,7 +83,7 @@ func (cs *claims) Acquire(ctx context.Context, ref core.ConversationRef, admit f
 }
 
 func errRunInProgress() error {
-	return core.Errorf(core.CodeRunInProgress, "a run is in progress in this conversation; wait for it, or end it by closing its stream")
+	return core.Errorf(core.CodeRunInProgress, "a run is in progress in this conversation; wait for it, stop it, or send the message with queue: true")
 }
 
 // Start returns the context of the run; false when the claim was released already.
@@ -144,6 +144,16 @@ func (cs *claims) isActive(conversation string) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return cs.active[conversation] != nil
+}
+
+// end returns what is closed at the end of the run of a conversation in this server; nil without one.
+func (cs *claims) end(conversation string) <-chan struct{} {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if c := cs.active[conversation]; c != nil {
+		return c.over
+	}
+	return nil
 }
 
 // Interrupt ends the run of a conversation in this server, if there is one, and waits until the

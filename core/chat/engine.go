@@ -30,6 +30,12 @@ type Store interface {
 	AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error)
 	// SaveUnfinished keeps what the turn that a run is in has so far, until the next AppendMessages; nil keeps nothing.
 	SaveUnfinished(ctx context.Context, ref core.ConversationRef, m *core.Message) error
+	// QueueMessage stores a message that waits for the end of a run: core.CodeConflict when one does already. HoldQueued says for
+	// how long, from now on, it waits at most, and WithdrawQueued ends that: core.CodeNotFound without one.
+	QueueMessage(ctx context.Context, ref core.ConversationRef, q core.QueuedMessage, lease time.Duration) error
+	HoldQueued(ctx context.Context, ref core.ConversationRef, id string, lease time.Duration) error
+	QueuedMessage(ctx context.Context, ref core.ConversationRef) (core.QueuedMessage, error)
+	WithdrawQueued(ctx context.Context, ref core.ConversationRef) (core.QueuedMessage, error)
 	Attachment(ctx context.Context, ref core.ConversationRef, id string) (core.Attachment, error) // core.CodeNotFound
 	PutUsage(ctx context.Context, u core.Usage) error
 	Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error)

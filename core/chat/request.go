@@ -27,6 +27,9 @@ type Request struct {
 	Attachments    []Attachment    `json:"attachments"`
 	Detach         bool            `json:"detach"` // the run goes on when the client leaves
 	Effort         string          `json:"effort"` // how much the model thinks, one of model.Efforts; "" leaves it to the provider
+	Queue          bool            `json:"queue"`  // it waits while a run goes on in the conversation
+
+	queued string // the id of the core.QueuedMessage that it was
 }
 
 // AppContext is the app that the person looks at.

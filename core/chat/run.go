@@ -91,7 +91,7 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.C
 		return nil, err
 	}
 	now := time.Now()
-	stored.Timestamp = now
+	stored.Timestamp, stored.Queued = now, r.queued
 	if _, err := e.store.AppendMessages(ctx, ref, []core.Message{stored}); err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func TestAConversationIsItsOwnersAlone(t *testing.T) {
 	const id = "/v1/conversations/conv_0000000000000001"
 	bob := map[string]string{"Authorization": "Bearer bob"}
 	for _, c := range []call{
-		{method: "GET", path: id + "/history"}, {method: "PATCH", path: id, body: `{"title":"x"}`}, {method: "POST", path: id + "/fork"}, {method: "DELETE", path: id},
+		{method: "GET", path: id + "/history"}, {method: "GET", path: id + "/queue"}, {method: "PATCH", path: id, body: `{"title":"x"}`}, {method: "POST", path: id + "/fork"}, {method: "DELETE", path: id},
 		{method: "POST", path: "/v1/chat", body: `{"message":"x","conversationId":"conv_0000000000000001"}`},
 	} {
 		c.header = bob
@@ -203,6 +203,8 @@ func TestChatAnswersAreAsTheDocumentSays(t *testing.T) {
 		{call{method: "GET", path: "/v1/conversations?limit=101"}, 400, ""},
 		{call{method: "GET", path: "/v1/conversations?limit=x"}, 400, ""},
 		{call{method: "GET", path: id + "/history"}, 200, `"role":"user","content":"hi"`},
+		{call{method: "GET", path: id + "/queue"}, 200, `{"conversationId":"conv_0000000000000001","queued":null}`},
+		{call{method: "DELETE", path: id + "/queue"}, 404, ""},
 		{call{method: "PATCH", path: id, body: `{"title":" A title "}`}, 200, `"title":"A title"`},
 		{call{method: "PATCH", path: id, body: `{"metadata":{"b":2}}`}, 200, `"lastModel":"local:m","metadata":{"b":2}`},
 		{call{method: "PATCH", path: id, body: `{}`}, 400, ""},

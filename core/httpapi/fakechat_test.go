@@ -135,6 +135,14 @@ func (m *fakeConversations) Messages(_ context.Context, ref core.ConversationRef
 	return slices.Clone(m.messages[ref.ID]), nil
 }
 
+func (m *fakeConversations) QueuedMessage(context.Context, core.ConversationRef) (core.QueuedMessage, error) {
+	return core.QueuedMessage{}, core.Errorf(core.CodeNotFound, "no message is queued")
+}
+
+func (m *fakeConversations) WithdrawQueued(ctx context.Context, ref core.ConversationRef) (core.QueuedMessage, error) {
+	return m.QueuedMessage(ctx, ref)
+}
+
 func (m *fakeConversations) SaveUnfinished(context.Context, core.ConversationRef, *core.Message) error {
 	return nil
 }

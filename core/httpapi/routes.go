@@ -177,6 +177,8 @@ func (s *Server) chatRoutes() []route {
 		{get, "/v1/conversations/:id/history", authn.Member, anybody(), plain(s.talk.GetHistory)},
 		{get, "/v1/conversations/:id/run", authn.Member, anybody(), plain(s.talk.FollowRun)},
 		{del, "/v1/conversations/:id/run", authn.Member, anybody(), plain(s.talk.StopRun)},
+		{get, "/v1/conversations/:id/queue", authn.Member, anybody(), plain(s.talk.GetQueued)},
+		{del, "/v1/conversations/:id/queue", authn.Member, anybody(), plain(s.talk.WithdrawQueued)},
 		{del, "/v1/conversations/:id", authn.Member, anybody(), plain(s.talk.DeleteConversation)},
 		{patch, "/v1/conversations/:id", authn.Member, anybody(), body(s.talk.UpdateConversation)},
 		{post, "/v1/conversations/:id/fork", authn.Member, anybody(), optionalBody(s.talk.ForkConversation)},

@@ -19,9 +19,9 @@ const previewLength = 160 // characters
 // used, and returns the changed conversation. Either all of it is stored, or nothing. The conversation's
 // totals grow with it, and the usage counts for the conversation, its workspace and its owner, whatever
 // it says of them. A missing time means now. Usage without a message is allowed: a call that broke off
-// costs, too.
+// costs, too. A message that was queued waits no more.
 //
-// core.CodeNotFound unless the conversation exists and is its owner's.
+// core.CodeNotFound unless the conversation exists and is its owner's, and for a queued message that was withdrawn.
 func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
 	var changed core.Conversation
 	err := s.db.UpdateGrouped(ctx, "adding to a conversation", func(ctx context.Context, tx *sql.Tx) error {
@@ -42,7 +42,16 @@ func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, ad
 			return err
 		}
 		if len(add) > 0 && add[0].Role == "user" { // of a run that a killed server did not end
-			all = append(left, all...)
+			if add[0].Queued != "" {
+				if err := beginQueued(ctx, tx, key, add[0].Queued); err != nil {
+					return err
+				}
+			}
+			queued, err := takeQueued(ctx, tx, key, now)
+			if err != nil {
+				return err
+			}
+			all = append(append(left, queued...), all...)
 		}
 		changed, err = s.appendMessages(ctx, tx, collection, key, all, spending(used), now)
 		changed.Workspace, changed.Owner = ref.Workspace, ref.Owner
@@ -70,6 +79,14 @@ func (s *Store) Messages(ctx context.Context, ref core.ConversationRef) ([]core.
 		left, claimed, err := readUnfinished(ctx, tx, key)
 		for _, m := range left {
 			m.Unfinished, m.Claimed = true, claimed
+			out = append(out, m.Message)
+		}
+		if err != nil || claimed {
+			return err
+		}
+		queued, err := readQueued(ctx, tx, key)
+		for _, m := range queued {
+			m.Attachments = nil
 			out = append(out, m.Message)
 		}
 		return err

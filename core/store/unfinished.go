@@ -34,15 +34,21 @@ func (s *Store) SaveUnfinished(ctx context.Context, ref core.ConversationRef, m 
 	})
 }
 
-// EndUnfinished makes messages of what killed servers left behind. It is called at the start.
+// EndUnfinished makes messages of what killed servers left behind: of answers, and of messages that were queued. It is called at
+// the start.
 func (s *Store) EndUnfinished(ctx context.Context) error {
 	return s.db.Update(ctx, "keeping answers that a killed server left behind", func(ctx context.Context, tx *sql.Tx) error {
-		places, err := leftBehind(ctx, tx)
+		places, err := leftBehind(ctx, tx, s.heldBefore())
 		if err != nil {
 			return err
 		}
 		for _, p := range places {
 			left, err := takeUnfinished(ctx, tx, p.key)
+			if err == nil {
+				var queued []message
+				queued, err = takeQueued(ctx, tx, p.key, s.heldBefore())
+				left = append(left, queued...)
+			}
 			if err == nil && len(left) > 0 {
 				_, err = s.appendMessages(ctx, tx, p.collection, p.key, left, spent{}, left[0].Timestamp)
 			}
@@ -57,10 +63,20 @@ func (s *Store) EndUnfinished(ctx context.Context) error {
 // place is where a conversation is stored.
 type place struct{ key, collection int64 }
 
-// leftBehind returns the conversations with something unfinished in which no run goes on.
-func leftBehind(ctx context.Context, tx *sql.Tx) (places []place, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT u.conversation, c.collection FROM unfinished u JOIN conversations c ON c.id = u.conversation
-		WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.conversation = u.conversation AND r.held_until > $1)`, database.Millis(time.Now()))
+// heldBefore is the time until which a queued message must be held to wait still. With a file, nobody holds one at the start.
+func (s *Store) heldBefore() time.Time {
+	if s.Shared() {
+		return time.Now()
+	}
+	return time.Unix(1<<40, 0)
+}
+
+// leftBehind returns the conversations with something unfinished, or a queued message that was not held until a time, in which
+// no run goes on.
+func leftBehind(ctx context.Context, tx *sql.Tx, held time.Time) (places []place, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT c.id, c.collection FROM conversations c
+		WHERE c.id IN (SELECT conversation FROM unfinished UNION SELECT conversation FROM queued WHERE held_until <= $2)
+		AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.conversation = c.id AND r.held_until > $1)`, database.Millis(time.Now()), database.Millis(held))
 	if err != nil {
 		return nil, err
 	}

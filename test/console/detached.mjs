@@ -32,10 +32,35 @@ for (const at of [page, other]) {
   assert.equal(await counted(at, "The first part."), 1, "what was said is shown once");
 }
 
+// What is sent during an answer waits for its end. Other pages show it, and each can withdraw it.
+await message(page).fill("tell me more");
+await message(page).press("Enter");
+await thread(page).getByText("The first part.").nth(1).waitFor();
+const queue = async (text) => {
+  await message(page).fill(text);
+  await page.getByRole("button", { name: "Send after this answer", exact: true }).click();
+  for (const at of [page, other]) await at.getByRole("status").filter({ hasText: text }).waitFor();
+};
+await queue("never mind");
+await other.getByRole("button", { name: "Withdraw", exact: true }).click();
+await page.getByRole("button", { name: "Withdraw", exact: true }).waitFor({ state: "detached" });
+assert.equal(await message(other).inputValue(), "never mind", "what is withdrawn can be changed and sent");
+await queue("and then?");
+await more();
+await more();
+for (const at of [page, other]) {
+  await thread(at).getByText("and then?", { exact: true }).waitFor();
+  await thread(at).getByText("The first part.").nth(2).waitFor();
+}
+await more();
+await more();
+for (const at of [page, other]) await thread(at).getByText("The end.").nth(2).waitFor();
+await page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
+
 // Stop ends the run on the server: the conversation is free at once.
 await message(page).fill("tell me again");
 await message(page).press("Enter");
-await thread(page).getByText("The first part.").nth(1).waitFor();
+await thread(page).getByText("The first part.").nth(3).waitFor();
 await page.getByRole("button", { name: "Stop", exact: true }).click();
 await thread(page).getByText("stopped", { exact: true }).first().waitFor();
 const id = /conv_\w+/.exec(page.url())[0];

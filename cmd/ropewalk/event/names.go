@@ -39,6 +39,7 @@ func known() [][2]string {
 		{core.EventAccountUnlinked, "an account of yours was unlinked"},
 		{core.EventConversationUpdated, "a conversation of yours has another title"},
 		{core.EventConversationDeleted, "a conversation of yours was deleted"},
+		{core.EventConversationQueued, "a message of yours is queued until a run ends, or no longer queued"},
 		{core.EventHeartbeat, "every 30 seconds; printed with --heartbeats or when --only names it"},
 	}
 }

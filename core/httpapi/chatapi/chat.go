@@ -21,24 +21,24 @@ import (
 // SendMessage is POST /v1/chat: it runs the message to its end. A client that disconnects cancels
 // the run, unless it is detached, and so does the end of the caller's rights.
 func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
-	run, within, release, err := h.begin(c, caller, r)
-	if err != nil {
-		return nil, err
+	a, queued, err := h.admit(c, caller, r)
+	if err != nil || queued != nil {
+		return queued, err
 	}
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()
 	if r.Detach {
-		live := h.Chat.Detach(run, within, release)
+		live := h.Chat.Detach(a.run, a.within, a.release)
 		peer := stream.WatchPeer(c.Context().Conn(), cancel)
 		defer peer.Stop()
 		return answered(live.Wait(ctx))
 	}
-	defer release()
-	ctx, stop := within(ctx)
+	defer a.release()
+	ctx, stop := a.within(ctx)
 	defer stop()
 	peer := stream.WatchPeer(c.Context().Conn(), cancel)
 	defer peer.Stop()
-	return answered(run.Do(ctx, nil))
+	return answered(a.run.Do(ctx, nil))
 }
 
 // answered is the response of a run.
@@ -52,46 +52,128 @@ func answered(a chat.Answer, err error) (any, error) {
 // StreamMessage is POST /v1/chat/stream: it streams the events of the run, which ends like that of SendMessage.
 // Errors known before the run begins are ordinary error responses.
 func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
-	run, within, release, err := h.begin(c, caller, r)
-	if err != nil {
-		return nil, err
+	a, queued, err := h.admit(c, caller, r)
+	if err != nil || queued != nil {
+		return queued, err
 	}
 	if r.Detach {
-		return nil, h.follow(c, caller, h.Chat.Detach(run, within, release), func() {})
+		return nil, h.follow(c, caller, h.Chat.Detach(a.run, a.within, a.release), func() {})
 	}
 	err = h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
-		defer release()
+		defer a.release()
 		defer httpio.KeepAlive(w, h.Quiet)()
-		ctx, stop := within(ctx)
+		ctx, stop := a.within(ctx)
 		defer stop()
-		_, _ = run.Do(ctx, func(e chat.Event) { h.sendChat(w, e) }) // the error was sent as the last event
+		_, _ = a.run.Do(ctx, func(e chat.Event) { h.sendChat(w, e) }) // the error was sent as the last event
 	})
 	if err != nil {
-		release()
-		run.Abandon()
+		a.release()
+		a.run.Abandon()
 	}
 	return nil, err
 }
 
-// begin admits a run. It ends with the contexts that within returns, which end with the rights of the caller; release is
-// to be called at its end.
-func (h *Handlers) begin(c *fiber.Ctx, caller core.Caller, r chat.Request) (run *chat.Run, within func(context.Context) (context.Context, context.CancelFunc), release func(), err error) {
+// admitted is a run that was admitted. It ends with the contexts that within returns, which end with the rights of the caller;
+// release is to be called at its end.
+type admitted struct {
+	run     *chat.Run
+	within  func(context.Context) (context.Context, context.CancelFunc)
+	release func()
+}
+
+// admit admits a run, or queues its message: the answer is queued then.
+func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a admitted, queued any, err error) {
 	cred, err := authn.FromRequest(c)
 	if err != nil {
-		return nil, nil, nil, err
+		return a, nil, err
 	}
-	if release, err = h.acquireRun(c, caller); err != nil {
-		return nil, nil, nil, err
-	}
-	if run, err = h.Chat.Begin(c.UserContext(), caller, r); err != nil {
-		release()
-		return nil, nil, nil, err
-	}
-	run.Guard(func(ctx context.Context) error { return h.Authn.Check(ctx, cred, caller) })
 	span, origin := tracing.Of(c.UserContext()), core.OriginOf(c.UserContext())
-	return run, func(ctx context.Context) (context.Context, context.CancelFunc) {
+	within := func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return h.Authn.Watch(core.WithOrigin(span.In(ctx), &origin), cred, caller, false)
-	}, release, nil
+	}
+	for {
+		if r.Queue {
+			q, err := h.Chat.Queue(c.UserContext(), caller, r, func(ctx context.Context, r chat.Request) error {
+				if err := h.Authn.Check(ctx, cred, caller); err != nil {
+					return err
+				}
+				a, err := h.begin(ctx, cred, caller, r)
+				if err == nil {
+					a.within = within
+					h.Chat.Detach(a.run, a.within, a.release)
+				}
+				return err
+			})
+			if err != nil {
+				return a, nil, err
+			}
+			if q != nil {
+				c.Status(fiber.StatusAccepted)
+				return a, queuedOf(r.ConversationID, q), nil
+			}
+		}
+		a, err = h.begin(c.UserContext(), cred, caller, r)
+		if !r.Queue || core.CodeOf(err) != core.CodeRunInProgress { // it began meanwhile
+			a.within = within
+			return a, nil, err
+		}
+	}
+}
+
+func (h *Handlers) begin(ctx context.Context, cred authn.Credentials, caller core.Caller, r chat.Request) (a admitted, err error) {
+	if a.release, err = h.acquireRun(ctx, caller); err != nil {
+		return a, err
+	}
+	if a.run, err = h.Chat.Begin(ctx, caller, r); err != nil {
+		a.release()
+		return a, err
+	}
+	a.run.Guard(func(ctx context.Context) error { return h.Authn.Check(ctx, cred, caller) })
+	return a, nil
+}
+
+type queuedMessage struct {
+	ID string `json:"id"`
+	messageResponse
+}
+
+type queuedResponse struct {
+	ConversationID string         `json:"conversationId"`
+	Queued         *queuedMessage `json:"queued"`
+}
+
+func queuedOf(conversation string, q *core.QueuedMessage) queuedResponse {
+	r := queuedResponse{ConversationID: conversation}
+	if q != nil {
+		r.Queued = &queuedMessage{q.ID, messagesOf([]core.Message{q.Message})[0]}
+	}
+	return r
+}
+
+// GetQueued is GET /v1/conversations/:id/queue: the message that waits for the end of the run, or null.
+func (h *Handlers) GetQueued(c *fiber.Ctx, caller core.Caller) (any, error) {
+	id := c.Params("id")
+	if _, err := h.Chat.Conversation(c.UserContext(), caller, id); err != nil {
+		return nil, err
+	}
+	q, err := h.Chat.Queued(c.UserContext(), caller, id)
+	switch {
+	case core.CodeOf(err) == core.CodeNotFound:
+		return queuedOf(id, nil), nil
+	case err != nil:
+		return nil, err
+	}
+	return queuedOf(id, &q), nil
+}
+
+// WithdrawQueued is DELETE /v1/conversations/:id/queue. It answers with the message that does not wait any more.
+func (h *Handlers) WithdrawQueued(c *fiber.Ctx, caller core.Caller) (any, error) {
+	id := c.Params("id")
+	q, err := h.Chat.Withdraw(c.UserContext(), caller, id)
+	if err != nil {
+		return nil, err
+	}
+	return queuedOf(id, &q), nil
 }
 
 // FollowRun is GET /v1/conversations/:id/run: the events of the detached run that goes on in the conversation, those after
@@ -151,9 +233,9 @@ func (h *Handlers) sendChat(w *stream.Writer, e chat.Event) {
 
 // acquireRun counts a chat run against the caller's share, and refuses it when the caller has used the
 // tokens of the day.
-func (h *Handlers) acquireRun(c *fiber.Ctx, caller core.Caller) (release func(), err error) {
+func (h *Handlers) acquireRun(ctx context.Context, caller core.Caller) (release func(), err error) {
 	if limit := h.TokensPerDay; limit > 0 {
-		used, err := h.Chat.TokensToday(c.UserContext(), caller)
+		used, err := h.Chat.TokensToday(ctx, caller)
 		if err != nil {
 			return nil, err
 		}

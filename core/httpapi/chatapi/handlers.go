@@ -22,6 +22,9 @@ type Chat interface {
 	Detach(run *chat.Run, within func(context.Context) (context.Context, context.CancelFunc), done func()) *chat.Live
 	Live(ctx context.Context, c core.Caller, id string) (chat.Follower, error)
 	StopRun(ctx context.Context, c core.Caller, id string) error
+	Queue(ctx context.Context, c core.Caller, r chat.Request, start func(ctx context.Context, r chat.Request) error) (*core.QueuedMessage, error)
+	Queued(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error)
+	Withdraw(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error)
 	Reply(ctx context.Context, c core.Caller, id string, r elicit.Reply) error
 	TokensToday(ctx context.Context, c core.Caller) (int64, error)
 

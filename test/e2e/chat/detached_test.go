@@ -80,6 +80,57 @@ func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 	}
 }
 
+func TestAMessageIsQueuedWhileARunGoesOn(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartModelProvider(t)
+	s := harness.Serve(t, harness.Models(p, "anthropic"))
+	p.Say(t,
+		`{"match":{"userMessage":"long"},"response":{"content":"`+strings.Repeat("word ", 5000)+`"},"chunkSize":5,"latency":20}`,
+		`{"match":{},"response":{"content":"Ok."}}`)
+	id := s.Leave(t, "long")
+	queue := func(path, message string) harness.Response {
+		return s.Do(t, "POST", path, `{"message":"`+message+`","conversationId":"`+id+`","queue":true}`)
+	}
+	address := "/v1/conversations/" + id + "/queue"
+	history := func() string { return s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body }
+	if a := queue("/v1/chat/stream", "and then?"); a.Status != 202 || !strings.Contains(a.Body, `"queued":{"id":"que_`) || !strings.Contains(a.Body, `"content":"and then?"`) {
+		t.Fatalf("queued: %d %s", a.Status, a.Body)
+	}
+	if a := queue("/v1/chat", "too much"); a.Status != 409 || a.Object(t)["error"] != "conflict" || !strings.Contains(a.Body, "queued") {
+		t.Errorf("a second one: %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "GET", address, nil); a.Status != 200 || !strings.Contains(a.Body, "and then?") {
+		t.Errorf("it is shown as %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "DELETE", address, nil); a.Status != 200 || !strings.Contains(a.Body, "and then?") {
+		t.Errorf("withdrawn: %d %s", a.Status, a.Body)
+	}
+	if a := s.Do(t, "GET", address, nil); a.Status != 200 || !strings.Contains(a.Body, `"queued":null`) {
+		t.Errorf("it is shown as %d %s", a.Status, a.Body)
+	}
+	if a := queue("/v1/chat", "or this?"); a.Status != 202 {
+		t.Fatalf("queued: %d %s", a.Status, a.Body)
+	}
+	s.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil)
+	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(history(), `"content":"Ok."`) }) || strings.Contains(history(), "and then?") || !strings.Contains(history(), "or this?") {
+		t.Errorf("the history is %s", history())
+	}
+
+	id = s.Leave(t, "long")
+	if a := queue("/v1/chat", "not lost"); a.Status != 202 {
+		t.Fatalf("queued: %d %s", a.Status, a.Body)
+	}
+	s.Kill()
+	s.Start()
+	// With PostgreSQL another server could have it, for as long as its lease.
+	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(history(), `"role":"user","content":"not lost"`) }) {
+		t.Errorf("after a kill the history is %s", history())
+	}
+	if a := s.Do(t, "GET", "/v1/conversations/"+id+"/queue", nil); !strings.Contains(a.Body, `"queued":null`) {
+		t.Errorf("after a kill it still waits: %d %s", a.Status, a.Body)
+	}
+}
+
 func TestADetachedRunEndsWithTheRightsOfItsPerson(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)

@@ -33,6 +33,7 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
     case "approval.withdrawn": return { tone: "plain", sentence: `Calls of ${text(data.tool)} wait for an approval again` };
     case "approval.ended": return { tone: "plain", sentence: data.state === "cancelled" ? `A call of ${text(data.tool)} that waited was cancelled` : `The approval of a call of ${text(data.tool)} expired` };
     case "conversation.deleted": return { tone: "plain", sentence: "A conversation of yours was deleted" };
+    case "conversation.queued": return { tone: "plain", sentence: data.queued ? "Your message is queued until the answer ends" : "Your queued message was run or withdrawn" };
     case "conversation.updated": return { tone: "plain", sentence: `Your conversation is called “${text(data.title)}” now` };
     case "data.changed": return { tone: "info", sentence: `${text(data.server)} changed something: ${text(data.tool)} was called` };
   }

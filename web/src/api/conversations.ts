@@ -36,6 +36,16 @@ export function useHistory(id: string | undefined, answering: boolean) {
   });
 }
 
+/** The message of a conversation that waits for the end of the run. */
+export function useQueued(id: string | undefined) {
+  const { workspace } = useSession();
+  return useQuery({
+    queryKey: ["queued", workspace.id, id],
+    enabled: id !== undefined,
+    queryFn: async () => (await take(api.GET("/v1/conversations/{id}/queue", { params: { path: { id: id! } } }))).queued,
+  }).data;
+}
+
 const useOptions = () => {
   const queries = useQueryClient();
   return { queries, options: { onSettled: () => refreshConversations(queries) } };

@@ -44,6 +44,7 @@ const affected: [RegExp, string[]][] = [
   [/^data\.changed/, ["data"]],
   [/^conversation\./, ["conversations"]],
   [/^conversation\.deleted/, ["history"]],
+  [/^conversation\.queued/, ["queued", "history"]],
   [/^approval|^pin|^tool/, ["approvals", "always", "pins", "tools"]],
 ];
 

@@ -5,9 +5,10 @@ import { Menu as MenuIcon, SquarePen } from "lucide-react";
 import { lazy, memo, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, take, type Message } from "../api/client";
 import { refreshConversations } from "../api/conversationPages";
-import { useConversations, useFork, useHistory } from "../api/conversations";
+import { useConversations, useFork, useHistory, useQueued } from "../api/conversations";
 import { useSession } from "../api/session";
-import { ApiError } from "../api/http";
+import { ApiError, request } from "../api/http";
+import { refresh } from "../api/refresh";
 import { useHeldTools } from "../approvals/waiting";
 import { useApps } from "../api/apps";
 import { useSidebars } from "../shell/sidebars";
@@ -82,6 +83,8 @@ function Conversation({ id }: { id?: string }) {
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field, id);
   const running = state?.status === "running";
+  const here = id ?? state?.conversationId;
+  const queued = useQueued(here);
 
   const open = useCallback((to: string) => void navigate({ to: "/chat/$id", params: { id: to }, replace: id === undefined }), [navigate, id]);
   const messages = history.data;
@@ -105,7 +108,30 @@ function Conversation({ id }: { id?: string }) {
     begin({ message: messages[asked]!.content, conversationId: id }, asked, () => undefined, true);
   }, [id, run, messages, begin]);
   const unsent = state !== undefined && isUnsent(state);
+  const queue = async () => {
+    const { text, files } = draft;
+    clear();
+    try {
+      await request("POST", "/v1/chat", { body: { message: text.trim(), conversationId: here, queue: true, detach: true, ...(chosen && { model: chosen }), ...(files.length > 0 && { attachments: files }) } });
+      store();
+      refresh(queries, ["queued"]);
+    } catch (error) {
+      edit((now) => (now.text || now.files.length > 0 ? {} : { text, files }));
+      toastError(error);
+    }
+  };
+  const withdraw = async () => {
+    try {
+      const { queued: was } = await take(api.DELETE("/v1/conversations/{id}/queue", { params: { path: { id: here! } } }));
+      refresh(queries, ["queued"]);
+      if (was) edit((now) => ({ text: now.text || was.content }));
+    } catch (error) {
+      toastError(error);
+    }
+    field.current?.focus();
+  };
   const say = () => {
+    if (running) return void queue();
     if (unsent) return toast("The message before was not sent. Send it with Retry, or discard it.", true);
     begun({ message: draft.text.trim(), model: chosen || undefined, ...(draft.files.length > 0 && { attachments: draft.files }) });
     clear();
@@ -156,7 +182,16 @@ function Conversation({ id }: { id?: string }) {
     field.current?.focus();
   }, [edit]);
 
-  const composer = <Composer running={running} draft={{ ...draft, model: chosen }} onDraft={edit} fieldRef={field} onSend={say} onStop={() => { run?.stop(); field.current?.focus(); }} />;
+  const composer = <>
+    {queued && (
+      <p className={clsx(css.composer, css.queued)} role="status">
+        <b>Queued</b>
+        <span>{queued.content || "Files"}</span>
+        <Button small onClick={() => void withdraw()}>Withdraw</Button>
+      </p>
+    )}
+    <Composer running={running} mayQueue={here !== undefined && !queued} draft={{ ...draft, model: chosen }} onDraft={edit} fieldRef={field} onSend={say} onStop={() => { run?.stop(); field.current?.focus(); }} />
+  </>;
   if (isGone && history.data) {
     return <Empty title="This conversation was deleted" actions={<Button look="primary" onClick={() => void navigate({ to: "/chat" })}>Start a new chat</Button>}>It was deleted in another window or by another program.</Empty>;
   }

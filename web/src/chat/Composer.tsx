@@ -15,6 +15,8 @@ import controls from "../ui/controls.module.css";
 
 interface Props {
   running: boolean;
+  /** Whether a message that is sent now can wait for the end of the run. */
+  mayQueue: boolean;
   draft: Draft;
   onDraft: (to: Partial<Draft>) => void;
   onSend: () => void;
@@ -25,7 +27,7 @@ interface Props {
 const other = "\u0000other";
 
 /** Where the person writes. */
-export function Composer({ running, draft, onDraft, onSend, onStop, fieldRef }: Props) {
+export function Composer({ running, mayQueue, draft, onDraft, onSend, onStop, fieldRef }: Props) {
   const { model: standard } = useSession();
   const models = useModels();
   const { text, files, model } = draft;
@@ -48,7 +50,7 @@ export function Composer({ running, draft, onDraft, onSend, onStop, fieldRef }: 
   };
   const full = text.trim() !== "" || files.length > 0;
   const send = () => {
-    if (full && !running && !reading) onSend();
+    if (full && (!running || mayQueue) && !reading) onSend();
   };
   return (
     <form
@@ -91,9 +93,10 @@ export function Composer({ running, draft, onDraft, onSend, onStop, fieldRef }: 
               <option value={other}>Another model…</option>
             </Select>
           ) : <span className={css.modelName}>{standard ?? "No model is configured"}</span>}
-          {running
-            ? <Button small className={controls.icon} label="Stop" onClick={onStop}><Square aria-hidden="true" fill="currentColor" /></Button>
-            : <Button type="submit" look="primary" small label="Send" busy={reading} disabled={!full}><ArrowUp aria-hidden="true" /></Button>}
+          <span className={css.ends}>
+            {running && <Button small className={controls.icon} label="Stop" onClick={onStop}><Square aria-hidden="true" fill="currentColor" /></Button>}
+            {(!running || (full && mayQueue)) && <Button type="submit" look="primary" small label={running ? "Send after this answer" : "Send"} busy={reading} disabled={!full}><ArrowUp aria-hidden="true" /></Button>}
+          </span>
         </div>
       </div>
       {naming && <NameModel onClose={() => setNaming(false)} onDone={setModel} />}

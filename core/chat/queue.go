@@ -1,0 +1,142 @@
+package chat
+
+import (
+	"context"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// A queued message is stored, so that every server shows it and it is not lost, and waits on the server that took it, which has
+// the credentials of its person: that server begins its run.
+
+const queuePoll = 500 * time.Millisecond // at which a queued message looks for the end of a run on another server
+
+// Queue stores a message that waits for the end of the run of its conversation. Then start begins its run, which goes on without
+// its client. It returns nil when no run goes on: the message need not wait. core.CodeConflict when a message waits already.
+//
+// start may be called several times: it returns core.CodeRunInProgress when another run was faster.
+func (e *Engine) Queue(ctx context.Context, c core.Caller, r Request, start func(ctx context.Context, r Request) error) (*core.QueuedMessage, error) {
+	if r.ConversationID == "" {
+		return nil, nil
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if err := e.allowAttachments(r.Attachments); err != nil {
+		return nil, err
+	}
+	ref := c.Conversation(r.ConversationID)
+	if _, err := e.store.Conversation(ctx, ref); err != nil {
+		return nil, err
+	}
+	if running, err := e.isRunning(ctx, ref); err != nil || !running {
+		return nil, err
+	}
+	stored, _, err := userMessage(ref.ID, r)
+	if err != nil {
+		return nil, err
+	}
+	stored.Timestamp = time.Now()
+	q := core.QueuedMessage{ID: core.RandomID("que_"), Message: stored}
+	if err := e.store.QueueMessage(ctx, ref, q, e.queueLease()); err != nil {
+		return nil, err
+	}
+	r.queued = q.ID
+	e.publishQueued(ref, true)
+	e.detached.runs.Go(func() { e.await(ref, r, start) })
+	return &q, nil
+}
+
+// queueLease is for how long a queued message waits when its server is killed. A file has no other servers: nothing waits
+// longer than it may.
+func (e *Engine) queueLease() time.Duration {
+	if e.store.Shared() {
+		return e.claims.lease
+	}
+	return 2 * maxDetached
+}
+
+// isRunning reports whether a run goes on in a conversation, on whichever server.
+func (e *Engine) isRunning(ctx context.Context, ref core.ConversationRef) (bool, error) {
+	if e.claims.isActive(ref.ID) || !e.store.Shared() {
+		return e.claims.isActive(ref.ID), nil
+	}
+	_, err := e.store.RunHolder(ctx, ref)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// await begins the run of a queued message at the end of the one that goes on. A message that cannot be run, and one whose server
+// ends, remains in the conversation without an answer.
+func (e *Engine) await(ref core.ConversationRef, r Request, start func(ctx context.Context, r Request) error) {
+	ctx, cancel := context.WithTimeout(e.detached.life, maxDetached)
+	defer cancel()
+	tick := time.NewTicker(queuePoll)
+	defer tick.Stop()
+	for held := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			e.leaveQueued(ref, r.queued, context.Cause(ctx))
+			return
+		case <-e.claims.end(ref.ID):
+		case <-tick.C:
+		}
+		running, err := e.isRunning(ctx, ref)
+		if err != nil || running && time.Since(held) < e.queueLease()/3 {
+			continue
+		}
+		switch err := e.store.HoldQueued(ctx, ref, r.queued, e.queueLease()); {
+		case core.CodeOf(err) == core.CodeNotFound: // withdrawn, or the conversation was deleted
+			return
+		case err != nil || running:
+			held = time.Now()
+			continue
+		}
+		err = start(ctx, r)
+		if err == nil {
+			e.publishQueued(ref, false)
+			return
+		}
+		switch core.CodeOf(err) {
+		case core.CodeRunInProgress, core.CodeRateLimited, core.CodeUnavailable: // later
+		case core.CodeNotFound: // withdrawn
+			return
+		default:
+			e.leaveQueued(ref, r.queued, err)
+			return
+		}
+	}
+}
+
+// leaveQueued leaves a message in the conversation without an answer.
+func (e *Engine) leaveQueued(ref core.ConversationRef, id string, why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if err := e.store.HoldQueued(ctx, ref, id, 0); core.CodeOf(err) == core.CodeNotFound {
+		return
+	}
+	e.log.Warn("queued message was not run; it is in its conversation", "conversation", ref.ID, "error", why)
+	e.publishQueued(ref, false)
+}
+
+// Queued returns the message that waits in a conversation of c's; core.CodeNotFound when none does.
+func (e *Engine) Queued(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error) {
+	return e.store.QueuedMessage(ctx, c.Conversation(id))
+}
+
+// Withdraw removes the message that waits in a conversation of c's, and returns it; core.CodeNotFound when none does.
+func (e *Engine) Withdraw(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error) {
+	ref := c.Conversation(id)
+	q, err := e.store.WithdrawQueued(ctx, ref)
+	if err == nil {
+		e.publishQueued(ref, false)
+	}
+	return q, err
+}
+
+func (e *Engine) publishQueued(ref core.ConversationRef, queued bool) {
+	e.publish(ref, core.EventConversationQueued, core.ConversationQueued{ID: ref.ID, Queued: queued})
+}

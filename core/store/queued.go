@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// QueueMessage stores a message that waits for the end of the run of a conversation, and holds it for as long as a lease. It
+// waits until AppendMessages appends it or WithdrawQueued removes it. One that is not held any more is read as the last message
+// of its conversation, and becomes one with the next message of the user, or at the start.
+//
+// core.CodeConflict when a message waits already, core.CodeNotFound unless the conversation exists and is its owner's.
+func (s *Store) QueueMessage(ctx context.Context, ref core.ConversationRef, q core.QueuedMessage, lease time.Duration) error {
+	message, err := json.Marshal(q.Message)
+	if err != nil {
+		return err
+	}
+	return s.db.UpdateGrouped(ctx, "queuing a message", func(ctx context.Context, tx *sql.Tx) error {
+		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
+		if err != nil {
+			return err
+		}
+		result, err := tx.ExecContext(ctx, `INSERT INTO queued (conversation, id, message, held_until) VALUES ($1, $2, $3, $4) ON CONFLICT (conversation) DO NOTHING`,
+			key, q.ID, clean(string(message)), database.Millis(time.Now().Add(lease)))
+		return unlessChanged(result, err, core.Errorf(core.CodeConflict, "a message is queued in this conversation already; wait until its run begins, or withdraw it"))
+	})
+}
+
+// HoldQueued holds a queued message for as long as a lease, from now on; 0 does not hold it any more. core.CodeNotFound when it
+// does not wait any more.
+func (s *Store) HoldQueued(ctx context.Context, ref core.ConversationRef, id string, lease time.Duration) error {
+	return s.db.UpdateGrouped(ctx, "holding a queued message", func(ctx context.Context, tx *sql.Tx) error {
+		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
+		if err != nil {
+			return err
+		}
+		result, err := tx.ExecContext(ctx, `UPDATE queued SET held_until = $3 WHERE conversation = $1 AND id = $2`, key, id, database.Millis(time.Now().Add(lease)))
+		return unlessChanged(result, err, errNotQueued())
+	})
+}
+
+// QueuedMessage returns the message that waits in a conversation; core.CodeNotFound when none does.
+func (s *Store) QueuedMessage(ctx context.Context, ref core.ConversationRef) (q core.QueuedMessage, err error) {
+	err = s.db.View(ctx, "reading a queued message", func(ctx context.Context, tx *sql.Tx) error {
+		key, _, err := findConversation(ctx, tx, ref, "")
+		if err != nil {
+			return err
+		}
+		q, err = scanQueued(tx.QueryRowContext(ctx, `SELECT id, message FROM queued WHERE conversation = $1 AND held_until > $2`, key, database.Millis(time.Now())))
+		return err
+	})
+	return q, err
+}
+
+// WithdrawQueued removes the message that waits in a conversation, and returns it; core.CodeNotFound when none does.
+func (s *Store) WithdrawQueued(ctx context.Context, ref core.ConversationRef) (q core.QueuedMessage, err error) {
+	err = s.db.UpdateGrouped(ctx, "withdrawing a queued message", func(ctx context.Context, tx *sql.Tx) error {
+		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
+		if err != nil {
+			return err
+		}
+		q, err = scanQueued(tx.QueryRowContext(ctx, `DELETE FROM queued WHERE conversation = $1 AND held_until > $2 RETURNING id, message`, key, database.Millis(time.Now())))
+		return err
+	})
+	return q, err
+}
+
+func scanQueued(row *sql.Row) (q core.QueuedMessage, err error) {
+	var message string
+	err = row.Scan(&q.ID, &message)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		err = errNotQueued()
+	case err == nil:
+		err = json.Unmarshal([]byte(message), &q.Message)
+		q.Message.Blocks, q.Message.Metadata = notNull(q.Message.Blocks), notNull(q.Message.Metadata)
+	}
+	return q, err
+}
+
+func notNull(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+func errNotQueued() error {
+	return core.Errorf(core.CodeNotFound, "no message is queued in this conversation; its run may have started")
+}
+
+// unlessChanged is an error when a statement changed nothing.
+func unlessChanged(result sql.Result, err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return otherwise
+}
+
+// beginQueued ends the wait of a queued message that is appended.
+func beginQueued(ctx context.Context, tx *sql.Tx, key int64, id string) error {
+	result, err := tx.ExecContext(ctx, `DELETE FROM queued WHERE conversation = $1 AND id = $2`, key, id)
+	return unlessChanged(result, err, errNotQueued())
+}
+
+// takeQueued removes the queued message of a conversation that nobody has held since a time, and returns it: one message, or none.
+func takeQueued(ctx context.Context, tx *sql.Tx, key int64, since time.Time) ([]message, error) {
+	return leftQueued(tx.QueryRowContext(ctx, `DELETE FROM queued WHERE conversation = $1 AND held_until <= $2 RETURNING id, message`, key, database.Millis(since)))
+}
+
+// readQueued returns the queued message of a conversation that nobody holds.
+func readQueued(ctx context.Context, tx *sql.Tx, key int64) ([]message, error) {
+	return leftQueued(tx.QueryRowContext(ctx, `SELECT id, message FROM queued WHERE conversation = $1 AND held_until <= $2`, key, database.Millis(time.Now())))
+}
+
+func leftQueued(row *sql.Row) ([]message, error) {
+	q, err := scanQueued(row)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return nil, nil
+	}
+	return prepare([]core.Message{q.Message}, time.Now()), err
+}
