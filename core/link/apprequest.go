@@ -15,8 +15,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// dispatchRequest starts the handler of a request of the app. It returns false when there is none, and the
-// request is the SDK's to answer.
+// dispatchRequest starts the handler for a request from the app. It returns false when there is no handler, in
+// which case the SDK answers.
 func (l *Link) dispatchRequest(e *framing.Envelope) bool {
 	handler := l.o.Requests[e.Method]
 	if handler == nil {
@@ -26,10 +26,10 @@ func (l *Link) dispatchRequest(e *framing.Envelope) bool {
 	ctx, cancel := context.WithCancel(l.life)
 	if !l.beginAppRequest(id.Raw(), cancel) {
 		cancel()
-		l.discarded.Add("more requests at once than are answered, or an id that is in use")
+		l.discarded.Add("a request beyond the limit, or with an id that is already in use")
 		return true
 	}
-	unanswered, answered := context.WithCancel(ctx) // ends before the answer is sent
+	unanswered, answered := context.WithCancel(ctx) // cancelled before the answer is sent
 	q := rpc.Question{
 		Method: e.Method, Params: bytes.Clone(e.Params),
 		Notify: func(n rpc.Notification) { l.notifyDuringRequest(unanswered, n) },
@@ -52,22 +52,21 @@ func (l *Link) dispatchRequest(e *framing.Envelope) bool {
 	return true
 }
 
-// notifyDuringRequest sends the app a client's notification about the app's request, until the request is
+// notifyDuringRequest forwards a client's notification about the app's request to the app, until the request is
 // answered.
 func (l *Link) notifyDuringRequest(ctx context.Context, n rpc.Notification) {
 	if ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, notifyTimeout) // the caller waits meanwhile
+	ctx, cancel := context.WithTimeout(ctx, notifyTimeout) // the caller waits for this
 	defer cancel()
 	if err := l.Notify(ctx, n.Method, n.Params); err != nil {
-		l.log.Debug("notification about a request of the app not sent", "method", n.Method, "error", remote.SafeError(err))
+		l.log.Debug("could not send a notification about the app's request", "method", n.Method, "error", remote.SafeError(err))
 	}
 }
 
-// earlierNotifications returns channels that are closed when the callers in flight have taken the
-// notifications that came for them so far: a question must not overtake the progress that the app sent
-// before it.
+// earlierNotifications returns one channel per pending call, closed once its caller has taken every
+// notification received so far. A question must not overtake progress that the app sent before it.
 func (l *Link) earlierNotifications() (marks []<-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +78,7 @@ func (l *Link) earlierNotifications() (marks []<-chan struct{}) {
 	return marks
 }
 
-// callers returns the callers of the requests in flight, in the order of the requests.
+// callers returns the callers of the pending requests, in the order of the requests.
 func (l *Link) callers() []Caller {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +96,7 @@ func (l *Link) callers() []Caller {
 	return found
 }
 
-// beginAppRequest records a request as being answered. It returns false when there are too many, or when
+// beginAppRequest records that a request is being answered. It returns false when there are too many, or when
 // the id is in use.
 func (l *Link) beginAppRequest(id any, cancel context.CancelFunc) bool {
 	l.mu.Lock()
@@ -109,7 +108,7 @@ func (l *Link) beginAppRequest(id any, cancel context.CancelFunc) bool {
 	return true
 }
 
-// endAppRequest allows the app to use an id again.
+// endAppRequest releases an id, so that the app can use it again.
 func (l *Link) endAppRequest(id any) {
 	l.mu.Lock()
 	delete(l.appRequests, id)
@@ -117,7 +116,7 @@ func (l *Link) endAppRequest(id any) {
 }
 
 // answerAppRequest runs the handler and sends its result, unless the app cancelled the request. The id is
-// released first, because the app may use it again as soon as it has the answer.
+// released first, because the app may reuse it as soon as it has the answer.
 func (l *Link) answerAppRequest(ctx context.Context, id jsonrpc.ID, method string, handler func() (json.RawMessage, error)) {
 	response := &jsonrpc.Response{ID: id}
 	var err error
@@ -129,14 +128,14 @@ func (l *Link) answerAppRequest(ctx context.Context, id jsonrpc.ID, method strin
 		return
 	}
 	if err := l.conn.Write(ctx, response); err != nil {
-		l.log.Debug("answer to a request of the app not sent", "method", method, "error", remote.SafeError(err))
+		l.log.Debug("could not send the answer to the app's request", "method", method, "error", remote.SafeError(err))
 	}
 }
 
 func (l *Link) handle(method string, handler func() (json.RawMessage, error)) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.log.Error("the handler of an app's request panicked", "method", method, "panic", p)
+			l.log.Error("the handler for an app's request panicked", "method", method, "panic", p)
 			result, err = nil, errors.New("internal error")
 		}
 	}()
@@ -154,8 +153,8 @@ func wireError(err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
 
-// cancelAppRequest ends the handler of a request that the app cancelled. It returns false for a request
-// that the SDK answers.
+// cancelAppRequest cancels the handler of a request that the app cancelled. It returns false for a request that
+// the SDK answers.
 func (l *Link) cancelAppRequest(params []byte) bool {
 	at, err := findIn(params, "requestId")
 	if err != nil || at.Empty() {

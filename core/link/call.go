@@ -17,51 +17,51 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// A sender sends messages. It returns as soon as a message is on its way; a call that cannot be sent later
-// is finished with the error.
+// A sender sends messages. It returns as soon as a message is on its way. If sending fails later, the call
+// finishes with that error.
 type sender interface {
 	send(ctx context.Context, c *call, r framing.Request) error
 	sendCancelled(ctx context.Context, sender string, id int64, reason string)
 }
 
-// call is a request in flight.
+// call is a pending request.
 type call struct {
 	id     int64
-	caller Caller // nil for a request of the server's own
+	caller Caller // nil for a request the server makes itself
 	sender string // "" for the server itself
-	token  []byte // the caller's progress token; nil when there is none
+	token  []byte // the caller's progress token; nil without one
 	silent bool   // the caller takes no notifications
-	stop   func() // releases what a sender keeps for the call; nil when there is nothing
+	stop   func() // releases what a sender keeps for the call; nil when there is nothing to release
 
-	wake chan struct{} // holds one; receives when there is something to take
+	wake chan struct{} // capacity 1; receives when there is something to take
 
 	mu       sync.Mutex
 	finished bool
-	result   json.RawMessage // once it is finished
+	result   json.RawMessage // set once finished
 	err      error
-	astray   string // a response that came meanwhile and answers no request, such as "a response with the id 7"; "" for none
-	notified bool   // there was a notification for the caller
+	astray   string // a response that arrived in the meantime and matches no request, such as "a response with the id 7"; "" for none
+	notified bool   // a notification was received for the caller
 	queued   []queuedNotification
 	size     int // bytes of params in queued
 }
 
-// queuedNotification is a notification that a caller has not taken yet, or a mark between two of them.
+// queuedNotification is a notification that a caller has not taken yet, or a mark in the queue.
 type queuedNotification struct {
 	rpc.Notification
-	reached chan struct{} // of a mark: closed when everything before it was taken or lost
+	reached chan struct{} // for a mark: closed when everything before it has been taken or dropped
 }
 
-// Call sends a request and waits for the answer. It returns the raw result; an *rpc.Error that the app answered with;
-// ErrClosed when the connection is closed; or the cause of ctx's end, after which the app is notified
-// (notifications/cancelled) and a late answer is discarded.
+// Call sends a request and waits for the answer. It returns the raw result, or one of these errors: an
+// *rpc.Error that the app answered with; ErrClosed when the connection is closed; the cause when ctx ends. In
+// that case the app is notified (notifications/cancelled) and a late answer is discarded.
 //
-// Params are sent unchanged except for params._meta: the progress token is replaced by one of the link's
-// own, and members about the revision are added or removed as the connection's revision requires. Within a trace the
-// app gets the trace context of the request's span.
+// Params are sent unchanged except for params._meta: the link replaces the progress token with its own, and
+// adds or removes revision-specific members as the connection's revision requires. Within a trace, the app
+// receives the trace context of the request's span.
 //
-// Notifications of the request reach Notify one after the other, in wire order, with the caller's token, and
-// always before Call returns. A log message (notifications/message) names no request: it is given to the only
-// one in flight, and to OnNotification when there are several.
+// The request's notifications reach Notify one at a time, in wire order, with the caller's token, and always
+// before Call returns. A log message (notifications/message) does not name a request: it goes to the only
+// pending one, or to OnNotification when there are several.
 func (l *Link) Call(ctx context.Context, r Request) (result json.RawMessage, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -81,7 +81,7 @@ func (l *Link) Call(ctx context.Context, r Request) (result json.RawMessage, err
 	return result, err
 }
 
-// start sends a request; await must follow.
+// start sends a request. The caller must call await afterwards.
 func (l *Link) start(ctx context.Context, r Request) (*call, error) {
 	out, err := l.outgoing(r, tracing.WireOf(ctx))
 	if err != nil {
@@ -98,7 +98,7 @@ func (l *Link) start(ctx context.Context, r Request) (*call, error) {
 	return c, nil
 }
 
-// await waits for the answer, and gives notifications to notify meanwhile.
+// await waits for the answer and passes notifications to notify in the meantime.
 func (l *Link) await(ctx context.Context, c *call, notify func(rpc.Notification)) (json.RawMessage, error) {
 	defer l.end(c)
 	for {
@@ -122,7 +122,7 @@ func (l *Link) await(ctx context.Context, c *call, notify func(rpc.Notification)
 	}
 }
 
-// add gives the call its id and adds it to those in flight.
+// add assigns the call an id and adds it to the pending calls.
 func (l *Link) add(c *call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *Link) add(c *call) error {
 	return nil
 }
 
-// remove removes a call from those in flight, so that a second answer is discarded.
+// remove removes a call from the pending calls, so that a second answer is discarded.
 func (l *Link) remove(id int64) *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +170,7 @@ func (l *Link) sendError(ctx context.Context, err error) error {
 	return err
 }
 
-// deliver gives notifications to their caller. A caller that panics loses only its own call.
+// deliver passes notifications to their caller. A caller that panics loses only its own call.
 func (l *Link) deliver(queued []queuedNotification, notify func(rpc.Notification)) (err error) {
 	if len(queued) == 0 {
 		return nil
@@ -178,7 +178,7 @@ func (l *Link) deliver(queued []queuedNotification, notify func(rpc.Notification
 	defer func() {
 		closeMarks(queued)
 		if r := recover(); r != nil {
-			l.log.Error("a notification's receiver panicked; its call was ended", "panic", r)
+			l.log.Error("a notification handler panicked; its call was ended", "panic", r)
 			err = fmt.Errorf("handling a notification failed: %v", r)
 		}
 	}()
@@ -203,7 +203,7 @@ func (l *Link) Notify(ctx context.Context, method string, params json.RawMessage
 	return nil
 }
 
-// finish sets the answer, and reports whether it is the first: only that one counts.
+// finish sets the answer and reports whether it was the first. Later answers are ignored.
 func (c *call) finish(result json.RawMessage, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,14 +215,14 @@ func (c *call) finish(result json.RawMessage, err error) bool {
 	return true
 }
 
-// missed notes a response that may have been meant for this call.
+// missed records a response that may have been meant for this call.
 func (c *call) missed(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.astray = what
 }
 
-// unanswered is the error of a call that ends without an answer.
+// unanswered returns the error for a call that ends without an answer.
 func (c *call) unanswered(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,23 +232,24 @@ func (c *call) unanswered(cause error) error {
 	return &AstrayError{Cause: cause, Response: c.astray}
 }
 
-// AstrayError is the error of a call that ended unanswered, while the app sent a response that answers no request.
+// AstrayError is the error of a call that ended without an answer while the app sent a response that matches no
+// request.
 type AstrayError struct {
 	Cause    error
-	Response string // such as "a response with the id 7"
+	Response string // for example "a response with the id 7"
 }
 
 func (e *AstrayError) Error() string { return e.Cause.Error() + "; " + e.Sentence() }
 
-// Sentence says what the app did, for a caller.
+// Sentence describes what the app did, for the caller.
 func (e *AstrayError) Sentence() string {
-	return "the app sent " + e.Response + ", which answers no request"
+	return "the app sent " + e.Response + ", which matches no request"
 }
 
 func (e *AstrayError) Unwrap() error { return e.Cause }
 
 // queue keeps a notification until its caller takes it. The reader must not wait for a slow caller: beyond
-// maxQueuedNotifications, or maxQueuedBytes of params, the oldest are lost.
+// maxQueuedNotifications, or maxQueuedBytes of params, the oldest are dropped.
 func (c *call) queue(n rpc.Notification) (lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,8 +265,8 @@ func (c *call) queue(n rpc.Notification) (lost bool) {
 	return lost
 }
 
-// mark returns a channel that is closed when the caller has taken everything that came before, or when the
-// call has ended.
+// mark returns a channel that is closed when the caller has taken everything queued so far, or when the call
+// has ended.
 func (c *call) mark() <-chan struct{} {
 	n := queuedNotification{reached: make(chan struct{})}
 	c.mu.Lock()
@@ -279,7 +280,7 @@ func (c *call) mark() <-chan struct{} {
 	return n.reached
 }
 
-// closeMarks closes the marks among notifications that are not going to be taken.
+// closeMarks closes the marks among notifications that will not be delivered.
 func closeMarks(queued []queuedNotification) {
 	for _, n := range queued {
 		if n.reached != nil {
@@ -288,7 +289,7 @@ func closeMarks(queued []queuedNotification) {
 	}
 }
 
-// signal wakes the goroutine that waits. mu is held.
+// signal wakes the waiting goroutine. The caller holds mu.
 func (c *call) signal() {
 	select {
 	case c.wake <- struct{}{}:
@@ -296,7 +297,7 @@ func (c *call) signal() {
 	}
 }
 
-// takeQueued removes and returns the notifications, and reports whether the answer is there.
+// takeQueued removes and returns the notifications, and reports whether the call has finished.
 func (c *call) takeQueued() (queued []queuedNotification, finished bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

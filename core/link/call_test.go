@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-func TestTheResultOfTheHandshakeIsKeptRaw(t *testing.T) {
+func TestTheHandshakeResultIsKeptRaw(t *testing.T) {
 	l, _ := dial(t, stdio.Options{}, Options{})
 	info := l.Info()
 	if info.Name != "peer" || info.Version != "1.2" || info.Instructions != "be kind" || info.ProtocolVersion != "2025-11-25" {
@@ -29,7 +29,7 @@ func TestTheResultOfTheHandshakeIsKeptRaw(t *testing.T) {
 	}
 }
 
-func TestTheHandshakeDeclaresTheCapabilitiesOfTheOptions(t *testing.T) {
+func TestTheHandshakeDeclaresTheCapabilitiesFromTheOptions(t *testing.T) {
 	for name, c := range map[string]struct{ capabilities, want string }{
 		"nothing by default": {"", `{}`},
 		"what is asked for":  {`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{"listChanged":true}}`, `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`},
@@ -93,7 +93,7 @@ func TestInvalidUTF8IsRepaired(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheAppKeepsItsData(t *testing.T) {
+func TestAnErrorFromTheAppKeepsItsData(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	done := begin(t, l, `{}`, nil)
 	p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"log in first","data":{"urls":["x"],"n":1.0}}}`, p.read().ID)
@@ -148,9 +148,9 @@ func TestCallsDoNotSeeEachOthersProgress(t *testing.T) {
 	note := func(n rpc.Notification) { notes <- string(n.Params) }
 	first := begin(t, l, `{"_meta":{"progressToken":1}}`, note)
 	m1 := p.read()
-	second := begin(t, l, `{"_meta":{"progressToken":1}}`, nil) // the same token, of another caller
+	second := begin(t, l, `{"_meta":{"progressToken":1}}`, nil) // the same token, from another caller
 	m2 := p.read()
-	third := begin(t, l, `{}`, note) // asked for none
+	third := begin(t, l, `{}`, note) // did not ask for progress
 	m3 := p.read()
 	p.progress(m2, 2)
 	p.progress(m1, 1)
@@ -182,21 +182,21 @@ func TestALogMessageIsDeliveredToTheOnlyCall(t *testing.T) {
 	say := func(text string) {
 		p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%q}}`, text)
 	}
-	say("of no call")
-	if n := wait(t, observed); string(n.Params) != `{"data":"of no call"}` || len(n.Callers) > 0 {
+	say("for no call")
+	if n := wait(t, observed); string(n.Params) != `{"data":"for no call"}` || len(n.Callers) > 0 {
 		t.Errorf("observed %s of %v", n.Params, n.Callers)
 	}
 	mine := make(chan rpc.Notification, 4)
 	first := begin(t, l, `{}`, func(n rpc.Notification) { mine <- n })
 	m1 := p.read()
-	say("the first's")
-	if n := wait(t, mine); string(n.Params) != `{"data":"the first's"}` {
+	say("for the first")
+	if n := wait(t, mine); string(n.Params) != `{"data":"for the first"}` {
 		t.Errorf("the call got %s", n.Params)
 	}
 	second := begin(t, l, `{}`, nil)
 	m2 := p.read()
-	say("one of two's")
-	if n := wait(t, observed); string(n.Params) != `{"data":"one of two's"}` || len(mine) > 0 {
+	say("for one of two")
+	if n := wait(t, observed); string(n.Params) != `{"data":"for one of two"}` || len(mine) > 0 {
 		t.Errorf("observed %s, the call got %d more", n.Params, len(mine))
 	}
 	p.answer(m1, `1`)
@@ -214,7 +214,7 @@ func TestALogMessageIsDeliveredToTheOnlyCall(t *testing.T) {
 		})
 		open = append(open, p.read())
 	}
-	say("Alice's or Bob's")
+	say("for Alice or Bob")
 	if n := wait(t, observed); !reflect.DeepEqual(n.Callers, []Caller{namedCaller("alice"), namedCaller("bob")}) || len(mine) > 0 {
 		t.Errorf("observed %s of %v, the calls got %d more", n.Params, n.Callers, len(mine))
 	}
@@ -224,7 +224,7 @@ func TestALogMessageIsDeliveredToTheOnlyCall(t *testing.T) {
 	calls.Wait()
 }
 
-func TestTheAppIsNotifiedOfACancelledCallAndItsAnswerIsDiscarded(t *testing.T) {
+func TestTheAppIsNotifiedOfACancelledCallAndItsLateAnswerIsDiscarded(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -251,7 +251,7 @@ func TestTheAppIsNotifiedOfACancelledCallAndItsAnswerIsDiscarded(t *testing.T) {
 	}
 }
 
-func TestTheEndOfAnAppEndsItsCalls(t *testing.T) {
+func TestPendingCallsEndWhenTheAppEnds(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	answered := begin(t, l, `{}`, nil)
 	m := p.read()
@@ -314,7 +314,7 @@ func TestTheNumberOfPendingCallsIsBounded(t *testing.T) {
 func TestTheConnectionOfAnAppThatStopsReadingIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, silent := io.Pipe()
-		stuck, in := io.Pipe() // is never read: the first write does not return
+		stuck, in := io.Pipe() // nothing reads from it: the first write does not return
 		defer silent.Close()
 		defer stuck.Close()
 		conn, err := stdio.New(in, out, stdio.Options{WriteTimeout: 30 * time.Second}).Connect(t.Context())
@@ -335,7 +335,7 @@ func TestTheConnectionOfAnAppThatStopsReadingIsClosed(t *testing.T) {
 	})
 }
 
-// namedCaller is a caller that a test tells from others by its name.
+// namedCaller is a caller that tests identify by name.
 type namedCaller string
 
 func (c namedCaller) Session() string        { return string(c) }

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	notifyTimeout = 5 * time.Second // to send a notification: a cancellation, or progress of a question
-	drainTime     = time.Second     // to read the rest of a call's stream, so that its connection is used again
+	notifyTimeout = 5 * time.Second // limit for sending a notification: a cancellation, or progress on a question
+	drainTime     = time.Second     // limit for reading the rest of a call's stream, so that its connection can be reused
 )
 
-// intercepted is a transport whose connection belongs to a link: the SDK's session reads through it and
-// receives only the messages that the link does not handle.
+// intercepted is a transport whose connection belongs to a link. The SDK's session reads through it and
+// receives only messages that the link does not handle.
 type intercepted struct {
 	link      *Link
 	transport mcp.Transport
@@ -42,7 +42,7 @@ func (t intercepted) Connect(ctx context.Context) (mcp.Connection, error) {
 	return newMessageConn(t.link, conn), nil //nolint:contextcheck // ctx is the handshake's; the connection lives as long as the link
 }
 
-// sdkSide is what the SDK's session reads from: messages that the link does not handle.
+// sdkSide supplies the SDK's session with the messages that the link does not handle.
 type sdkSide struct {
 	link  *Link
 	toSDK chan jsonrpc.Message
@@ -53,7 +53,7 @@ func newSDKSide(l *Link) sdkSide {
 	return sdkSide{link: l, toSDK: make(chan jsonrpc.Message), limit: newRequestLimit()}
 }
 
-// passToSDK gives a message to the SDK's reader; it returns false when the link is done.
+// passToSDK passes a message to the SDK's reader. It returns false when the link is closed.
 func (s sdkSide) passToSDK(msg jsonrpc.Message) bool {
 	s.limit.acquire(msg, s.link.done)
 	select {
@@ -76,8 +76,8 @@ func (s sdkSide) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// stdioConn is the SDK's side of a connection over standard streams: it receives the app's requests and
-// the answers to the SDK's own calls.
+// stdioConn is the SDK's side of a connection over standard streams. It receives the app's requests and the
+// answers to the SDK's own calls.
 type stdioConn struct {
 	*stdio.Conn
 	sdkSide
@@ -109,7 +109,7 @@ func (c *stdioConn) readAll() {
 		}
 		msg, err := jsonrpc.DecodeMessage(f.Data)
 		if err != nil {
-			c.Discard(f.Data, "a message that the MCP SDK refuses")
+			c.Discard(f.Data, "a message that the MCP SDK rejects")
 			continue
 		}
 		if !c.passToSDK(msg) {
@@ -140,8 +140,8 @@ func (c *stdioConn) sendCancelled(_ context.Context, sender string, id int64, re
 	c.SendCancelled(sender, id, reason)
 }
 
-// messageConn connects the SDK's session with a connection that sends and receives decoded messages, such
-// as that of a remote server, and sends the link's calls over it.
+// messageConn connects the SDK's session to a connection that exchanges decoded messages, such as one to a
+// remote server, and sends the link's calls over it.
 type messageConn struct {
 	sdkSide
 	conn   mcp.Connection
@@ -176,7 +176,7 @@ func (c *messageConn) readAll() {
 	}
 }
 
-// receive handles one message of a stream that the server opened; it returns false when the link is done.
+// receive handles one message from a stream that the server opened. It returns false when the link is closed.
 func (c *messageConn) receive(data []byte) bool {
 	e, err := framing.Scan(data)
 	if err != nil || c.link.dispatch(&e, true) {
@@ -206,8 +206,9 @@ func (c *messageConn) Close() error {
 // SessionID implements mcp.Connection.
 func (c *messageConn) SessionID() string { return c.conn.SessionID() }
 
-// send implements sender. Over HTTP a write lasts until the answer begins, so it gets a goroutine. The
-// caller's context ends the exchange only until the call is finished; the rest of the stream is read then.
+// send implements sender. Over HTTP a write lasts until the answer begins, so it gets its own goroutine. The
+// caller's context ends the exchange only until the call is finished; the rest of the stream is read after
+// that.
 func (c *messageConn) send(caller context.Context, p *call, r framing.Request) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(remote.WithHeader(caller, r.Header)))
 	stopWatching := context.AfterFunc(caller, cancel)
@@ -226,7 +227,7 @@ func (c *messageConn) send(caller context.Context, p *call, r framing.Request) e
 		err := c.conn.Write(ctx, msg)
 		switch {
 		case err == nil:
-		case caller.Err() != nil: // the exchange ended with its caller, of which the server does not know
+		case caller.Err() != nil: // the exchange ended with its caller, and the server does not know that
 			if p.finish(nil, context.Cause(caller)) {
 				c.sendCancelled(ctx, p.sender, p.id, context.Cause(caller).Error())
 			}
@@ -244,7 +245,7 @@ func (c *messageConn) sendCancelled(ctx context.Context, _ string, id int64, rea
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 		defer cancel()
 		if err := c.conn.Write(ctx, msg); err != nil {
-			c.link.log.Debug("cancellation not sent", "error", remote.SafeError(err))
+			c.link.log.Debug("could not send a cancellation", "error", remote.SafeError(err))
 		}
 	}()
 }
@@ -265,24 +266,23 @@ func (l *Link) failCall(c *call, err error) {
 	c.finish(nil, remote.SafeError(err))
 }
 
-// isSDKRejection recognizes the error in which the SDK wraps what it could not send; the SDK does not
-// export it.
+// isSDKRejection recognizes the error that the SDK wraps around a failure to send. The SDK does not export it.
 func isSDKRejection(e *jsonrpc.Error) bool {
 	return e.Code == -32005 && strings.HasPrefix(e.Message, "rejected by")
 }
 
-// requestLimit stops the reader while the SDK has maxRequests requests of the app to answer: the SDK's
-// own queue has no limit.
+// requestLimit stops the reader while the SDK has maxRequests requests from the app to answer, because the
+// SDK's own queue is unbounded.
 type requestLimit struct {
 	pending  *atomic.Int64
-	answered chan struct{} // holds one; signalled at each answer
+	answered chan struct{} // capacity 1; signalled after each answer
 }
 
 func newRequestLimit() requestLimit {
 	return requestLimit{pending: new(atomic.Int64), answered: make(chan struct{}, 1)}
 }
 
-// acquire waits until msg, if it is a request, may be given to the SDK.
+// acquire waits until msg may be passed to the SDK, if it is a request.
 func (r requestLimit) acquire(msg jsonrpc.Message, done <-chan struct{}) {
 	if request, ok := msg.(*jsonrpc.Request); !ok || !request.IsCall() {
 		return
@@ -297,7 +297,7 @@ func (r requestLimit) acquire(msg jsonrpc.Message, done <-chan struct{}) {
 	}
 }
 
-// release frees a place if msg is a response.
+// release frees a slot if msg is a response.
 func (r requestLimit) release(msg jsonrpc.Message) {
 	if _, ok := msg.(*jsonrpc.Response); !ok {
 		return

@@ -12,15 +12,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// discoverWait is how long an app may take to answer server/discover before it gets initialize instead. A server of an
-// older revision answers with an error, as JSON-RPC demands, but some ignore what they do not know.
+// discoverWait is how long an app may take to answer server/discover before initialize is sent instead.
+// JSON-RPC requires a server of an older revision to answer with an error, but some ignore methods they do not
+// know.
 const discoverWait = 5 * time.Second
 
-// errNoDiscovery stands for the answer to server/discover that did not come in time.
+// errNoDiscovery replaces the answer to server/discover when none came in time.
 var errNoDiscovery = &jsonrpc.Error{Code: -32601, Message: "server/discover was not answered in time"}
 
-// discovery watches the handshake of an app that may be stateless. Anything but a clear success of server/discover
-// leads to initialize.
+// discovery watches the handshake with an app that may be stateless. Anything but a clear success of
+// server/discover leads to initialize.
 type discovery struct {
 	mu          sync.Mutex
 	late        *time.Timer
@@ -28,7 +29,8 @@ type discovery struct {
 	initialized bool // initialize was sent in time
 }
 
-// discovers notes a message of the SDK's handshake. late is called when server/discover is not answered in time.
+// discovers observes a message of the SDK's handshake. late is called when server/discover is not answered in
+// time.
 func (l *Link) discovers(msg jsonrpc.Message, late func(id jsonrpc.ID)) {
 	request, ok := msg.(*jsonrpc.Request)
 	if !ok || l.open.Load() {
@@ -50,7 +52,7 @@ func (l *Link) discovers(msg jsonrpc.Message, late func(id jsonrpc.ID)) {
 	}
 }
 
-// end stops the clock: server/discover was answered, or the handshake is over.
+// end stops the timer: server/discover was answered, or the handshake is over.
 func (d *discovery) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,8 +61,9 @@ func (d *discovery) end() {
 	}
 }
 
-// undiscovered reports whether the handshake with a remote server failed at server/discover, so that another connection
-// may do better with initialize. A server that is down, or that refuses the credentials, refuses initialize too.
+// undiscovered reports whether the handshake with a remote server failed at server/discover, so that a second
+// connection may succeed with initialize. A server that is down or rejects the credentials would fail
+// initialize too.
 func (l *Link) undiscovered(ctx context.Context, err error) bool {
 	if _, again := l.conn.(*remote.Conn); !again || ctx.Err() != nil {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// dispatch handles a message of the app, and returns false for one that is the SDK's to handle. It runs on
-// the reader and never waits. The spans of e are in a buffer that is reused, unless owned is set.
+// dispatch handles a message from the app. It returns false for a message that the SDK must handle. It runs on
+// the reader and never blocks. The spans of e point into a buffer that is reused, unless owned is set.
 func (l *Link) dispatch(e *framing.Envelope, owned bool) bool {
 	switch {
 	case e.IsResponse():
@@ -34,14 +34,14 @@ func (l *Link) dispatchResponse(e *framing.Envelope, owned bool) bool {
 	}
 	if e.Number <= framing.LastSDKID {
 		l.discovery.end()
-		if e.Result != nil && !l.open.Load() { // the last answer of the handshake counts
+		if e.Result != nil && !l.open.Load() { // the last answer of the handshake wins
 			l.handshake = bytes.Clone(e.Result)
 		}
 		return false
 	}
 	c := l.remove(e.Number)
 	if c == nil {
-		l.discarded.Add("an answer to a call that was cancelled")
+		l.discarded.Add("an answer to a cancelled call")
 		return true
 	}
 	if e.Error != nil {
@@ -56,9 +56,9 @@ func (l *Link) dispatchResponse(e *framing.Envelope, owned bool) bool {
 	return true
 }
 
-// answersNothing handles a response whose id is that of no request. An id that is the text of a number is a common
-// mistake: the request that has the number fails at once. Any other may be the answer that some request waits for,
-// which the error of one that ends unanswered says.
+// answersNothing handles a response whose id matches no request. A common mistake is to send a number as a
+// string: the request with that number then fails at once. Any other response may be the one that some request
+// is waiting for, so a request that ends without an answer mentions it in its error.
 func (l *Link) answersNothing(e *framing.Envelope) {
 	what, failure := "a response with the id null", ""
 	switch e.IDKind {
@@ -82,7 +82,7 @@ func (l *Link) answersNothing(e *framing.Envelope) {
 	case framing.IDNull, framing.IDAbsent:
 		var failed struct{ Message string }
 		if json.Unmarshal(e.Error, &failed) == nil && failed.Message != "" {
-			failure = fmt.Sprintf(" and the error %.200q", failed.Message) // may be about somebody else's request
+			failure = fmt.Sprintf(" and the error %.200q", failed.Message) // may be about another user's request
 		}
 	}
 	l.mu.Lock()
@@ -90,7 +90,7 @@ func (l *Link) answersNothing(e *framing.Envelope) {
 		c.missed(what)
 	}
 	l.mu.Unlock()
-	if whole := what + failure + ", which answers no request"; l.discarded.Add(whole) && l.o.Report != nil {
+	if whole := what + failure + ", which matches no request"; l.discarded.Add(whole) && l.o.Report != nil {
 		l.o.Report("the app sent " + whole)
 	}
 }
@@ -136,8 +136,8 @@ func (l *Link) dispatchNotification(e *framing.Envelope) bool {
 	return true
 }
 
-// onlyCall returns the only call in flight that has a caller, whatever calls the server itself has; without
-// one, the only call of the server. It is nil when there are several.
+// onlyCall returns the only pending call that has a caller, regardless of the server's own calls. If no call
+// has a caller, it returns the server's only call. It returns nil when there are several.
 func (l *Link) onlyCall() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +157,7 @@ func (l *Link) onlyCall() *call {
 	return found
 }
 
-// dispatchProgress finds the call by the link's token and puts the caller's token in its place.
+// dispatchProgress finds the call by the link's token and restores the caller's token.
 func (l *Link) dispatchProgress(params []byte) {
 	id, at, ok := framing.ProgressToken(params)
 	var c *call
@@ -168,7 +168,7 @@ func (l *Link) dispatchProgress(params []byte) {
 	}
 	switch {
 	case c == nil || c.token == nil:
-		l.discarded.Add("progress of a call that has ended or has no progress token")
+		l.discarded.Add("progress for a call that has ended or has no progress token")
 	case !c.silent:
 		l.queueNotification(c, rpc.Notification{Method: "notifications/progress", Params: rawjson.Replace(params, at, c.token)})
 	}
@@ -176,29 +176,29 @@ func (l *Link) dispatchProgress(params []byte) {
 
 func (l *Link) queueNotification(c *call, n rpc.Notification) {
 	if c.queue(n) {
-		l.discarded.Add("notifications that a caller was too slow to take")
+		l.discarded.Add("notifications for a caller that was too slow")
 	}
 }
 
-// report gives OnNotification a notification that belongs to no call, or to one of several callers.
+// report passes OnNotification a notification that belongs to no call, or to one of several callers.
 func (l *Link) report(e *framing.Envelope, callers []Caller) {
 	if l.o.OnNotification == nil {
 		return
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			l.log.Error("the receiver of a notification panicked", "method", e.Method, "panic", r)
+			l.log.Error("a notification handler panicked", "method", e.Method, "panic", r)
 		}
 	}()
 	l.o.OnNotification(rpc.Notification{Method: e.Method, Params: bytes.Clone(e.Params)}, callers)
 }
 
-// listChanges turns list_changed notifications into calls of Options.OnListChanged. A kind that is added
-// again before its call is reported once.
+// listChanges turns list_changed notifications into calls of Options.OnListChanged. A kind that is added again
+// before its call is reported once.
 type listChanges struct {
 	mu    sync.Mutex
 	kinds []string
-	wake  chan struct{} // holds one
+	wake  chan struct{} // capacity 1
 	group sync.WaitGroup
 }
 
@@ -222,7 +222,7 @@ func (c *listChanges) drain() []string {
 	return kinds
 }
 
-// start reports changes until the link is done.
+// start reports changes until the link is closed.
 func (c *listChanges) start(l *Link) {
 	c.group.Go(func() {
 		for {
@@ -241,7 +241,7 @@ func (c *listChanges) start(l *Link) {
 func (c *listChanges) report(l *Link, kind string) {
 	defer func() {
 		if r := recover(); r != nil {
-			l.log.Error("the receiver of a changed list panicked", "kind", kind, "panic", r)
+			l.log.Error("the handler for a list change panicked", "kind", kind, "panic", r)
 		}
 	}()
 	l.o.OnListChanged(kind)

@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 )
 
-// This file is about servers that answer in another way than the protocol wants.
+// The tests in this file use servers that deviate from the protocol.
 
 func TestAnAnswerWithItsIDAsAStringFailsTheCallAtOnce(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
@@ -42,7 +42,7 @@ func TestAHandshakeWithItsIDAsAStringFailsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnAnswerToNothingIsReportedAndNamedByTheCallThatEndsWithoutOne(t *testing.T) {
+func TestAResponseThatMatchesNoRequestIsReportedAndNamedInTheErrorOfTheUnansweredCall(t *testing.T) {
 	for answer, what := range map[string]string{
 		`{"jsonrpc":"2.0","id":99999999,"result":{}}`:                                    "a response with the id 99999999",
 		`{"jsonrpc":"2.0","id":"req-7","result":{}}`:                                     `a response with the id "req-7"`,
@@ -58,7 +58,7 @@ func TestAnAnswerToNothingIsReportedAndNamedByTheCallThatEndsWithoutOne(t *testi
 		}()
 		p.read()
 		p.send("%s", answer)
-		if got := wait(t, reported); got != "the app sent "+what+", which answers no request" {
+		if got := wait(t, reported); got != "the app sent "+what+", which matches no request" {
 			t.Errorf("reported %q", got)
 		}
 		late := errors.New("took too long")
@@ -70,13 +70,13 @@ func TestAnAnswerToNothingIsReportedAndNamedByTheCallThatEndsWithoutOne(t *testi
 	}
 }
 
-func TestAListWithAFaultAfterItsFirstPageKeepsWhatCameBefore(t *testing.T) {
+func TestAListThatFailsAfterItsFirstPageKeepsTheEarlierItems(t *testing.T) {
 	for name, fault := range map[string]string{
-		"an error":             `"error":{"code":-32603,"message":"the database is locked"}`,
-		"the same cursor":      `"result":{"tools":[],"nextCursor":"2"}`,
-		"no list":              `"result":{}`,
-		"a list that is none":  `"result":{"tools":{}}`,
-		"a cursor that is not": `"result":{"tools":[],"nextCursor":7}`,
+		"an error":                  `"error":{"code":-32603,"message":"the database is locked"}`,
+		"the same cursor":           `"result":{"tools":[],"nextCursor":"2"}`,
+		"no list":                   `"result":{}`,
+		"a list that is an object":  `"result":{"tools":{}}`,
+		"a cursor that is a number": `"result":{"tools":[],"nextCursor":7}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			reported := make(chan string, 1)
@@ -149,7 +149,7 @@ func TestAnAppThatIgnoresDiscoveryGetsTheHandshakeSoon(t *testing.T) {
 	})
 }
 
-func TestEveryLineEndOfAnEventStreamCounts(t *testing.T) {
+func TestEventStreamsMayUseAnyLineEnding(t *testing.T) {
 	for name, end := range map[string]string{"LF": "\n", "CR LF": "\r\n", "CR": "\r"} {
 		url := serve(t, script(func(w http.ResponseWriter, _ *http.Request, m message) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -165,7 +165,7 @@ func TestEveryLineEndOfAnEventStreamCounts(t *testing.T) {
 	}
 }
 
-func TestARedirectToAnotherSchemeIsRefusedByName(t *testing.T) {
+func TestTheErrorOfARedirectToAnotherSchemeNamesBothSchemes(t *testing.T) {
 	plain := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://"+r.Host+"/mcp", http.StatusTemporaryRedirect)
 	}))
@@ -191,7 +191,7 @@ func TestARemoteServerThatFailsAtDiscoveryGetsTheHandshake(t *testing.T) {
 			_, _ = io.WriteString(w, `{"jso`)
 		},
 		"an empty stream": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/event-stream") },
-		"a result of another kind": func(w http.ResponseWriter, _ *http.Request) {
+		"an unrelated result": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"ok":true}}`)
 		},

@@ -18,38 +18,38 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// Link is one open connection to an app. Its methods may be used by any number of goroutines.
+// Link is one open connection to an app. Its methods are safe for concurrent use.
 type Link struct {
 	o         Options
 	log       hclog.Logger
 	session   *mcp.ClientSession
-	conn      mcp.Connection // below the connection that the SDK's session uses
+	conn      mcp.Connection // the connection underneath the one that the SDK's session uses
 	out       sender
 	info      Info
-	handshake []byte      // the raw result of the handshake; written and read during it only
+	handshake []byte      // the raw handshake result; accessed only during the handshake
 	open      atomic.Bool // the handshake is complete
 	discovery discovery
 
 	nextID        atomic.Int64
 	discarded     framing.DiscardLog
-	warned        atomic.Pointer[string] // what was last wrong with the lists
+	warned        atomic.Pointer[string] // the last warning about the lists
 	listChanges   listChanges
 	subscriptions subscriptions
 
 	mu          sync.Mutex
-	calls       map[int64]*call            // in flight, by id
+	calls       map[int64]*call            // pending, by id
 	appRequests map[any]context.CancelFunc // being answered, by id
 	closing     bool
 
-	giveUp context.CancelCauseFunc // ends the handshake; set during it only
+	giveUp context.CancelCauseFunc // aborts the handshake; set only during it
 
-	life context.Context // ends when done is closed
+	life context.Context // cancelled when done is closed
 	stop context.CancelFunc
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-// Open connects over t and performs the handshake, bounded by ctx alone. Afterwards ctx is not used.
+// Open connects over t and performs the handshake. ctx bounds both and is not used afterwards.
 func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	l, err := open(ctx, t, o)
 	if err != nil && o.Stateless && l.undiscovered(ctx, err) {
@@ -62,7 +62,7 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	return l, nil
 }
 
-// open returns a link that failed together with its error.
+// open is Open, but returns the link even if it failed.
 func open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	l := &Link{o: o, log: o.Logger, calls: map[int64]*call{}, appRequests: map[any]context.CancelFunc{}, done: make(chan struct{})}
 	l.life, l.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -73,7 +73,7 @@ func open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 		l.o.MaxCalls = defaultMaxCalls
 	}
 	l.nextID.Store(framing.LastSDKID)
-	l.discarded = framing.DiscardLog{Logger: l.log, Message: "app sent messages that belong to no call"}
+	l.discarded = framing.DiscardLog{Logger: l.log, Message: "app sent messages that do not belong to any call"}
 	l.listChanges = listChanges{wake: make(chan struct{}, 1)}
 	l.subscriptions = subscriptions{wake: make(chan struct{}, 1), uris: map[string]struct{}{}}
 	capabilities, err := clientCapabilities(o.Capabilities)
@@ -126,7 +126,7 @@ func clientCapabilities(raw json.RawMessage) (*mcp.ClientCapabilities, error) {
 	return capabilities, nil
 }
 
-// handshakeError returns the error of a handshake that failed, and closes the connection.
+// handshakeError returns the error for a failed handshake and closes the connection.
 func (l *Link) handshakeError(ctx context.Context, err error) error {
 	l.fail(err)
 	if l.conn != nil {
@@ -153,14 +153,15 @@ func (l *Link) handshakeError(ctx context.Context, err error) error {
 	return fmt.Errorf("handshake: %w", remote.SafeError(err))
 }
 
-// rejectedCode and rejectedMessage are the error that the SDK gives in place of an answer when the transport failed.
+// rejectedCode and rejectedMessage identify the error that the SDK substitutes for an answer when the transport
+// failed.
 const (
 	rejectedCode    = -32005
 	rejectedMessage = "rejected by transport"
 )
 
-// refused is the error of a handshake that was answered with an error. It has the message of the answer alone:
-// the SDK adds which of its calls that was.
+// refused returns the error for a handshake that was answered with an error. Only the answer's message is kept:
+// the SDK would add which of its calls failed.
 func refused(err error, answer *jsonrpc.Error) error {
 	if !answeredItself(err) {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
@@ -168,8 +169,8 @@ func refused(err error, answer *jsonrpc.Error) error {
 	return fmt.Errorf("%w: %w", ErrRefused, answer)
 }
 
-// answeredItself reports whether an error of a handshake is an answer of the server, rather than what the
-// transport puts in place of one.
+// answeredItself reports whether a handshake error is an answer from the server, not one that the transport
+// substituted.
 func answeredItself(err error) bool {
 	answer, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok {
@@ -221,13 +222,13 @@ func (l *Link) readHandshake() error {
 	return nil
 }
 
-// streamWait is how long the start of an app waits for the answer to the request for the stream: servers
-// behind a proxy that buffers answer it with their first message.
+// streamWait is how long starting an app waits for the answer to the stream request. Servers behind a buffering
+// proxy answer it only with their first message.
 const streamWait = time.Second
 
-// receiveServerMessages opens the stream of messages that a server sends by itself, where the transport
-// or the revision needs one. It returns when the server has answered: many servers discard a question that they
-// ask during a call when the stream is not open yet, and changes of lists that happen before it are not reported.
+// receiveServerMessages opens the stream for messages that the server sends unprompted, if the transport or the
+// revision needs one. It returns when the server has answered. Many servers drop a question asked during a call
+// if the stream is not open yet, and list changes before that point are not reported.
 func (l *Link) receiveServerMessages(ctx context.Context) {
 	if l.info.Stateless {
 		l.openSubscriptions(ctx)
@@ -257,7 +258,7 @@ func (l *Link) Info() Info { return l.info }
 // Done is closed when the connection is closed.
 func (l *Link) Done() <-chan struct{} { return l.done }
 
-// Err returns why the connection is closed, nil while it is open. It wraps ErrClosed.
+// Err returns why the connection was closed, or nil while it is open. The error wraps ErrClosed.
 func (l *Link) Err() error {
 	select {
 	case <-l.done:
@@ -267,22 +268,22 @@ func (l *Link) Err() error {
 	}
 }
 
-// Close ends the connection; calls in flight get ErrClosed. A remote session is deleted, which
-// takes 5 s at most. It may be called again.
+// Close closes the connection; pending calls get ErrClosed. It deletes a remote session, which takes up to 5 s.
+// It is safe to call more than once.
 func (l *Link) Close() error {
 	l.fail(errors.New("closed by the server"))
 	err := l.conn.Close()
-	_ = l.session.Close() // its error is the end of the connection that was just closed
+	_ = l.session.Close() // an error here is only the end of the connection that was just closed
 	return err
 }
 
-// drop ends the link and closes the connection without waiting for it.
+// drop fails the link and closes the connection in the background.
 func (l *Link) drop(cause error) {
 	l.fail(cause)
 	go func() { _ = l.conn.Close() }()
 }
 
-// fail ends the link, once.
+// fail marks the link as closed, once.
 func (l *Link) fail(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,7 +294,7 @@ func (l *Link) fail(cause error) {
 	l.err = fmt.Errorf("%w: %w", ErrClosed, remote.SafeError(cause))
 	close(l.done)
 	for _, c := range l.calls {
-		c.finish(nil, l.err) // an answer that came before is kept
+		c.finish(nil, l.err) // an earlier answer is kept
 	}
 	l.stop()
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// The bounds of one listing.
+// The limits for one listing.
 const (
 	maxPages = 200
 	maxItems = 10000
-	maxBytes = 16 << 20 // of all items and cursors of one list
+	maxBytes = 16 << 20 // of all items and cursors in one list
 )
 
-// listing is how one list is requested.
+// listing describes how to request one list.
 type listing struct {
-	capability string // that the app declares when it has the list
+	capability string // what the app declares when it has the list
 	method     string
 }
 
@@ -35,8 +35,9 @@ func listingOf(kind core.Kind) listing {
 	return listing{"tools", "tools/list"}
 }
 
-// List returns all pages of a list of the app, each item exactly as it was sent. It is empty when the app
-// does not have the list. When a page after the first cannot be had, the list has what came before, and the log says so.
+// List returns all pages of one of the app's lists, each item exactly as sent. It is empty when the app does
+// not have the list. When a page after the first cannot be read, List returns the earlier pages and logs a
+// warning.
 func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error) {
 	what := listingOf(kind)
 	switch {
@@ -62,18 +63,19 @@ func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, err
 	return items, nil
 }
 
-// warn logs and reports what is wrong with the app's lists, unless it is what it was the last time.
+// warn logs and reports a problem with the app's lists, unless it is the same as last time.
 func (l *Link) warn(sentence string) {
 	if before := l.warned.Swap(&sentence); before != nil && *before == sentence {
 		return
 	}
-	l.log.Warn("app lists are not complete", "reason", sentence)
+	l.log.Warn("app lists are incomplete", "reason", sentence)
 	if l.o.Report != nil {
 		l.o.Report(sentence)
 	}
 }
 
-// list returns what it has read also with an error. It follows the cursors of a list method (MCP 2025-11-25, server/utilities/pagination).
+// list follows the cursors of a list method (MCP 2025-11-25, server/utilities/pagination). On an error it also
+// returns what it has read.
 func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	var params json.RawMessage
@@ -118,7 +120,7 @@ func readPage(raw json.RawMessage, member string) (items []json.RawMessage, curs
 	}
 	list, ok := page[member]
 	if !ok {
-		return nil, "", errors.New("the answer has no member " + member)
+		return nil, "", errors.New("the answer is missing member " + member)
 	}
 	if err := json.Unmarshal(list, &items); err != nil {
 		return nil, "", err

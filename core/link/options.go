@@ -12,63 +12,62 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// ProtocolVersion is the revision that the handshake offers. An app may answer with an older one.
+// ProtocolVersion is the revision offered in the handshake. An app may answer with an older one.
 const ProtocolVersion = "2025-11-25"
 
-// StatelessVersion is the revision without handshake and sessions: each request carries what a session
-// would hold.
+// StatelessVersion is the revision without a handshake or sessions: each request carries the state that a
+// session would hold.
 const StatelessVersion = "2026-07-28"
 
-// The bounds of one link.
+// The limits for one link.
 const (
 	defaultMaxCalls        = 4096 // calls in flight
 	maxQueuedNotifications = 1024 // of one call
 	maxQueuedBytes         = 8 << 20
-	maxRequests            = 64 // requests of the app that are being answered
+	maxRequests            = 64 // requests from the app being answered
 )
 
-// Options are how a link is opened. The zero value is usable.
+// Options configure a link. The zero value is usable.
 type Options struct {
 	Name     string       // the app's name, for log lines
-	Version  string       // the server's own version, which the app receives
-	Logger   hclog.Logger // nil logs nothing
+	Version  string       // the server's own version, which is sent to the app
+	Logger   hclog.Logger // nil disables logging
 	MaxCalls int          // calls in flight at once; 0 is 4096
 
-	// Stateless tries StatelessVersion first (server/discover), and falls back to the handshake of the
-	// other revisions; Info.Stateless says which one the app supports. Without it only the handshake is
-	// tried.
+	// Stateless tries StatelessVersion (server/discover) first and falls back to the handshake of older
+	// revisions; Info.Stateless reports which one is in use. If false, only the handshake is tried.
 	Stateless bool
 
-	// Measure is called at the end of each call with how long it took; nil measures nothing.
+	// Measure is called at the end of each call with its duration. May be nil.
 	Measure func(method string, took time.Duration, err error)
 
-	// Report is called, for whoever runs the app, with a sentence about what the app did wrong, at growing intervals. It
-	// must not block. nil reports nothing.
+	// Report is called with a sentence about something the app did wrong, for whoever runs the app. Repeated
+	// problems are reported less and less often. It must not block. May be nil.
 	Report func(sentence string)
 
-	// OnListChanged is called when the app announces that its "tools", "prompts" or "resources" changed.
-	// Calls come one after the other, on a goroutine of the link; announcements during a call are
-	// combined into one more. It may use the link.
+	// OnListChanged is called when the app announces that its "tools", "prompts" or "resources" changed. Calls
+	// are sequential, on one of the link's goroutines; announcements during a call are combined into one
+	// further call. It may use the link.
 	OnListChanged func(kind string)
 
-	// OnNotification receives every notification that does not certainly belong to one call, in wire order.
-	// A log message may belong to one of several callers. It runs on the link's reader: it must not block and must
-	// not use the link.
+	// OnNotification receives every notification that may not belong to a single call, in wire order. A log
+	// message may belong to one of several callers. It runs on the link's reader: it must not block or use the
+	// link.
 	OnNotification func(n rpc.Notification, callers []Caller)
 
-	// Requests are the handlers, by method, of the app's requests to its client, whose params are passed
-	// raw. The SDK answers other requests: pings, and an empty list of roots; it refuses the rest. Each
-	// handler runs on a goroutine of its own, 64 at most.
+	// Requests are the handlers, by method, for requests from the app to its client. Params are passed raw. The
+	// SDK answers pings and roots/list (with an empty list) and rejects all other methods. Each handler runs on
+	// its own goroutine, at most 64 at once.
 	Requests map[string]RequestHandler
 
-	// Capabilities are the client capabilities to advertise, as the JSON of the initialize
-	// request. nil advertises none, so that well-behaved apps send no requests.
+	// Capabilities are the client capabilities to advertise, as the JSON for the initialize request. nil
+	// advertises none, so that well-behaved apps send no requests.
 	Capabilities json.RawMessage
 }
 
-// RequestHandler answers one request of an app. callers are those whose requests were in flight when it came, in the
-// order of the requests. ctx ends when the app cancels the request or the link closes. An *rpc.Error is returned to the
-// app as it is.
+// RequestHandler answers one request from an app. callers are the callers of the requests pending when it
+// arrived, in the order of the requests. ctx ends when the app cancels the request or the link closes. An
+// *rpc.Error is returned to the app unchanged.
 type RequestHandler func(ctx context.Context, q rpc.Question, callers []Caller) (json.RawMessage, error)
 
 // Info is what an app declared in the handshake.
@@ -77,8 +76,8 @@ type Info struct {
 	Version         string
 	Instructions    string
 	ProtocolVersion string
-	Capabilities    json.RawMessage // the capabilities object as sent; nil when there was none
-	Raw             json.RawMessage // the whole result of initialize, or of server/discover, as sent
+	Capabilities    json.RawMessage // the capabilities object as sent; nil if absent
+	Raw             json.RawMessage // the whole result of initialize or server/discover, as sent
 	Stateless       bool            // the connection uses StatelessVersion
 
 	offers map[string]json.RawMessage // the members of Capabilities
@@ -87,22 +86,22 @@ type Info struct {
 // Offers reports whether the app has the named capability, such as "prompts" or "logging".
 func (i Info) Offers(capability string) bool { return i.offers[capability] != nil }
 
-// The errors of a link. They are wrapped with what happened.
+// These errors are wrapped with details.
 var (
-	// ErrClosed means that the connection is closed: the app ended, the remote server no longer knows
-	// the session, or Close was called. Whether a call in flight had its effect is unknown.
+	// ErrClosed means that the connection is closed: the app ended, the remote server no longer knows the
+	// session, or Close was called. It is unknown whether a pending call took effect.
 	ErrClosed = errors.New("the connection to the app is closed")
-	// ErrBusy means that too many calls are in flight. Nothing was sent.
-	ErrBusy = errors.New("the app has too many calls in flight: try again later")
+	// ErrBusy means that too many calls are pending. Nothing was sent.
+	ErrBusy = errors.New("the app has too many pending calls: try again later")
 	// ErrTooLarge means that an answer was larger than the limit and was discarded.
 	ErrTooLarge = framing.ErrTooLarge
-	// ErrMalformed means that an answer was not a JSON-RPC response.
+	// ErrMalformed means that an answer was not a valid JSON-RPC response.
 	ErrMalformed = framing.ErrMalformed
-	// ErrParams means that params are not a JSON object that can be sent. Nothing was sent.
+	// ErrParams means that the params are not a JSON object that can be sent. Nothing was sent.
 	ErrParams = framing.ErrParams
-	// ErrRefused means that the app answered the handshake with an error: it may support another revision.
+	// ErrRefused means that the app answered the handshake with an error. It may support a different revision.
 	ErrRefused = errors.New("the app refused the handshake")
-	// ErrBadHandshake means that the app answered the handshake with a result that no client can use, such
-	// as an unknown revision.
-	ErrBadHandshake = errors.New("the app's answer to the handshake cannot be used")
+	// ErrBadHandshake means that the app answered the handshake with a result that no client can use, such as
+	// an unknown revision.
+	ErrBadHandshake = errors.New("the app's answer to the handshake is not usable")
 )

@@ -16,12 +16,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// marks returns the marked arguments of the tool "sell" of regionalServer.
+// marks returns the arguments of regionalServer's tool "sell" that are repeated in headers.
 func marks() []core.Mirror {
 	return []core.Mirror{{Header: "Region", Path: []string{"region"}}, {Header: "N", Path: []string{"in", "n"}}, {Header: "B", Path: []string{"in", "b"}}}
 }
 
-// regionalServer compares the headers of calls with their bodies, as the SDK does.
+// regionalServer is a server that checks that a call's headers match its body, as the SDK does.
 func regionalServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "3.0"}, nil)
 	server.AddTool(&mcp.Tool{Name: "sell", InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},
@@ -45,13 +45,13 @@ func TestMarkedArgumentsAreRepeatedInHeaders(t *testing.T) {
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{Stateless: true})
 	for _, c := range []struct{ name, arguments, region, n, b string }{
 		{"as they are", `{"region":"us-west1","in":{"n":42,"b":false}}`, "us-west1", "42", "false"},
-		{"numbers written otherwise", `{"in":{"n":-7.0}}`, "", "-7", ""},
+		{"numbers in another notation", `{"in":{"n":-7.0}}`, "", "-7", ""},
 		{"a large number", `{"in":{"n":1e15}}`, "", "1000000000000000", ""},
 		{"not ASCII", `{"region":"Hello, 世界"}`, "=?base64?SGVsbG8sIOS4lueVjA==?=", "", ""},
-		{"spaces around", `{"region":" padded "}`, "=?base64?IHBhZGRlZCA=?=", "", ""},
-		{"a line end", `{"region":"line1\nline2"}`, "=?base64?bGluZTEKbGluZTI=?=", "", ""},
+		{"surrounding spaces", `{"region":" padded "}`, "=?base64?IHBhZGRlZCA=?=", "", ""},
+		{"a line break", `{"region":"line1\nline2"}`, "=?base64?bGluZTEKbGluZTI=?=", "", ""},
 		{"a value that looks encoded", `{"region":"=?base64?literal?="}`, "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=", "", ""},
-		{"an empty text", `{"region":""}`, "=?base64??=", "", ""},
+		{"an empty string", `{"region":""}`, "=?base64??=", "", ""},
 		{"an escape", `{"region":"\u00e9"}`, "=?base64?w6k=?=", "", ""},
 		{"null", `{"region":null,"in":null}`, "", "", ""},
 		{"nothing", `{}`, "", "", ""},
@@ -76,7 +76,7 @@ func TestMarkedArgumentsAreRepeatedInHeaders(t *testing.T) {
 	}
 }
 
-func TestArgumentsThatAHeaderCannotRepeatHaveNone(t *testing.T) {
+func TestArgumentsThatDoNotFitInAHeaderAreNotRepeated(t *testing.T) {
 	for _, value := range []string{`3.5`, `9007199254740993`, `{}`, `[]`} {
 		header := headerparam.Header(marks()[:1], json.RawMessage(`{"name":"sell","arguments":{"region":`+value+`}}`))
 		if got := header.Get("Mcp-Param-Region"); got != "" {
@@ -85,7 +85,7 @@ func TestArgumentsThatAHeaderCannotRepeatHaveNone(t *testing.T) {
 	}
 }
 
-func TestANameIsEncodedWhereAHeaderCannotHoldIt(t *testing.T) {
+func TestANameThatAHeaderCannotHoldIsEncoded(t *testing.T) {
 	names := make(chan string, 8)
 	handler := handlers(regionalServer())["stateless"]
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,14 +96,14 @@ func TestANameIsEncodedWhereAHeaderCannotHoldIt(t *testing.T) {
 	}))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{Stateless: true})
 	for uri, want := range map[string]string{"file:///a b": "file:///a b", "file:///é": "=?base64?ZmlsZTovLy/DqQ==?="} {
-		_, _ = l.Call(t.Context(), Request{Method: "resources/read", Params: json.RawMessage(`{"uri":"` + uri + `"}`)}) // there is no such resource
+		_, _ = l.Call(t.Context(), Request{Method: "resources/read", Params: json.RawMessage(`{"uri":"` + uri + `"}`)}) // the resource does not exist
 		if got := wait(t, names); got != want {
 			t.Errorf("%s is named %q", uri, got)
 		}
 	}
 }
 
-func TestHeadersOfTheTransportCannotBeConfigured(t *testing.T) {
+func TestHeadersSetByTheTransportCannotBeConfigured(t *testing.T) {
 	for _, name := range []string{"Mcp-Method", "mcp-name", "Mcp-Param-Region", "Mcp-Session-Id"} {
 		if _, err := remote.New(core.Remote{URL: "https://example.com", Type: "streamable-http", Headers: map[string]core.Secret{name: "x"}}, remote.Options{}); err == nil {
 			t.Errorf("%s was accepted", name)

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func quiet() hclog.Logger { return hclog.NewNullLogger() }
 
-// peer is an app at the other end of a link over standard streams, whose messages a test writes.
+// peer is an app at the other end of a link over standard streams. The test writes its messages.
 type peer struct {
 	t   *testing.T
 	in  *bufio.Reader
@@ -31,7 +31,7 @@ type peer struct {
 	initialize message // the initialize request
 }
 
-// message is what a peer reads.
+// message is a message that a peer reads.
 type message struct {
 	ID     json.RawMessage
 	Method string
@@ -40,8 +40,8 @@ type message struct {
 	Error  json.RawMessage
 }
 
-// pipes returns the streams of a link and the peer at their other ends, over pipes of the operating
-// system, as a process has them.
+// pipes returns a link's streams and the peer at their other ends. They are operating system pipes, as for a
+// real process.
 func pipes(t *testing.T) (in io.WriteCloser, out io.ReadCloser, p *peer) {
 	t.Helper()
 	toPeer, in, err := os.Pipe()
@@ -82,7 +82,7 @@ func (p *peer) handshake() {
 	p.read() // notifications/initialized
 }
 
-// read returns the next message; the zero message when the link is closed.
+// read returns the next message, or the zero message when the link is closed.
 func (p *peer) read() message {
 	var m message
 	line, err := p.in.ReadBytes('\n')
@@ -103,7 +103,7 @@ func (p *peer) answer(m message, result string) {
 	p.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// progress is a progress notification for m's own token.
+// progress returns a progress notification with m's own token.
 func (p *peer) progress(m message, n int) {
 	var params struct {
 		Meta struct {
@@ -114,7 +114,7 @@ func (p *peer) progress(m message, n int) {
 	p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, n)
 }
 
-// outcome is the result of a call.
+// outcome is the outcome of a call.
 type outcome struct {
 	result json.RawMessage
 	err    error

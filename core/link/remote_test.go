@@ -24,11 +24,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// sdkServer is a server of the SDK with tools for the tests.
+// sdkServer returns an SDK server with tools for the tests.
 func sdkServer() *mcp.Server { return sdkServerWith(func() {}, func() {}) }
 
-// sdkServerWith calls waiting when a call of the tool "wait" begins, and cancelled when it was cancelled. The SDK's server
-// ends no session during a call, so the call ends by itself some time.
+// sdkServerWith returns an SDK server that calls waiting when a call to the tool "wait" begins, and cancelled
+// when it was cancelled. The SDK's server does not end a session during a call, so the call eventually ends on
+// its own.
 func sdkServerWith(waiting, cancelled func()) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "3.0"}, nil)
 	type in struct {
@@ -153,7 +154,7 @@ func remoteProgress(t *testing.T, l *Link) {
 	}
 }
 
-func TestCredentialsAreSentToTheConfiguredOriginOnly(t *testing.T) {
+func TestCredentialsAreSentOnlyToTheConfiguredOrigin(t *testing.T) {
 	var reached atomic.Int64
 	other := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	inner := handlers(sdkServer())["streamable-http"]
@@ -229,7 +230,7 @@ func TestLoopbackPrivateAndLinkLocalAddressesAreNotDialled(t *testing.T) {
 	}
 }
 
-// script answers initialize like a server and leaves the rest to next.
+// script answers initialize like a server and passes everything else to next.
 func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m message
@@ -250,7 +251,7 @@ func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.H
 	})
 }
 
-// A cursor is kept, to notice one that comes again, and sent back: without a limit 200 of them take gigabytes.
+// Cursors are kept, to notice one that repeats, and sent back. Without a limit, 200 of them take gigabytes.
 func TestTheCursorsOfAListCountTowardsItsSize(t *testing.T) {
 	pages := 0
 	url := serve(t, script(func(w http.ResponseWriter, _ *http.Request, m message) {
@@ -264,9 +265,9 @@ func TestTheCursorsOfAListCountTowardsItsSize(t *testing.T) {
 	}
 }
 
-// A server that ends the stream of a call again and again, each time with a new id and the wish to be asked at once, is
-// not asked faster than five times a second.
-func TestAServerCannotHaveACallAskItWithoutPause(t *testing.T) {
+// A server that keeps ending a call's stream, each time with a new id and a request to be polled at once, is
+// polled at most five times a second.
+func TestAServerCannotMakeACallPollItContinuously(t *testing.T) {
 	var asked atomic.Int64
 	plain := script(func(w http.ResponseWriter, _ *http.Request, _ message) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -291,8 +292,8 @@ func TestAServerCannotHaveACallAskItWithoutPause(t *testing.T) {
 	}
 }
 
-// Cutting the rest of a stream costs the connection, and the next call a new one.
-func TestTheStreamOfACallIsReadToItsEndAfterItsCallerHasLeft(t *testing.T) {
+// Cutting off the rest of a stream costs the connection, so the next call would need a new one.
+func TestACallsStreamIsReadToTheEndAfterTheCallerHasLeft(t *testing.T) {
 	ends := make(chan error, 1)
 	url := serve(t, script(func(w http.ResponseWriter, r *http.Request, m message) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -318,8 +319,8 @@ func TestTheStreamOfACallIsReadToItsEndAfterItsCallerHasLeft(t *testing.T) {
 	}
 }
 
-// Servers without support for cancellation notice it by the end of the stream.
-func TestTheStreamOfACancelledCallEndsAtOnce(t *testing.T) {
+// Servers that do not support cancellation notice it when the stream ends.
+func TestACancelledCallsStreamEndsAtOnce(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan struct{})
 	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) {
 		close(began)
@@ -411,7 +412,7 @@ func TestAnEndlessAnswerNeedsLittleMemory(t *testing.T) {
 			})
 		}
 	}
-	goleak.VerifyNone(t, before) // no connection whose answer was given up stays open
+	goleak.VerifyNone(t, before) // no connection with an abandoned answer stays open
 }
 
 func TestTheLinkEndsWhenTheServerNoLongerKnowsTheSession(t *testing.T) {
@@ -429,7 +430,7 @@ func TestTheLinkEndsWhenTheServerCannotBeDialled(t *testing.T) {
 	l := mustOpen(t, core.Remote{URL: server.URL, Type: "streamable-http"}, remote.Options{}, Options{})
 	server.CloseClientConnections()
 	server.Close()
-	// The first call may still use the old connection, whose failure does not mean that the server is down.
+	// The first call may still use the old connection. Its failure does not mean that the server is down.
 	_, err := l.Call(t.Context(), Request{Method: "tools/call"})
 	if err != nil && !errors.Is(err, ErrClosed) {
 		_, err = l.Call(t.Context(), Request{Method: "tools/call"})
@@ -440,7 +441,7 @@ func TestTheLinkEndsWhenTheServerCannotBeDialled(t *testing.T) {
 	wait(t, l.Done())
 }
 
-func TestAnHTTPErrorOfTheServerFailsOnlyTheCall(t *testing.T) {
+func TestAnHTTPErrorFromTheServerFailsOnlyTheCall(t *testing.T) {
 	for _, status := range []int{401, 403, 429, 500, 502, 503} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			var bad atomic.Bool

@@ -14,7 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// A server that sends notifications without a pause is read at a pace, also when it ends the stream again and again.
+// A server that sends notifications without pause is read at a limited pace, even if it keeps ending the
+// stream.
 func TestAServersOwnMessagesAreReadAtAPace(t *testing.T) {
 	const limit = 64 << 10
 	var sent atomic.Int64
@@ -34,14 +35,14 @@ func TestAServersOwnMessagesAreReadAtAPace(t *testing.T) {
 		}
 	}))
 	mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{MaxAnswer: limit}, Options{})
-	<-time.After(2 * time.Second) // what is measured is what the server gets rid of in that time
-	// 2 MiB in 2 s, and what the kernel takes on both sides of the connection.
+	<-time.After(2 * time.Second) // measures how much the server can send in that time
+	// 2 MiB in 2 s, plus the kernel's buffers on both sides of the connection.
 	if n := sent.Load(); n == 0 || n > 16<<20 {
 		t.Errorf("%d KiB were read in two seconds", n>>10)
 	}
 }
 
-// What is read of an answer is what the server sent: it cannot make a small one large.
+// Answers are read as the server sent them: a small compressed answer cannot become a large one.
 func TestAnswersAreNotUnpacked(t *testing.T) {
 	var accepts atomic.Value
 	accepts.Store("")

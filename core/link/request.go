@@ -17,31 +17,31 @@ import (
 // Request is one request to an app.
 type Request struct {
 	Method string
-	Target string                 // the tool or prompt that the request names, for its span; "" for none
-	Params json.RawMessage        // one JSON object, or empty for none
-	Notify func(rpc.Notification) // nil for a caller that takes no notifications
-	Sender string                 // the user whose request it is: the requests of all users take turns; "" for the server itself
-	Caller Caller                 // the call that the request is made for; nil for a request of the server itself
+	Target string                 // the tool or prompt that the request names, for its span; may be ""
+	Params json.RawMessage        // one JSON object; may be empty
+	Notify func(rpc.Notification) // nil for a caller that does not take notifications
+	Sender string                 // the user who made the request: users take turns; "" for the server itself
+	Caller Caller                 // the call that this request serves; nil for the server's own requests
 
-	// Capabilities are those of the caller's client, for a connection of StatelessVersion, whose requests
-	// carry them. nil is none. Params that have them already are not changed.
+	// Capabilities are those of the caller's client. Requests carry them on a connection of StatelessVersion.
+	// May be nil. Params that already have them are not changed.
 	Capabilities json.RawMessage
 
-	// Mirrors are the arguments of a tools/call that a remote server of StatelessVersion reads from
-	// headers as well.
+	// Mirrors are the arguments of a tools/call that a remote server of StatelessVersion also reads from
+	// headers.
 	Mirrors []core.Mirror
 }
 
-// Caller is the call that a request is made for. Before StatelessVersion a question of the app does not name the
-// request that it belongs to: it may belong to the caller of any that is in flight.
+// Caller is the call that a request serves. Before StatelessVersion a question from the app does not name the
+// request it belongs to: it may belong to the caller of any pending request.
 type Caller interface {
 	// Session is the session of the caller's client; "" for none.
 	Session() string
-	// Context ends with the call.
+	// Context is done when the call ends.
 	Context() context.Context
-	// Hold stops the clock of the call, while its client is asked, until the returned function is called.
+	// Hold stops the call's clock, while its client is asked, until the returned function is called.
 	Hold() (release func())
-	// Answer answers a question that belongs to this call, or to another one of the same client.
+	// Answer answers a question that belongs to this call, or to another call of the same client.
 	Answer(ctx context.Context, q rpc.Question, callers []Caller) (json.RawMessage, error)
 }
 
@@ -54,8 +54,8 @@ const (
 	metaLogLevel     = reserved + "logLevel"
 )
 
-// outgoing checks r and prepares it to be sent: on a stateless connection params._meta names the revision
-// and the client, and on others such members are removed. A trace context is added.
+// outgoing checks r and prepares it for sending. On a stateless connection it adds the revision and the client
+// to params._meta; on others it removes those members. It adds the trace context.
 func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) {
 	out, at, err := framing.ReadRequest(r.Method, r.Params)
 	if err == nil && trace.Parent != "" {
@@ -77,7 +77,7 @@ func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) 
 			}
 		}
 		out.Header = headerparam.Header(r.Mirrors, r.Params)
-	case bytes.Contains(meta, []byte(reserved)) || bytes.IndexByte(meta, '\\') >= 0: // a name may be written with escapes
+	case bytes.Contains(meta, []byte(reserved)) || bytes.IndexByte(meta, '\\') >= 0: // a name may contain escapes
 		plain, err := rawjson.Without(meta, metaVersion, metaClient, metaCapabilities, metaLogLevel)
 		if err != nil {
 			return out, fmt.Errorf("%w: %w", ErrParams, err)
@@ -92,7 +92,7 @@ func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) 
 	return out, nil
 }
 
-// findIn is rawjson.Find for an object that may be nil, in which nothing is found.
+// findIn is rawjson.Find for an object that may be nil.
 func findIn(object []byte, name string) (rawjson.Span, error) {
 	if object == nil {
 		return rawjson.Span{}, nil
@@ -100,13 +100,13 @@ func findIn(object []byte, name string) (rawjson.Span, error) {
 	return rawjson.Find(object, name)
 }
 
-// withClientMeta returns params with the members that a stateless request must have in _meta. meta is their
-// present _meta, nil for none.
+// withClientMeta returns params with the members that a stateless request must have in _meta. meta is the
+// current _meta, or nil.
 func (l *Link) withClientMeta(params, meta []byte, capabilities json.RawMessage) ([]byte, error) {
 	if len(capabilities) == 0 {
 		capabilities = json.RawMessage("{}")
 	}
-	client, _ := json.Marshal(map[string]string{"name": "ropewalk", "version": l.o.Version}) // strings always marshal
+	client, _ := json.Marshal(map[string]string{"name": "ropewalk", "version": l.o.Version}) // marshaling strings cannot fail
 	if meta == nil {
 		meta = []byte("{}")
 	}
@@ -123,7 +123,7 @@ func (l *Link) withClientMeta(params, meta []byte, capabilities json.RawMessage)
 	return rawjson.Set(params, rawjson.Member{Name: "_meta", Value: completed})
 }
 
-// startSpan starts the span of a request to the app. Requests of the server itself belong to no trace.
+// startSpan starts the span for a request to the app. The server's own requests do not belong to a trace.
 func (l *Link) startSpan(ctx context.Context, r *Request) (context.Context, tracing.Span) {
 	if !tracing.Recording(ctx) {
 		return ctx, tracing.Span{}
@@ -137,11 +137,11 @@ func (l *Link) startSpan(ctx context.Context, r *Request) (context.Context, trac
 	})
 }
 
-// withoutTrace returns a request without the trace context that is in its _meta: that is the parent of this
-// server's spans. at is where params._meta is.
+// withoutTrace returns a request without the trace context in its _meta, which is the parent of this server's
+// spans. at is the position of params._meta.
 func withoutTrace(r framing.Request, at rawjson.Span) (framing.Request, rawjson.Span, error) {
 	meta := at.In(r.Params)
-	if !bytes.Contains(meta, []byte("trace")) && bytes.IndexByte(meta, '\\') < 0 { // a name may be written with escapes
+	if !bytes.Contains(meta, []byte("trace")) && bytes.IndexByte(meta, '\\') < 0 { // a name may contain escapes
 		return r, at, nil
 	}
 	without, err := rawjson.Without(meta, tracing.TraceParent, tracing.TraceState)
@@ -151,10 +151,10 @@ func withoutTrace(r framing.Request, at rawjson.Span) (framing.Request, rawjson.
 	return framing.ReadRequest(r.Method, rawjson.Replace(r.Params, at, without))
 }
 
-// traceMembers is a trace context as members of _meta (SEP-414).
+// traceMembers returns a trace context as members of _meta (SEP-414).
 func traceMembers(wire tracing.Wire) []byte {
 	members := make([]byte, 0, len(`"":""`)+len(tracing.TraceParent)+len(wire.Parent)+len(`,"":""`)+len(tracing.TraceState)+len(wire.State))
-	members = append(append(members, `"`+tracing.TraceParent+`":"`...), wire.Parent...) // digits and hyphens
+	members = append(append(members, `"`+tracing.TraceParent+`":"`...), wire.Parent...) // only digits and hyphens
 	members = append(members, '"')
 	if wire.State != "" {
 		members = append(append(members, `,"`+tracing.TraceState+`":`...), rawjson.Quote(wire.State)...)

@@ -14,13 +14,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 )
 
-// sdkPipes connects the SDK's server to the returned transport's streams.
+// sdkPipes connects an SDK server to the returned streams.
 func sdkPipes(t testing.TB) (in *os.File, out *os.File) {
 	t.Helper()
 	return servedPipes(t, sdkServer())
 }
 
-// servedPipes connects a server of the SDK's to the returned transport's streams.
+// servedPipes connects s to the returned streams.
 func servedPipes(t testing.TB, s *mcp.Server) (in *os.File, out *os.File) {
 	t.Helper()
 	toServer, in, err := os.Pipe()
@@ -50,7 +50,7 @@ func TestTheSDKsServerIsCalledOverStandardStreams(t *testing.T) {
 	if tools, err := l.List(t.Context(), core.KindTools); err != nil || len(tools) != 4 {
 		t.Errorf("%d tools (%v)", len(tools), err)
 	}
-	// The transport serves a client without a link, too.
+	// The transport also works for a client without a link.
 	in, out = sdkPipes(t)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil).Connect(t.Context(), stdio.New(in, out, stdio.Options{}), &mcp.ClientSessionOptions{ProtocolVersion: ProtocolVersion})
 	if err != nil {
@@ -62,7 +62,7 @@ func TestTheSDKsServerIsCalledOverStandardStreams(t *testing.T) {
 	_ = session.Close()
 }
 
-// light is an app with little cost: it answers each line with the same result.
+// light is an app with minimal overhead: it answers each line with the same result.
 func light(b *testing.B, result string) (in io.WriteCloser, out io.ReadCloser) {
 	b.Helper()
 	toServer, in, err := os.Pipe()
@@ -96,8 +96,8 @@ func light(b *testing.B, result string) (in io.WriteCloser, out io.ReadCloser) {
 	return in, out
 }
 
-// BenchmarkCall compares one tools/call of a link with the SDK's CallTool, over the same pipes to
-// the same light bundle, with 200-byte and 64 KB results.
+// BenchmarkCall compares a link's tools/call with the SDK's CallTool, over the same pipes to the same light
+// bundle, with results of 200 bytes and 64 KB.
 func BenchmarkCall(b *testing.B) {
 	for name, size := range map[string]int{"200B": 200, "64KB": 64 << 10} {
 		text := strings.Repeat("x", size)

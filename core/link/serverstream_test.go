@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-func TestTheStreamOfAServersOwnMessagesIsKeptOpen(t *testing.T) {
+func TestTheServerMessageStreamIsKeptOpen(t *testing.T) {
 	var gets atomic.Int64
 	answered := make(chan message, 1)
 	plain := script(nil)
@@ -54,7 +54,7 @@ func TestTheStreamOfAServersOwnMessagesIsKeptOpen(t *testing.T) {
 	}
 }
 
-func TestAnAppIsOpenWhenTheServerHasAnsweredTheRequestForTheStream(t *testing.T) {
+func TestAnAppIsOpenOnceTheServerHasAnsweredTheStreamRequest(t *testing.T) {
 	plain, open := script(nil), make(chan struct{})
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -74,7 +74,7 @@ func TestAnAppIsOpenWhenTheServerHasAnsweredTheRequestForTheStream(t *testing.T)
 	close(open)
 }
 
-func TestTheStreamIsRequestedOnceOfAServerThatOffersNone(t *testing.T) {
+func TestTheStreamIsRequestedOnceFromAServerThatOffersNone(t *testing.T) {
 	for _, status := range []int{http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusOK, http.StatusUnauthorized} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			asked := make(chan struct{}, 8)

@@ -39,10 +39,10 @@ func newPeer(t *testing.T, capabilities string, o Options) (*Link, *peer) {
 	return l, p
 }
 
-func TestAnAppOfTheStatelessRevisionIsDiscoveredWithoutAHandshake(t *testing.T) {
+func TestAStatelessAppIsDiscoveredWithoutAHandshake(t *testing.T) {
 	l, p := newPeer(t, `{"tools":{}}`, Options{})
 	if p.initialize.Method != "server/discover" {
-		t.Errorf("it was shaken by %s", p.initialize.Method)
+		t.Errorf("the handshake was %s", p.initialize.Method)
 	}
 	info := l.Info()
 	if !info.Stateless || info.ProtocolVersion != StatelessVersion || info.Name != "new" || info.Version != "2.0" || info.Instructions != "be new" || !info.Offers("tools") || info.Offers("prompts") {
@@ -67,7 +67,7 @@ func TestTheHandshakeFollowsWhenAnAppDoesNotSupportDiscovery(t *testing.T) {
 	}
 }
 
-func TestTheMetaOfARequestFitsTheRevisionOfTheConnection(t *testing.T) {
+func TestARequestsMetaFitsTheConnectionsRevision(t *testing.T) {
 	const said = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ropewalk","version":"9"},"io.modelcontextprotocol/clientCapabilities":`
 	own := `{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info","a":1}}`
 	for name, c := range map[string]struct{ params, capabilities, newWant, oldWant string }{
@@ -75,11 +75,11 @@ func TestTheMetaOfARequestFitsTheRevisionOfTheConnection(t *testing.T) {
 		"no _meta":        {`{"name":"x","arguments":{"_meta":1}}`, `{"roots":{}}`, `{"name":"x","arguments":{"_meta":1},"_meta":{` + said + `{"roots":{}}}}`, `{"name":"x","arguments":{"_meta":1}}`},
 		"a _meta":         {`{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`, ``, `{"_meta":{"a":1.0,"b":"\u00e9",` + said + `{}},"name":"x"}`, `{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`},
 		"a _meta of null": {`{"_meta":null,"name":"x"}`, ``, `{"_meta":{` + said + `{}},"name":"x"}`, `{"_meta":null,"name":"x"}`},
-		"the members of a client, escaped": {
+		"a client's members, escaped": {
 			`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","b":"\n"}}`, ``,
 			`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","b":"\n"}}`, `{"_meta":{"b":"\n"}}`,
 		},
-		"the members of a client": {own, `{"roots":{}}`, own, `{"name":"x","_meta":{"a":1}}`},
+		"a client's members": {own, `{"roots":{}}`, own, `{"name":"x","_meta":{"a":1}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fresh, p := newPeer(t, `{"tools":{}}`, Options{Version: "9"})
@@ -180,7 +180,7 @@ func TestALinkIsOpenWhenTheAppReportsChanges(t *testing.T) {
 	}
 }
 
-func TestListsAreReadAgainWhenTheAppDidNotReportChangesForAWhile(t *testing.T) {
+func TestListsAreReadAgainAfterAPeriodWithoutChangeReports(t *testing.T) {
 	changed := make(chan string, 10)
 	l, p := newPeer(t, `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`, Options{OnListChanged: func(kind string) { changed <- kind }})
 	acknowledge := func(when string) {
@@ -190,14 +190,14 @@ func TestListsAreReadAgainWhenTheAppDidNotReportChangesForAWhile(t *testing.T) {
 		}
 	}
 	first := p.read()
-	acknowledge("after an acknowledgement that came late")
+	acknowledge("after a late acknowledgement")
 	if err := l.Subscribe(t.Context(), "a://b"); err != nil {
 		t.Fatal(err)
 	}
 	p.read() // the first is cancelled
 	p.answer(first, `{}`)
 	p.read()
-	acknowledge("after another request took the place of the first")
+	acknowledge("after another request replaced the first")
 }
 
 func TestTheSDKsServerReportsChangesInTheStatelessRevision(t *testing.T) {
@@ -271,7 +271,7 @@ func TestAQuestionNamesTheCallersOfPendingCalls(t *testing.T) {
 		t.Errorf("the callers are %v", got)
 	}
 	p.answer(messages[0], `{}`)
-	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // whose answer comes after that one was read
+	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // its answer is sent after the other answer was read
 	p.read()
 	if got := ask(); !slices.Equal(got, []Caller{namedCaller("bob")}) {
 		t.Errorf("the callers are %v", got)
@@ -289,7 +289,7 @@ func TestAQuestionDoesNotOvertakeTheNotificationsOfItsCallers(t *testing.T) {
 	holding, release := make(chan struct{}), make(chan struct{})
 	for _, r := range []Request{
 		{Caller: namedCaller("alice"), Notify: func(rpc.Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
-		{Caller: namedCaller("bob"), Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and with it the call
+		{Caller: namedCaller("bob"), Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and loses the call
 		{Caller: namedCaller("carol")},
 	} {
 		r.Method, r.Params = "tools/call", json.RawMessage(`{"_meta":{"progressToken":1}}`)
@@ -306,7 +306,7 @@ func TestAQuestionDoesNotOvertakeTheNotificationsOfItsCallers(t *testing.T) {
 	if got := wait(t, order); got != "progress" {
 		t.Errorf("Bob's call: %s", got)
 	}
-	p.read() // that Bob's call was cancelled
+	p.read() // the cancellation of Bob's call
 	release <- struct{}{}
 	for _, want := range []string{"progress", "question"} {
 		if got := wait(t, order); got != want {
@@ -368,7 +368,7 @@ func TestRemoteServersAreCalledInTheStatelessRevision(t *testing.T) {
 			l := mustOpen(t, core.Remote{URL: serve(t, handlers(sdkServer())[kind]), Type: "streamable-http"}, remote.Options{}, Options{
 				Stateless: true, OnListChanged: func(kind string) { changed <- kind },
 			})
-			if fresh := kind == "stateless"; l.Info().Stateless != fresh { // the other handler supports the older revisions only
+			if fresh := kind == "stateless"; l.Info().Stateless != fresh { // the other handler supports only the older revisions
 				t.Errorf("info is %+v", l.Info())
 			}
 			for range 2 {

@@ -74,7 +74,7 @@ func TestAnAnswerThatCannotBeReadFailsItsCall(t *testing.T) {
 	}
 }
 
-func TestTheMessagesOfABatchAreRead(t *testing.T) {
+func TestBatchedMessagesAreRead(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	first, second := begin(t, l, `{}`, nil), begin(t, l, `{}`, nil)
 	m1, m2 := p.read(), p.read()
@@ -108,7 +108,7 @@ func TestHugeLinesNeedLittleMemory(t *testing.T) {
 	}
 }
 
-func TestTheRequestsOfAnAppAreAnswered(t *testing.T) {
+func TestRequestsFromAnAppAreAnswered(t *testing.T) {
 	cancelled := make(chan struct{})
 	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
 		"elicitation/create": func(_ context.Context, q rpc.Question, _ []Caller) (json.RawMessage, error) {
@@ -124,11 +124,11 @@ func TestTheRequestsOfAnAppAreAnswered(t *testing.T) {
 			return nil, ctx.Err()
 		},
 	}})
-	asked := 0 // each request has a new id: when the SDK has released one cannot be seen
+	asked := 0 // each request has a new id: when the SDK releases an id is not observable
 	for name, c := range map[string]struct{ method, params, want string }{
 		"a ping, by the SDK":               {"ping", `{}`, `{}`},
-		"roots, by the SDK: none":          {"roots/list", `{}`, `{"roots":[]}`},
-		"a handler's result, as it is":     {"elicitation/create", `{"b":1,"a":1.0}`, `{"action":"accept","content":{"b":1,"a":1.0}}`},
+		"roots, an empty list by the SDK":  {"roots/list", `{}`, `{"roots":[]}`},
+		"a handler's result, unchanged":    {"elicitation/create", `{"b":1,"a":1.0}`, `{"action":"accept","content":{"b":1,"a":1.0}}`},
 		"a handler's error, with its data": {"sampling/createMessage", `{}`, `{"code":-1,"message":"user rejected","data":{"why":"no"}}`},
 		"a handler that panics":            {"x/panic", `{}`, `{"code":-32603,"message":"internal error"}`},
 	} {
@@ -160,7 +160,7 @@ func TestRequestsWithoutAHandlerAreRefused(t *testing.T) {
 	}
 }
 
-func TestManyRequestsOfAnAppAreAllAnswered(t *testing.T) {
+func TestManyRequestsFromAnAppAreAllAnswered(t *testing.T) {
 	_, p := dial(t, stdio.Options{}, Options{})
 	const n = 1000
 	go func() {
@@ -177,7 +177,7 @@ func TestManyRequestsOfAnAppAreAllAnswered(t *testing.T) {
 	}
 }
 
-func TestChangesOfListsAreReported(t *testing.T) {
+func TestListChangesAreReported(t *testing.T) {
 	kinds := make(chan string)
 	l, p := dial(t, stdio.Options{}, Options{OnListChanged: func(kind string) { kinds <- kind }})
 	for _, kind := range []string{"tools", "prompts", "resources"} {
@@ -186,10 +186,10 @@ func TestChangesOfListsAreReported(t *testing.T) {
 			t.Errorf("changed: %s, want %s", got, kind)
 		}
 	}
-	for range 1000 { // while the receiver handles the first, the others are combined
+	for range 1000 { // while the first is being handled, the others are combined
 		p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	}
-	done := begin(t, l, `{}`, nil) // the reader has read all of them
+	done := begin(t, l, `{}`, nil) // by now the reader has read all of them
 	p.answer(p.read(), `1`)
 	wait(t, done)
 	reports := 0
@@ -205,7 +205,7 @@ func TestChangesOfListsAreReported(t *testing.T) {
 	}
 }
 
-func TestToolsAreListedRawOverAllPages(t *testing.T) {
+func TestToolsOfAllPagesAreListedRaw(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	answers := map[string]string{
 		``:               `{"tools":[{"name":"b","x":{"z":1,"a":1.0}},{"name":"a"}],"nextCursor":"2"}`,
@@ -231,13 +231,13 @@ func TestToolsAreListedRawOverAllPages(t *testing.T) {
 	}
 }
 
-func TestTheErrorOfAFailedHandshakeHasTheCause(t *testing.T) {
+func TestTheErrorOfAFailedHandshakeContainsTheCause(t *testing.T) {
 	for name, c := range map[string]struct{ answer, want string }{
-		"junk only":            {"Usage: server [options]", "1 lines on its standard output were not MCP messages"},
-		"an error":             {`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no license"}}`, "no license"},
-		"an unknown revision":  {`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`, "1999-01-01"},
-		"nothing and the end":  {"", "handshake"},
-		"a result that is not": {`{"jsonrpc":"2.0","id":1,"result":"hello"}`, "handshake"},
+		"junk only":                 {"Usage: server [options]", "1 lines on its standard output were not MCP messages"},
+		"an error":                  {`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no license"}}`, "no license"},
+		"an unknown revision":       {`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`, "1999-01-01"},
+		"nothing, then the end":     {"", "handshake"},
+		"a result that is a string": {`{"jsonrpc":"2.0","id":1,"result":"hello"}`, "handshake"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, out, p := pipes(t)
@@ -261,7 +261,7 @@ func TestTheErrorOfAFailedHandshakeHasTheCause(t *testing.T) {
 	})
 }
 
-func TestAnAppMayUseTheIDOfAnAnsweredRequestAgain(t *testing.T) {
+func TestAnAppMayReuseTheIDOfAnAnsweredRequest(t *testing.T) {
 	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
 		"x/echo": func(_ context.Context, q rpc.Question, _ []Caller) (json.RawMessage, error) { return q.Params, nil },
 	}})

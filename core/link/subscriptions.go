@@ -14,27 +14,28 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// maxSubscriptions bounds the resources of one app that are subscribed to.
+// maxSubscriptions is how many resources of one app may be subscribed to.
 const maxSubscriptions = 1000
 
-// ErrTooManySubscriptions means that too many resources of the app are subscribed to.
+// ErrTooManySubscriptions means that too many of the app's resources are subscribed to.
 var ErrTooManySubscriptions = errors.New("too many resources of this app are subscribed to")
 
-// endTimeout is how long an app may take to end a subscriptions/listen request that was cancelled.
+// endTimeout is how long an app may take to end a cancelled subscriptions/listen request.
 const endTimeout = 500 * time.Millisecond
 
-// subscriptions are the resources of an app of StatelessVersion that are subscribed to. There, one request
-// that stays open (subscriptions/listen) names all of them, and the changed lists. When they change, another
-// request takes its place, but not before the app has ended the first: some apps keep one list for both.
+// subscriptions tracks the subscribed resources of an app of StatelessVersion. One long-lived request
+// (subscriptions/listen) names all of them, and the lists whose changes are reported. When the set changes, a
+// new request replaces it, but only after the app has ended the old one: some apps keep one set for both.
 type subscriptions struct {
 	mu   sync.Mutex
 	uris map[string]struct{}
-	wake chan struct{} // holds one; signalled when uris changed
+	wake chan struct{} // capacity 1; signalled when uris changed
 
-	settled chan struct{} // closed when the app has acknowledged or ended the first request; nil before there is one
+	settled chan struct{} // closed when the app has acknowledged or ended the first request; nil before the first
 }
 
-// settle notes that the link is open: its lists are read from now on. It reports whether it was open before.
+// settle records that the link is open: from now on its lists are read. It reports whether the link was open
+// before.
 func (s *subscriptions) settle() (before bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +50,8 @@ func (s *subscriptions) settle() (before bool) {
 	return false
 }
 
-// acknowledged notes that the app reports changes from now on. Of those before it reported nothing: lists that
-// may have been read already are read again.
+// acknowledged records that the app reports changes from now on. Earlier changes were not reported, so lists
+// that may have been read already are read again.
 func (l *Link) acknowledged() {
 	if !l.subscriptions.settle() || l.o.OnListChanged == nil {
 		return
@@ -62,10 +63,10 @@ func (l *Link) acknowledged() {
 	}
 }
 
-// listKinds are the capabilities whose lists may change.
+// listKinds returns the capabilities whose lists may change.
 func listKinds() []string { return []string{"tools", "prompts", "resources"} }
 
-// openSubscriptions starts keepSubscribed, and returns when the app reports changes.
+// openSubscriptions starts keepSubscribed and returns when the app reports changes.
 func (l *Link) openSubscriptions(ctx context.Context) {
 	_, some := l.listenParams()
 	settled := make(chan struct{})
@@ -83,8 +84,7 @@ func (l *Link) openSubscriptions(ctx context.Context) {
 	l.subscriptions.settle()
 }
 
-// Subscribe subscribes to a resource: OnNotification receives notifications/resources/updated when it
-// changes.
+// Subscribe subscribes to a resource: OnNotification receives notifications/resources/updated when it changes.
 func (l *Link) Subscribe(ctx context.Context, uri string) error {
 	if !l.info.Stateless {
 		return l.subscribe(ctx, "resources/subscribe", uri)
@@ -98,7 +98,7 @@ func (l *Link) Subscribe(ctx context.Context, uri string) error {
 	})
 }
 
-// Unsubscribe ends what Subscribe began.
+// Unsubscribe ends a subscription that Subscribe started.
 func (l *Link) Unsubscribe(ctx context.Context, uri string) error {
 	if !l.info.Stateless {
 		return l.subscribe(ctx, "resources/unsubscribe", uri)
@@ -131,8 +131,8 @@ func (s *subscriptions) change(change func(uris map[string]struct{}) error) erro
 	return nil
 }
 
-// keepSubscribed keeps a subscriptions/listen request open while anything is subscribed to, until the link
-// is done.
+// keepSubscribed keeps a subscriptions/listen request open while anything is subscribed to, until the link is
+// closed.
 func (l *Link) keepSubscribed() {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 200*time.Millisecond, 30*time.Second
@@ -163,7 +163,8 @@ func (l *Link) keepSubscribed() {
 	}
 }
 
-// listenParams returns the params of subscriptions/listen; some is false when nothing is subscribed to.
+// listenParams returns the params for subscriptions/listen. some is false when there is nothing to subscribe
+// to.
 func (l *Link) listenParams() (params json.RawMessage, some bool) {
 	wanted := map[string]any{}
 	if l.o.OnListChanged != nil {
@@ -182,7 +183,7 @@ func (l *Link) listenParams() (params json.RawMessage, some bool) {
 	return params, err == nil && len(wanted) > 0
 }
 
-// announces reports whether the app sends list_changed notifications of a capability.
+// announces reports whether the app sends list_changed notifications for a capability.
 func (l *Link) announces(capability string) bool {
 	var declared struct {
 		ListChanged bool `json:"listChanged"`
@@ -190,8 +191,8 @@ func (l *Link) announces(capability string) bool {
 	return json.Unmarshal(l.info.offers[capability], &declared) == nil && declared.ListChanged
 }
 
-// listen has one subscriptions/listen request in flight. It returns true when what is subscribed to has
-// changed, false when the app ended the request.
+// listen keeps one subscriptions/listen request pending. It returns true when the subscriptions have changed,
+// false when the app ended the request.
 func (l *Link) listen(params json.RawMessage) (changed bool) {
 	ctx, cancel := context.WithCancel(l.life)
 	defer cancel()

@@ -38,7 +38,7 @@ func TestTheErrorOfAnUnusableRemoteNamesTheField(t *testing.T) {
 	}
 }
 
-func TestAnAddressWithoutAnMCPEndpointIsSaid(t *testing.T) {
+func TestTheErrorSuggestsCheckingTheURLWhenThereIsNoMCPEndpoint(t *testing.T) {
 	for _, status := range []int{200, 404, 405} {
 		url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
@@ -52,7 +52,7 @@ func TestAnAddressWithoutAnMCPEndpointIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhyARemoteServerCannotBeUsedIsOneSentenceWithTheRemedy(t *testing.T) {
+func TestTheErrorOfAnUnusableRemoteServerIsOneSentenceWithAdvice(t *testing.T) {
 	const remedy = ": check that the URL is that of an MCP endpoint, often with the path /mcp, and its transport"
 	answering := func(status int, media, body string) string {
 		return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -62,15 +62,15 @@ func TestWhyARemoteServerCannotBeUsedIsOneSentenceWithTheRemedy(t *testing.T) {
 		}))
 	}
 	for name, c := range map[string]struct{ url, want string }{
-		"nobody listens": {"http://127.0.0.1:1", "cannot be reached: connection refused; check the address and that the remote server runs"},
-		"no such name":   {"http://nothing.invalid", "cannot be reached: its name "},
-		"no TLS":         {strings.Replace(answering(200, "text/html", ""), "http:", "https:", 1), "cannot be reached: it does not speak TLS; write http:// in the URL, or check the port"},
-		"404":            {answering(404, "text/plain", "no"), "answered 404 Not Found" + remedy},
-		"500":            {answering(500, "text/plain", "no"), "answered 500 Internal Server Error: try again later, or ask who runs it"},
-		"429":            {answering(429, "text/plain", "no"), "answered 429 Too Many Requests: try again later, or ask who runs it"},
-		"an error":       {answering(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"the tenant's header\nis missing"}}`), `answered 400 Bad Request: "the tenant's header\nis missing"`},
-		"a page":         {answering(200, "text/html", "<html>"), `answered with "text/html", which is not MCP` + remedy},
-		"other JSON":     {answering(200, "application/json", `{"a":1}`), "answered with data that is no MCP message" + remedy},
+		"nothing listens": {"http://127.0.0.1:1", "cannot be reached: connection refused; check the address, and that the remote server is running"},
+		"no such name":    {"http://nothing.invalid", "cannot be reached: its name "},
+		"no TLS":          {strings.Replace(answering(200, "text/html", ""), "http:", "https:", 1), "cannot be reached: it does not speak TLS; write http:// in the URL, or check the port"},
+		"404":             {answering(404, "text/plain", "no"), "answered 404 Not Found" + remedy},
+		"500":             {answering(500, "text/plain", "no"), "answered 500 Internal Server Error: try again later, or ask who runs it"},
+		"429":             {answering(429, "text/plain", "no"), "answered 429 Too Many Requests: try again later, or ask who runs it"},
+		"an error":        {answering(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"the tenant's header\nis missing"}}`), `answered 400 Bad Request: "the tenant's header\nis missing"`},
+		"a page":          {answering(200, "text/html", "<html>"), `answered with "text/html", which is not MCP` + remedy},
+		"other JSON":      {answering(200, "application/json", `{"a":1}`), "answered with data that is not an MCP message" + remedy},
 	} {
 		for _, kind := range []string{"streamable-http", "sse"} {
 			t.Run(name+" "+kind, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestWhyARemoteServerCannotBeUsedIsOneSentenceWithTheRemedy(t *testing.T) {
 				host := strings.TrimPrefix(strings.TrimPrefix(c.url, "http://"), "https://")
 				want := "remote server " + host + " " + c.want
 				if kind == "sse" && name == "other JSON" {
-					want = "remote server " + host + " answered with data that is no MCP message"
+					want = "remote server " + host + " answered with data that is not an MCP message"
 				}
 				if got := err.Error(); !strings.HasPrefix(got, want) || strings.Count(got, host) != 1 || strings.Count(got, ":") > 4 {
 					t.Errorf("got  %s\nwant %s", got, want)
@@ -91,7 +91,7 @@ func TestWhyARemoteServerCannotBeUsedIsOneSentenceWithTheRemedy(t *testing.T) {
 	}
 }
 
-func TestTheAnswerToTheEndOfASessionIsNotTheReason(t *testing.T) {
+func TestTheAnswerThatEndsASessionIsNotReportedAsTheCause(t *testing.T) {
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {
 			w.WriteHeader(http.StatusMethodNotAllowed)
@@ -102,12 +102,12 @@ func TestTheAnswerToTheEndOfASessionIsNotTheReason(t *testing.T) {
 		_, _ = io.WriteString(w, `{"a":1}`)
 	}))
 	_, err := openRemote(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-	if err == nil || !strings.Contains(err.Error(), "answered with data that is no MCP message") {
+	if err == nil || !strings.Contains(err.Error(), "answered with data that is not an MCP message") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTheErrorWithWhichAServerRefusesTheHandshakeIsReportedAsItIs(t *testing.T) {
+func TestTheErrorOfARefusedHandshakeIsReportedUnchanged(t *testing.T) {
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m message
 		_ = json.NewDecoder(r.Body).Decode(&m)

@@ -11,23 +11,23 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// The errors of messages. They are wrapped with what happened.
+// These errors are wrapped with details.
 var (
 	// ErrTooLarge means that an answer was larger than the limit and was discarded.
 	ErrTooLarge = errors.New("the app's answer is too large")
-	// ErrMalformed means that an answer was not a JSON-RPC response.
+	// ErrMalformed means that an answer was not a valid JSON-RPC response.
 	ErrMalformed = errors.New("the app's answer is malformed")
-	// ErrParams means that params are not a JSON object that can be sent. Nothing was sent.
+	// ErrParams means that the params are not a JSON object that can be sent. Nothing was sent.
 	ErrParams = errors.New("params must be one JSON object without repeated names")
 )
 
-// LastSDKID is the highest request id that is left to the MCP SDK, which counts from 1 and makes a few
-// requests only. The ids of calls are above it.
+// LastSDKID is the highest request id reserved for the MCP SDK, which counts from 1 and makes only a few
+// requests. Call ids are above it.
 const LastSDKID = 1 << 20
 
-// CallID finds the id of the call that a message answers which cannot be read whole, given both of its
-// ends: some apps write the id before the result, some after it. A wrong guess could only fail a call of
-// the app that sent the broken message.
+// CallID finds the id of the call that an unreadable message answers, given both ends of the message: some apps
+// write the id before the result, some after it. A wrong guess can only fail a call to the app that sent the
+// broken message.
 func CallID(head, tail []byte) (id int64, found bool) {
 	s := rawjson.Scanner{Data: head}
 	s.Space()
@@ -43,7 +43,7 @@ func CallID(head, tail []byte) (id int64, found bool) {
 	return id, found && id > LastSDKID
 }
 
-// trailingID reads an id that ends the message, such as ,"id":7} with or without spaces.
+// trailingID reads an id at the end of the message, such as ,"id":7} with or without spaces.
 func trailingID(tail []byte) (int64, bool) {
 	i := bytes.LastIndex(tail, []byte(`"id"`))
 	if i < 0 {
@@ -61,7 +61,7 @@ func trailingID(tail []byte) (int64, bool) {
 	return id, ok && (len(rest) == 0 || bytes.HasPrefix(rest, []byte(",")) && bytes.HasSuffix(rest, []byte(`"2.0"`)))
 }
 
-// countDigits returns how many bytes of an integer data begins with.
+// countDigits returns the number of bytes in the integer at the start of data.
 func countDigits(data []byte) int {
 	n := 0
 	for n < len(data) && (data[n] == '-' && n == 0 || '0' <= data[n] && data[n] <= '9') {
@@ -70,8 +70,8 @@ func countDigits(data []byte) int {
 	return n
 }
 
-// ValidUTF8 returns data as UTF-8, which JSON must be (RFC 8259, section 8.1): invalid bytes become
-// U+FFFD, as most readers make them. Data that is valid is returned as it is.
+// ValidUTF8 returns data as UTF-8, which JSON must be (RFC 8259, section 8.1): invalid bytes become U+FFFD, as
+// in most readers. Valid data is returned as is.
 func ValidUTF8(data []byte) []byte {
 	if utf8.Valid(data) {
 		return data
@@ -79,7 +79,7 @@ func ValidUTF8(data []byte) []byte {
 	return bytes.ToValidUTF8(data, []byte("\uFFFD"))
 }
 
-// OneLine replaces line breaks with spaces. In valid JSON they occur between tokens only.
+// OneLine replaces line breaks with spaces. In valid JSON, raw line breaks occur only between tokens.
 func OneLine(raw []byte) {
 	for _, c := range []byte{'\n', '\r'} {
 		for rest := raw; ; {
@@ -93,15 +93,15 @@ func OneLine(raw []byte) {
 	}
 }
 
-// DiscardLog counts messages that were discarded and logs the 1st, 10th, 100th and so on, so that an
-// app which sends many of them does not fill the log.
+// DiscardLog counts discarded messages and logs the 1st, 10th, 100th and so on, so that an app that sends many
+// of them does not fill the log.
 type DiscardLog struct {
 	Logger  hclog.Logger
-	Message string // of the log line
+	Message string // of the log entry
 	count   atomic.Int64
 }
 
-// Add counts one message and, where it is due, logs what it was. It reports whether it was.
+// Add counts one message, described by what, and logs it if one is due. It reports whether it logged.
 func (d *DiscardLog) Add(what string) (logged bool) {
 	n := d.count.Add(1)
 	for power := int64(1); power <= n; power *= 10 {
@@ -112,5 +112,5 @@ func (d *DiscardLog) Add(what string) (logged bool) {
 	return logged
 }
 
-// Count returns how many messages were discarded.
+// Count returns how many messages have been discarded.
 func (d *DiscardLog) Count() int64 { return d.count.Load() }

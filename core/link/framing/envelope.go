@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// errNotMessage means that a JSON object is not one JSON-RPC 2.0 message, or that two readers could
-// take it for different ones.
+// errNotMessage means that a JSON object is not a valid JSON-RPC 2.0 message, or that two readers could
+// interpret it differently.
 var errNotMessage = errors.New("not a JSON-RPC 2.0 message")
 
 // IDKind is the type of a message's id.
@@ -29,12 +29,12 @@ const (
 	IDText
 )
 
-// Envelope holds the members of one message. They are not decoded: Params, Result and Error are spans
-// of the frame that was scanned.
+// Envelope holds the members of one message. They are not decoded: Params, Result and Error are spans of the
+// scanned frame.
 type Envelope struct {
 	IDKind IDKind
-	Number int64  // the id, for IDNumber
-	Text   string // the id, for IDText
+	Number int64  // the id, if IDKind is IDNumber
+	Text   string // the id, if IDKind is IDText
 	Method string // "" in a response
 	Params []byte
 	Result []byte
@@ -44,10 +44,10 @@ type Envelope struct {
 // IsResponse reports whether the message answers a request.
 func (e *Envelope) IsResponse() bool { return e.Method == "" }
 
-// IsNotification reports whether the message wants no answer.
+// IsNotification reports whether the message expects no answer.
 func (e *Envelope) IsNotification() bool { return e.Method != "" && e.IDKind == IDAbsent }
 
-// ID returns the id as a type of the MCP SDK.
+// ID returns the id as the MCP SDK's type.
 func (e *Envelope) ID() jsonrpc.ID {
 	var id jsonrpc.ID
 	switch e.IDKind {
@@ -60,9 +60,9 @@ func (e *Envelope) ID() jsonrpc.ID {
 	return id
 }
 
-// Scan takes a frame apart and checks all of it. A frame in which a member of the Envelope
-// is given twice, or in another case, is refused: its readers could disagree. On an error the
-// Envelope still holds the id when that much was clear.
+// Scan splits a frame into its members and validates all of it. It rejects a frame that has a member of the
+// Envelope twice, or in a different case, because readers could disagree about it. On an error the Envelope
+// still holds the id if that was unambiguous.
 func Scan(frame []byte) (Envelope, error) {
 	var e Envelope
 	var version, methodSeen bool
@@ -99,31 +99,31 @@ func Scan(frame []byte) (Envelope, error) {
 	case !s.End():
 		return e, rawjson.ErrSyntax
 	case !version:
-		return e, fmt.Errorf("%w: no member jsonrpc", errNotMessage)
+		return e, fmt.Errorf("%w: member jsonrpc is missing", errNotMessage)
 	}
 	return e, e.check(methodSeen)
 }
 
 func once(field *[]byte, value []byte) error {
 	if *field != nil {
-		return fmt.Errorf("%w: a member is given twice", errNotMessage)
+		return fmt.Errorf("%w: duplicate member", errNotMessage)
 	}
 	*field = value
 	return nil
 }
 
-// checkForeign refuses names that a reader which ignores case takes for a member of the envelope.
+// checkForeign rejects names that a case-insensitive reader would take for a member of the envelope.
 func checkForeign(key []byte) error {
 	for _, known := range []string{"jsonrpc", "id", "method", "params", "result", "error"} {
 		if bytes.EqualFold(key, []byte(known)) {
-			return fmt.Errorf("%w: member %q is not written %q", errNotMessage, key, known)
+			return fmt.Errorf("%w: member %q must be written %q", errNotMessage, key, known)
 		}
 	}
 	return nil
 }
 
-// check accepts the requests, notifications and responses of JSON-RPC 2.0 (parts 4 and 5). One of
-// result and error may be null, as JSON-RPC 1.0 required and some libraries still send.
+// check accepts the requests, notifications and responses of JSON-RPC 2.0 (sections 4 and 5). One of result and
+// error may be null, as JSON-RPC 1.0 required and some libraries still send.
 func (e *Envelope) check(methodSeen bool) error {
 	switch {
 	case e.Result != nil && string(e.Error) == "null":
@@ -137,7 +137,7 @@ func (e *Envelope) check(methodSeen bool) error {
 	case !methodSeen && (e.Params != nil || (e.Result == nil) == (e.Error == nil)):
 		return fmt.Errorf("%w: not a response", errNotMessage)
 	case !methodSeen && e.IDKind == IDAbsent:
-		return fmt.Errorf("%w: a response without an id", errNotMessage)
+		return fmt.Errorf("%w: response without an id", errNotMessage)
 	}
 	return nil
 }
@@ -145,8 +145,8 @@ func (e *Envelope) check(methodSeen bool) error {
 // SetID reads a JSON value as the id.
 func (e *Envelope) SetID(value []byte) error {
 	if e.IDKind != IDAbsent {
-		e.IDKind = IDNull // of two ids, none counts
-		return fmt.Errorf("%w: id is given twice", errNotMessage)
+		e.IDKind = IDNull // with two ids, neither counts
+		return fmt.Errorf("%w: duplicate id", errNotMessage)
 	}
 	switch {
 	case string(value) == "null":
@@ -163,7 +163,7 @@ func (e *Envelope) SetID(value []byte) error {
 	return nil
 }
 
-// Integer reads a JSON number that is an integer, 7.0 and 7e0 included.
+// Integer reads a JSON number that is an integer, including 7.0 and 7e0.
 func Integer(value []byte) (int64, bool) {
 	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
 		return n, true
@@ -175,7 +175,7 @@ func Integer(value []byte) (int64, bool) {
 	return int64(f), true
 }
 
-// FromMessage is the Envelope of a message that the SDK decoded.
+// FromMessage returns the Envelope for a message that the SDK decoded.
 func FromMessage(msg jsonrpc.Message) Envelope {
 	var e Envelope
 	var id jsonrpc.ID
@@ -203,7 +203,7 @@ func errorObject(err error) []byte {
 		known = &rpc.Error{Code: int(wire.Code), Message: wire.Message, Data: wire.Data}
 	}
 	raw, err := json.Marshal(known)
-	if err != nil { // only data that is not JSON, which the SDK cannot have decoded
+	if err != nil { // happens only for data that is not JSON, which the SDK cannot have decoded
 		raw = []byte(`{"code":-32603,"message":"unreadable error"}`)
 	}
 	return raw

@@ -43,25 +43,25 @@ func FuzzEnvelope(f *testing.F) {
 
 func TestAmbiguousMessagesAreRefused(t *testing.T) {
 	cases := map[string]string{
-		"a method twice":                `{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}`,
-		"an id twice":                   `{"jsonrpc":"2.0","id":1,"id":1,"result":{}}`,
-		"a result twice":                `{"jsonrpc":"2.0","id":1,"result":{},"result":{}}`,
-		"params twice":                  `{"jsonrpc":"2.0","method":"a","params":{},"params":{}}`,
-		"the version twice":             `{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"result":{}}`,
-		"a name again, escaped":         `{"jsonrpc":"2.0","id":1,"\u0069d":2,"result":{}}`,
-		"a name in another case":        `{"jsonrpc":"2.0","id":1,"Result":{},"result":{}}`,
-		"a name in the Kelvin case":     `{"jsonrpc":"2.0","id":1,"reſult":{},"result":{}}`,
+		"two methods":                   `{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}`,
+		"two ids":                       `{"jsonrpc":"2.0","id":1,"id":1,"result":{}}`,
+		"two results":                   `{"jsonrpc":"2.0","id":1,"result":{},"result":{}}`,
+		"two params":                    `{"jsonrpc":"2.0","method":"a","params":{},"params":{}}`,
+		"two versions":                  `{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"result":{}}`,
+		"a repeated name, escaped":      `{"jsonrpc":"2.0","id":1,"\u0069d":2,"result":{}}`,
+		"a name in a different case":    `{"jsonrpc":"2.0","id":1,"Result":{},"result":{}}`,
+		"a name with a long s":          `{"jsonrpc":"2.0","id":1,"reſult":{},"result":{}}`,
 		"a method and a result":         `{"jsonrpc":"2.0","id":1,"method":"a","result":{}}`,
 		"a result and an error":         `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`,
 		"neither a method nor a result": `{"jsonrpc":"2.0","id":1}`,
 		"no version":                    `{"id":1,"result":{}}`,
-		"another version":               `{"jsonrpc":"1.0","id":1,"result":{}}`,
+		"a different version":           `{"jsonrpc":"1.0","id":1,"result":{}}`,
 		"an id that is a fraction":      `{"jsonrpc":"2.0","id":1.5,"result":{}}`,
 		"an id that is an object":       `{"jsonrpc":"2.0","id":{},"result":{}}`,
 		"a request with a null id":      `{"jsonrpc":"2.0","id":null,"method":"a"}`,
 		"a response without an id":      `{"jsonrpc":"2.0","result":{}}`,
 		"an empty method":               `{"jsonrpc":"2.0","id":1,"method":""}`,
-		"something after the message":   `{"jsonrpc":"2.0","id":1,"result":{}}{}`,
+		"data after the message":        `{"jsonrpc":"2.0","id":1,"result":{}}{}`,
 		"an array":                      `["jsonrpc"]`,
 		"too many levels":               `{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`,
 	}
@@ -79,14 +79,14 @@ func TestUnambiguousDeviationsFromJSONRPCAreAccepted(t *testing.T) {
 		frame string
 		want  Envelope
 	}{
-		"an error that is null": {`{"jsonrpc":"2.0","id":7,"result":{},"error":null}`, Envelope{IDKind: IDNumber, Number: 7, Result: []byte(`{}`)}},
-		"a result that is null": {`{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":1}}`, Envelope{IDKind: IDNumber, Number: 7, Error: []byte(`{"code":1}`)}},
-		"only a null result":    {`{"jsonrpc":"2.0","id":7,"result":null}`, Envelope{IDKind: IDNumber, Number: 7, Result: []byte(`null`)}},
-		"an id written as 7.0":  {`{"jsonrpc":"2.0","id":7.0,"result":{}}`, Envelope{IDKind: IDNumber, Number: 7, Result: []byte(`{}`)}},
-		"an id that is text":    {`{"jsonrpc":"2.0","id":"a\u0062","method":"m"}`, Envelope{IDKind: IDText, Text: "ab", Method: "m"}},
-		"space everywhere":      {" { \"jsonrpc\" : \"2.0\" , \"method\" : \"m\" } \r", Envelope{Method: "m"}},
-		"unknown members":       {`{"jsonrpc":"2.0","x":1,"x":2,"method":"m"}`, Envelope{Method: "m"}},
-		"an escaped name":       {`{"jsonrpc":"2.0","m\u0065thod":"m"}`, Envelope{Method: "m"}},
+		"an error that is null":  {`{"jsonrpc":"2.0","id":7,"result":{},"error":null}`, Envelope{IDKind: IDNumber, Number: 7, Result: []byte(`{}`)}},
+		"a result that is null":  {`{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":1}}`, Envelope{IDKind: IDNumber, Number: 7, Error: []byte(`{"code":1}`)}},
+		"only a null result":     {`{"jsonrpc":"2.0","id":7,"result":null}`, Envelope{IDKind: IDNumber, Number: 7, Result: []byte(`null`)}},
+		"an id written 7.0":      {`{"jsonrpc":"2.0","id":7.0,"result":{}}`, Envelope{IDKind: IDNumber, Number: 7, Result: []byte(`{}`)}},
+		"an id that is a string": {`{"jsonrpc":"2.0","id":"a\u0062","method":"m"}`, Envelope{IDKind: IDText, Text: "ab", Method: "m"}},
+		"space everywhere":       {" { \"jsonrpc\" : \"2.0\" , \"method\" : \"m\" } \r", Envelope{Method: "m"}},
+		"unknown members":        {`{"jsonrpc":"2.0","x":1,"x":2,"method":"m"}`, Envelope{Method: "m"}},
+		"an escaped name":        {`{"jsonrpc":"2.0","m\u0065thod":"m"}`, Envelope{Method: "m"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ type Event struct {
 	HasID bool
 	Retry string
 	Data  []byte
-	Over  bool   // the data was over the limit, and Data is its beginning
-	Tail  []byte // of data over the limit, the end
+	Over  bool   // the data exceeded the limit, and Data is the start of it
+	Tail  []byte // the end of the data, if it exceeded the limit
 }
 
 // IsMessage reports whether the event carries a JSON-RPC message.
@@ -26,16 +26,16 @@ type EventReader struct {
 	first bool
 }
 
-// NewEventReader returns a reader of events with at most limit bytes of data.
+// NewEventReader returns a reader for events with at most limit bytes of data.
 func NewEventReader(in io.Reader, limit int) *EventReader {
 	return &EventReader{in: NewLineReader(&lineEnds{in: in}, limit+len("data: ")), limit: limit, first: true}
 }
 
-// lineEnds gives every line end of a stream of events the same form: CR LF, LF and CR alone all end a line. JSON has
-// no such characters within a string.
+// lineEnds normalizes the line endings of an event stream: CR LF, LF and CR all end a line. JSON strings never
+// contain these characters unescaped.
 type lineEnds struct {
 	in     io.Reader
-	behind bool // the last byte was a CR, so that an LF now ends no line
+	behind bool // the last byte was a CR, so an LF that follows does not end another line
 }
 
 // Read implements io.Reader.
@@ -63,8 +63,8 @@ func (l *lineEnds) Read(p []byte) (int, error) {
 	}
 }
 
-// Next returns the next event. The last one counts even when the stream ends within it, because a
-// server that closes right after its answer may leave out the empty line.
+// Next returns the next event. The last event counts even if the stream ends in the middle of it, because a
+// server that closes right after its answer may omit the empty line.
 func (s *EventReader) Next() (Event, error) {
 	var e Event
 	some := false

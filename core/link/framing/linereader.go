@@ -9,13 +9,14 @@ import (
 
 // The bounds of lines.
 const (
-	// DefaultMaxLine is the longest line accepted from a bundle. Real apps send views of 4.3 MB.
+	// DefaultMaxLine is the longest line, in bytes, that is accepted from a bundle. Real apps send views of 4.3
+	// MB.
 	DefaultMaxLine = 16 << 20
 
-	readBuffer = 128 << 10 // a line with 64 KB of text fits; pages that are never written cost no memory
-	KeptEnd    = 512       // bytes of both ends of an over-long line that are kept
-	KeptBuffer = 2 << 20   // larger buffers are not used again
-	chunkSize  = 256 << 10 // a long line is collected in chunks: a buffer that doubles takes twice its size
+	readBuffer = 128 << 10 // a line with 64 KB of text fits; pages never written to cost no memory
+	KeptEnd    = 512       // bytes kept from each end of an over-long line
+	KeptBuffer = 2 << 20   // larger buffers are not reused
+	chunkSize  = 256 << 10 // a long line is collected in chunks: doubling a buffer would take twice the size
 )
 
 // LineReader splits a stream into lines of bounded length.
@@ -23,26 +24,26 @@ type LineReader struct {
 	in    *bufio.Reader
 	limit int
 
-	// A line longer than in's buffer is collected in the first used chunks, of size bytes in total.
+	// A line longer than in's buffer is collected in the first used chunks, which hold size bytes in total.
 	chunks [][]byte
 	used   int
 	size   int
 }
 
-// Line is one line without its end.
+// Line is one line without its line ending.
 type Line struct {
 	Data  []byte
 	Owned bool   // Data may be kept; otherwise it is valid until the next line
-	Over  int64  // the length of a line over the limit, of which Data is the beginning; else 0
+	Over  int64  // the length of a line over the limit, with its start in Data; otherwise 0
 	Tail  []byte // the end of a line over the limit
 }
 
-// NewLineReader returns a reader of lines of at most limit bytes.
+// NewLineReader returns a reader for lines of at most limit bytes.
 func NewLineReader(in io.Reader, limit int) *LineReader {
 	return &LineReader{in: bufio.NewReaderSize(in, readBuffer), limit: limit}
 }
 
-// Next returns the next line. A last line without an end counts.
+// Next returns the next line. A last line without a line ending counts.
 func (f *LineReader) Next() (Line, error) {
 	part, err := f.in.ReadSlice('\n')
 	if err == nil && len(part)-1 <= f.limit {
@@ -52,7 +53,7 @@ func (f *LineReader) Next() (Line, error) {
 	for {
 		allowed := f.limit
 		if err == nil {
-			allowed++ // the line end does not count
+			allowed++ // the line ending does not count
 		}
 		if f.size+len(part) > allowed {
 			return f.skip(part, err)
@@ -69,7 +70,7 @@ func (f *LineReader) Next() (Line, error) {
 	return Line{Data: trim(f.collected()), Owned: true}, nil
 }
 
-// reset forgets the line before, and all chunks but those worth keeping.
+// reset discards the previous line, and all chunks except those worth keeping.
 func (f *LineReader) reset() {
 	f.chunks = f.chunks[:min(len(f.chunks), KeptBuffer/chunkSize)]
 	clear(f.chunks[len(f.chunks):cap(f.chunks)])
@@ -103,20 +104,20 @@ func (f *LineReader) collected() []byte {
 	return line
 }
 
-// ends returns copies of both ends of what was collected.
+// ends returns copies of both ends of the collected data.
 func (f *LineReader) ends() (head, tail []byte) {
 	for i, chunk := range f.chunks[:f.used] {
 		if i == 0 {
 			head = bytes.Clone(chunk[:min(len(chunk), KeptEnd)])
 		}
-		if i >= f.used-2 { // the last one may be shorter than the end that is kept
+		if i >= f.used-2 { // the last one may be shorter than the end to keep
 			tail = append(tail, chunk[max(0, len(chunk)-KeptEnd):]...)
 		}
 	}
 	return head, tail
 }
 
-// skip reads the rest of an over-long line, of which part is the latest piece, and keeps both ends.
+// skip reads the rest of an over-long line and keeps both ends. part is the piece read last.
 func (f *LineReader) skip(part []byte, err error) (Line, error) {
 	length := int64(f.size)
 	head, tail := f.ends()
@@ -134,7 +135,7 @@ func (f *LineReader) skip(part []byte, err error) (Line, error) {
 	return Line{Data: trim(head), Tail: trim(tail), Over: length}, nil
 }
 
-// trim removes the line end, and a carriage return before it.
+// trim removes the line ending, including a carriage return.
 func trim(data []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(data, []byte{'\n'}), []byte{'\r'})
 }

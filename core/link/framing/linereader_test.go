@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// lines reads all of a stream as "text" or "over(length)".
+// lines reads a whole stream, each line as "text" or "over(length)".
 func lines(t *testing.T, in io.Reader, limit int) []string {
 	t.Helper()
 	var all []string
@@ -39,15 +39,15 @@ func TestLinesAreSplitAndBounded(t *testing.T) {
 		limit int
 		want  []string
 	}{
-		"line ends of both kinds":            {"a\nb\r\n\nc", 10, []string{"a", "b", "", "c"}},
-		"a line of just the limit":           {"1234567890\nx\n", 10, []string{"1234567890", "x"}},
-		"a line one over the limit":          {"12345678901\nx\n", 10, []string{"over(12)", "x"}},
-		"an over-long line without an end":   {"12345678901", 10, []string{"over(11)"}},
-		"a line longer than the buffer":      {big + "\nx", 200_000, []string{big, "x"}},
-		"an over-long line over the buffer":  {big + "\nx", 199_999, []string{"over(200001)", "x"}},
-		"two over-long lines and nothing":    {big + "\n" + big + "\n", 1000, []string{"over(200001)", "over(200001)"}},
-		"a stream that ends with a line end": {"a\n", 10, []string{"a"}},
-		"an empty stream":                    {"", 10, nil},
+		"both kinds of line ending":                {"a\nb\r\n\nc", 10, []string{"a", "b", "", "c"}},
+		"a line exactly at the limit":              {"1234567890\nx\n", 10, []string{"1234567890", "x"}},
+		"a line one over the limit":                {"12345678901\nx\n", 10, []string{"over(12)", "x"}},
+		"an over-long line without a line ending":  {"12345678901", 10, []string{"over(11)"}},
+		"a line longer than the buffer":            {big + "\nx", 200_000, []string{big, "x"}},
+		"an over-long line longer than the buffer": {big + "\nx", 199_999, []string{"over(200001)", "x"}},
+		"two over-long lines and nothing else":     {big + "\n" + big + "\n", 1000, []string{"over(200001)", "over(200001)"}},
+		"a stream that ends with a line ending":    {"a\n", 10, []string{"a"}},
+		"an empty stream":                          {"", 10, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for kind, in := range map[string]io.Reader{"whole": strings.NewReader(c.in), "halves": iotest.HalfReader(strings.NewReader(c.in))} {
@@ -59,7 +59,7 @@ func TestLinesAreSplitAndBounded(t *testing.T) {
 	}
 }
 
-// A line that is collected in several chunks arrives whole, and so do the ends of one that is too long.
+// A line collected in several chunks arrives whole, and so do both ends of a line that is too long.
 func TestLinesOfManyChunksAreWhole(t *testing.T) {
 	pattern := func(n int) []byte {
 		data := make([]byte, n)

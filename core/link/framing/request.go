@@ -9,26 +9,26 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// Request is a request whose params were checked.
+// Request is a request whose params have been checked.
 type Request struct {
 	Method string
 	Params []byte      // nil when there are none
-	Header http.Header // sent with it over HTTP; nil for none
-	Sender string      // who shares the write queue: requests of one sender are written in order; "" for the server itself
+	Header http.Header // sent with the request over HTTP; may be nil
+	Sender string      // owner of the write queue's line: one sender's requests are written in order; "" for the server itself
 
-	token rawjson.Span // of the caller's progress token in Params; empty when there is none
+	token rawjson.Span // the caller's progress token in Params; empty without one
 	other bool         // params._meta is not an object
-	added []byte       // JSON text that is sent with Params, nil for none
-	addAt int          // where in Params added goes, before token
+	added []byte       // JSON text inserted into Params; may be nil
+	addAt int          // where in Params to insert added; before token
 }
 
-// ReadRequest checks that params are one JSON object, so that nothing in them can end their place in the
-// message, finds the progress token, and returns where params._meta is; the span is empty when there is no
-// such object.
+// ReadRequest checks that params are one JSON object, so that their text cannot break out of the message. It
+// finds the progress token and returns the position of params._meta; the span is empty when there is no such
+// object.
 func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, err error) {
 	r = Request{Method: method, Params: params}
 	if !validMethod(method) {
-		return r, meta, fmt.Errorf("method %q has characters that no MCP method has", method)
+		return r, meta, fmt.Errorf("method %q has characters that MCP methods never contain", method)
 	}
 	if len(params) == 0 {
 		r.Params = nil
@@ -49,8 +49,9 @@ func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, er
 	return r, meta, nil
 }
 
-// AddMeta has members sent at the beginning of params._meta. at is where ReadRequest found it. members are
-// JSON text without braces, and must not be there already. A _meta that is not an object stays as it is.
+// AddMeta inserts members at the start of params._meta when the request is sent. at is the span that
+// ReadRequest returned. members are JSON text without braces, and must not be there already. A _meta that is
+// not an object stays unchanged.
 func (r *Request) AddMeta(at rawjson.Span, members []byte) {
 	var before, after string
 	r.addAt = at.From + 1
@@ -73,7 +74,7 @@ func (r *Request) AddMeta(at rawjson.Span, members []byte) {
 // HasParams reports whether params are sent.
 func (r *Request) HasParams() bool { return r.Params != nil || r.added != nil }
 
-// Size is about how many bytes AppendMessage appends.
+// Size estimates how many bytes AppendMessage appends.
 func (r *Request) Size() int { return len(r.Params) + len(r.added) + len(r.Method) + 128 }
 
 func validMethod(method string) bool {
@@ -112,7 +113,7 @@ func (r *Request) AppendParams(buf []byte, token int64) []byte {
 	return buf
 }
 
-// CallerToken returns a copy of the progress token as the caller wrote it; nil when there is none.
+// CallerToken returns a copy of the progress token as the caller wrote it, or nil without one.
 func (r *Request) CallerToken() []byte {
 	if r.token.Empty() {
 		return nil
@@ -120,8 +121,8 @@ func (r *Request) CallerToken() []byte {
 	return bytes.Clone(r.Params[r.token.From:r.token.To])
 }
 
-// ProgressToken finds the token in the params of a progress notification; ok is false when it is not
-// an integer, as those of the server are.
+// ProgressToken finds the token in the params of a progress notification. ok is false when it is not an
+// integer, because the server's own tokens are integers.
 func ProgressToken(params []byte) (id int64, token rawjson.Span, ok bool) {
 	token, err := rawjson.Find(params, "progressToken")
 	if err != nil || token.Empty() {

@@ -7,14 +7,14 @@ import (
 
 func TestParamsThatAreNotOneObjectAreRefused(t *testing.T) {
 	for name, params := range map[string]string{
-		"an end and another member": `{},"method":"evil"`,
-		"two values":                `{} {}`,
-		"no object":                 `[1]`,
-		"a string":                  `"x"`,
-		"an unfinished object":      `{"a":1`,
-		"two _meta":                 `{"_meta":{},"_meta":{"progressToken":1}}`,
-		"two progress tokens":       `{"_meta":{"progressToken":1,"progressToken":2}}`,
-		"an escaped second _meta":   `{"_meta":{},"\u005fmeta":{}}`,
+		"an early end and another member": `{},"method":"evil"`,
+		"two values":                      `{} {}`,
+		"an array":                        `[1]`,
+		"a string":                        `"x"`,
+		"an unfinished object":            `{"a":1`,
+		"two _meta":                       `{"_meta":{},"_meta":{"progressToken":1}}`,
+		"two progress tokens":             `{"_meta":{"progressToken":1,"progressToken":2}}`,
+		"an escaped second _meta":         `{"_meta":{},"\u005fmeta":{}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, err := ReadRequest("tools/call", []byte(params)); !errors.Is(err, ErrParams) {
@@ -30,8 +30,8 @@ func TestParamsThatAreNotOneObjectAreRefused(t *testing.T) {
 func TestParamsAreSentUnchangedExceptTheTokenAndLineBreaks(t *testing.T) {
 	for name, c := range map[string]struct{ params, want string }{
 		"without a token":          {`{"name":"x","arguments":{"b":1,"a":1.0}}`, `{"name":"x","arguments":{"b":1,"a":1.0}}`},
-		"a number as token":        {`{"_meta":{"progressToken":5,"z":1}}`, `{"_meta":{"progressToken":77,"z":1}}`},
-		"a text as token":          {`{"_meta":{"z":1,"progressToken":"a,}"},"n":1}`, `{"_meta":{"z":1,"progressToken":77},"n":1}`},
+		"a number as the token":    {`{"_meta":{"progressToken":5,"z":1}}`, `{"_meta":{"progressToken":77,"z":1}}`},
+		"a string as the token":    {`{"_meta":{"z":1,"progressToken":"a,}"},"n":1}`, `{"_meta":{"z":1,"progressToken":77},"n":1}`},
 		"a token in the arguments": {`{"arguments":{"_meta":{"progressToken":1}}}`, `{"arguments":{"_meta":{"progressToken":1}}}`},
 		"line breaks":              {"{\r\n\"a\":\n\"x\\ny\"}", `{  "a": "x\ny"}`},
 	} {

@@ -13,21 +13,21 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Authorizer gives the access tokens of one account at a remote app.
+// Authorizer supplies the access tokens for one account at a remote app.
 type Authorizer interface {
-	// Token returns an access token. refused is one that the app has just refused, "" for none: it is not returned again.
-	// The errors are core.Errors that are safe to show.
+	// Token returns an access token. refused is a token that the app has just rejected ("" for none) and will
+	// not be returned again. Errors are core.Errors that are safe to show.
 	Token(ctx context.Context, refused core.Secret) (core.Secret, error)
 }
 
-// Challenge is what a server said when it refused a request (RFC 6750, RFC 9728).
+// Challenge holds what a server sent when it rejected a request for lack of authorization (RFC 6750, RFC 9728).
 type Challenge struct {
-	Error    string // such as insufficient_scope
-	Scope    string // that it takes, separated by spaces
-	Metadata string // the URL of its protected resource metadata
+	Error    string // for example insufficient_scope
+	Scope    string // the required scopes, separated by spaces
+	Metadata string // the URL of the server's protected resource metadata
 }
 
-// challengeOf reads the header WWW-Authenticate. One that cannot be read says nothing.
+// challengeOf reads the WWW-Authenticate header. It returns the zero Challenge if the header cannot be read.
 func challengeOf(h http.Header) (c Challenge) {
 	challenges, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
 	if err != nil {
@@ -41,13 +41,13 @@ func challengeOf(h http.Header) (c Challenge) {
 	return c
 }
 
-// renewable reports whether a fresh token may help. Some servers answer an expired token with 403.
+// renewable reports whether a fresh token may help. Some servers answer 403 for an expired token.
 func (e *Error) renewable() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && e.Challenge.Error == "invalid_token"
 }
 
-// authorized sends a request with the token of the account. What the server refuses with 401 it has not done: the request
-// is sent once more, with a fresh token.
+// authorized sends a request with the account's token. If the server answers 401, it did not process the
+// request, so the request is sent once more with a fresh token.
 func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 	var refused core.Secret
 	for {
@@ -74,22 +74,23 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 			refused = token
 			continue
 		case failed.renewable():
-			failed.Reason = fmt.Sprintf("refuses the account (%d) although its token is fresh", failed.Status)
+			failed.Reason = fmt.Sprintf("rejects the account (%d) although its token is fresh", failed.Status)
 		case failed.Challenge.Error == "insufficient_scope":
-			failed.Reason = "wants more rights than its account gives"
-			failed.cause = core.Errorf(core.CodeLoginNeeded, "the app wants more rights than the account gives").
+			failed.Reason = "requires more permissions than the account has"
+			failed.cause = core.Errorf(core.CodeLoginNeeded, "the app requires more permissions than the account has").
 				WithDetails(core.AccountNeeded{Scopes: strings.Fields(failed.Challenge.Scope)})
 		case failed.Status == http.StatusForbidden:
-			failed.Reason = "does not allow this to the account (403)"
+			failed.Reason = "does not allow the account to do this (403)"
 		}
 		return nil, failed
 	}
 }
 
-// probe is a request that every MCP server understands. Nothing comes of it: the server refuses it, or its session ends.
+// probe is a request that every MCP server understands. It has no effect: the server rejects it, or its session
+// ends.
 const probe = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// Probe sends a remote app a request without credentials, and returns how it was refused.
+// Probe sends a remote app a request without credentials and returns how it was rejected.
 func Probe(ctx context.Context, r core.Remote, client *http.Client) (Challenge, error) {
 	target, err := checkURL(r.URL)
 	if err != nil {
@@ -115,12 +116,13 @@ func Probe(ctx context.Context, r core.Remote, client *http.Client) (Challenge, 
 }
 
 const (
-	clientTimeout      = 30 * time.Second // for a whole request of NewClient
+	clientTimeout      = 30 * time.Second // for a whole request by NewClient's client
 	maxClientRedirects = 3
 )
 
-// NewClient returns a client for what belongs to a remote app, such as its authorization server: with the guard of
-// addresses of New, without a proxy and without cookies. It follows redirects of reads only, and none to http.
+// NewClient returns a client for services that belong to a remote app, such as its authorization server. It has
+// the same address checks as New, but no proxy and no cookies. It follows redirects of reads only, and never
+// from https to http.
 func NewClient(o Options) *http.Client {
 	control := o.Control
 	if control == nil {
@@ -138,7 +140,7 @@ func NewClient(o Options) *http.Client {
 			case r.Method != http.MethodGet || via[0].Method != http.MethodGet:
 				return fmt.Errorf("%s redirects a %s, which is not followed", via[0].URL.Host, via[0].Method)
 			case len(via) > maxClientRedirects:
-				return fmt.Errorf("%s redirects too often", via[0].URL.Host)
+				return fmt.Errorf("%s redirects too many times", via[0].URL.Host)
 			case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":
 				return fmt.Errorf("%s redirects from https to %s, which is not followed", via[0].URL.Host, r.URL.Scheme)
 			}

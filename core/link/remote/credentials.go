@@ -15,18 +15,18 @@ import (
 func checkURL(raw string) (*url.URL, error) {
 	target, err := url.Parse(raw)
 	switch {
-	case err != nil: // the error would repeat the URL
-		return nil, fmt.Errorf("url is not a URL")
+	case err != nil: // the error would include the URL
+		return nil, fmt.Errorf("url is not a valid URL")
 	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
 		return nil, fmt.Errorf("url must begin with http:// or https:// and name a host")
 	case target.User != nil:
-		return nil, fmt.Errorf("url must not hold a user name or password: use transport.auth")
+		return nil, fmt.Errorf("url must not contain a user name or password: use transport.auth")
 	}
 	target.Fragment = ""
 	return target, nil
 }
 
-// reservedHeader reports whether the transport itself sets a header.
+// reservedHeader reports whether the transport sets this header itself.
 func reservedHeader(key string) bool {
 	switch key {
 	case "Accept", "Connection", "Content-Length", "Content-Type", "Host", "Keep-Alive", "Last-Event-Id",
@@ -36,8 +36,8 @@ func reservedHeader(key string) bool {
 	return strings.HasPrefix(key, "Proxy-") || strings.HasPrefix(key, headerparam.Prefix)
 }
 
-// CheckHeader reports why a header cannot be sent to a remote app. The error begins with field, the setting that
-// holds the header, and never shows the value.
+// CheckHeader returns an error if a header cannot be sent to a remote app. The error begins with field, the
+// setting that holds the header, and never shows the value.
 func CheckHeader(field, name string, value core.Secret) error {
 	switch key := http.CanonicalHeaderKey(name); {
 	case !httpguts.ValidHeaderFieldName(name):
@@ -50,7 +50,7 @@ func CheckHeader(field, name string, value core.Secret) error {
 	return nil
 }
 
-// configuredHeaders returns the headers of a remote app, its credentials among them.
+// configuredHeaders returns the headers for a remote app, including its credentials.
 func configuredHeaders(r core.Remote) (http.Header, error) {
 	header := http.Header{}
 	add := func(field, name string, value core.Secret) error {
@@ -66,7 +66,7 @@ func configuredHeaders(r core.Remote) (http.Header, error) {
 		}
 	}
 	switch r.Auth.Type {
-	case "", "none", core.AuthUser, core.AuthShared: // the tokens of accounts come from Options.Authorizer
+	case "", "none", core.AuthUser, core.AuthShared: // account tokens come from Options.Authorizer
 		return header, nil
 	case "bearer":
 		if r.Auth.Token == "" {

@@ -9,28 +9,28 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ErrSessionLost means that the server does not know the session any more.
+// ErrSessionLost means that the server no longer knows the session.
 var ErrSessionLost = errors.New("the remote server no longer knows the session")
 
-// Error is why a remote server could not be used. Its message holds no secret, neither headers nor the
-// query of the URL, and is safe to show.
+// Error describes why a remote server could not be used. Its message contains no secrets, no headers and no URL
+// query, and is safe to show.
 type Error struct {
 	Host      string
 	Reason    string
-	Status    int       // the HTTP status, 0 when there was no answer
+	Status    int       // the HTTP status, or 0 without an answer
 	Down      bool      // nothing could be reached at the address
-	Challenge Challenge // of a server that refuses the credentials
-	cause     error     // nil when there is none; its message is in Reason as far as it helps
+	Challenge Challenge // from a server that rejects the credentials
+	cause     error     // may be nil; Reason already includes the useful part of its message
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("remote server %s %s", e.Host, e.Reason) }
 
-// Unwrap returns the cause, nil when there is none.
+// Unwrap returns the cause, which may be nil.
 func (e *Error) Unwrap() error { return e.cause }
 
 var sessionMention = regexp.MustCompile(` ?\(session ID: [^)]*\)`)
 
-// SafeError removes from an error what must not be shown: URLs with their query, and session ids.
+// SafeError removes what must not be shown from an error: session ids, and URLs with their query.
 func SafeError(err error) error {
 	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed

@@ -13,14 +13,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/framing"
 )
 
-// eventFilter passes on a stream of server-sent events. An event that is not a valid message becomes an
-// error for the call that it answers: the SDK would end the session at it.
+// eventFilter forwards a stream of server-sent events. It replaces an event that is not a valid message with an
+// error for the call that it answers, because the SDK would end the session.
 type eventFilter struct {
 	in        *framing.EventReader
 	source    io.Closer
 	discarded *framing.DiscardLog
 	limit     int
-	id        func() string // the id of the call that the stream answers, "null" for none
+	id        func() string // the id of the call that the stream answers, or "null"
 	out       bytes.Buffer
 }
 
@@ -69,21 +69,21 @@ func (f *eventFilter) write(e framing.Event) {
 	f.out.WriteByte('\n')
 }
 
-// maxEventID is the longest id of an event that is sent back, bytes.
+// maxEventID is the longest event id, in bytes, that is sent back.
 const maxEventID = 4 << 10
 
-// validID reports whether an id can be sent back in the header Last-Event-ID. Another one is ignored: with it
-// every attempt to resume the stream would fail.
+// validID reports whether an id can be sent back in the Last-Event-ID header. Others are dropped, because every
+// attempt to resume the stream would fail with them.
 func validID(id string) bool { return len(id) <= maxEventID && httpguts.ValidHeaderFieldValue(id) }
 
-// The bounds of what a server may ask for between two requests for a stream. Below the first, a call would send
-// one request after the other for as long as it lasts.
+// The limits for the wait that a server may request between two stream requests. Below the minimum, a call
+// would send one request after another for as long as it lasts.
 const (
 	shortestRetry = 200 * time.Millisecond
 	longestRetry  = time.Minute
 )
 
-// retryAfter reads the field retry of an event: whole milliseconds. It is false for anything else.
+// retryAfter reads the retry field of an event, in whole milliseconds. ok is false for anything else.
 func retryAfter(field string) (wait time.Duration, ok bool) {
 	if field == "" || strings.Trim(field, "0123456789") != "" {
 		return 0, false

@@ -40,7 +40,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// What an event says about resuming its stream is sent back in a header, and decides how often a server is asked.
+// An event's id and retry fields are sent back in a header and control how often the server is polled.
 func TestFieldsThatCannotBeUsedToResumeAreNotPassedOn(t *testing.T) {
 	for sent, want := range map[string]string{
 		"id: 7\nretry: 1500\n\n":   "id: 7\nretry: 1500\n\n",

@@ -7,17 +7,17 @@ import (
 	"net/http"
 )
 
-// answer is what is known of an answer of the server.
+// answer is what is known about an answer from the server.
 type answer struct {
 	status  int
-	media   string // the type of its body, such as text/html
-	message string // of a JSON-RPC error in an answer that refuses the request; "" for none
+	media   string // media type of the body, such as text/html
+	message string // of a JSON-RPC error in an answer that rejects the request; "" for none
 }
 
-// maxMessage is how many characters of a server's message are shown.
+// maxMessage is the number of characters shown of a server's message.
 const maxMessage = 200
 
-// readError reads the body of an answer that refuses a request, and leaves it to be read again.
+// readError reads the body of an answer that rejects a request, and leaves the body readable.
 func (a *answer) readError(resp *http.Response) error {
 	body, err := readUpTo(resp.Body, maxErrorBody)
 	if err != nil {
@@ -35,10 +35,10 @@ func (a *answer) readError(resp *http.Response) error {
 	return nil
 }
 
-// checkEndpoint is the remedy where something answers that is no MCP endpoint.
+// checkEndpoint is the advice when something other than an MCP endpoint answers.
 const checkEndpoint = "check that the URL is that of an MCP endpoint, often with the path /mcp, and its transport"
 
-// NotMCP returns err, which ended the handshake, as what the last answer of the server says about it.
+// NotMCP turns err, which ended the handshake, into an error that describes the server's last answer.
 func (c *Conn) NotMCP(err error) *Error { return c.http.notMCP(err) }
 
 func (c *roundTripper) notMCP(cause error) *Error {
@@ -57,14 +57,14 @@ func (c *roundTripper) notMCP(cause error) *Error {
 	case last.status < 200 || last.status > 299:
 		failed.Reason = fmt.Sprintf("answered %s: %s", status(last.status), checkEndpoint)
 	case last.media == "application/json" || last.media == "text/event-stream":
-		failed.Reason = fmt.Sprintf("answered with data that is no MCP message: %s", checkEndpoint)
+		failed.Reason = fmt.Sprintf("answered with data that is not an MCP message: %s", checkEndpoint)
 	default:
 		failed.Reason = fmt.Sprintf("answered with %s, which is not MCP: %s", describe(last.media), checkEndpoint)
 	}
 	return failed
 }
 
-// status is a status code with its name, such as "404 Not Found".
+// status formats a status code with its name, such as "404 Not Found".
 func status(code int) string {
 	if text := http.StatusText(code); text != "" {
 		return fmt.Sprintf("%d %s", code, text)
@@ -74,7 +74,7 @@ func status(code int) string {
 
 func describe(media string) string {
 	if media == "" {
-		return "a body without a type"
+		return "a body without a content type"
 	}
 	return fmt.Sprintf("%.100q", media)
 }

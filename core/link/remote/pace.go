@@ -7,27 +7,28 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The pace at which the stream is read on which a server sends by itself. Nobody waits for what is on it, and each
-// notification takes work: a server that sends without a pause would keep a processor busy. What is not read yet stays
-// in the buffers of the connection, and then with the server.
+// The pace for reading the stream on which a server sends messages unprompted. Nothing waits for these messages
+// and each one takes work, so a server that sends without pause would keep a processor busy. Unread data stays
+// in the connection's buffers, and then with the server.
 const (
 	pacePerSecond = 1 << 20  // bytes
-	paceAtOnce    = 64 << 10 // bytes of one read
+	paceAtOnce    = 64 << 10 // bytes per read
 )
 
-// newPace returns a pace for messages of up to limit bytes: two of that size are read without waiting.
+// newPace returns a pace for messages of up to limit bytes. Two messages of that size can be read without
+// waiting.
 func newPace(limit int) *rate.Limiter {
 	return rate.NewLimiter(pacePerSecond, max(2*limit, paceAtOnce))
 }
 
 type paceKey struct{}
 
-// withPace returns a context for a request whose stream is read at the pace.
+// withPace returns a context for a request whose stream is read at this pace.
 func withPace(ctx context.Context, pace *rate.Limiter) context.Context {
 	return context.WithValue(ctx, paceKey{}, pace)
 }
 
-// paced returns the body of a stream, read at the pace of the request's context if it has one.
+// paced returns the body of a stream, limited to the pace in the request's context, if any.
 func paced(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	if pace, ok := ctx.Value(paceKey{}).(*rate.Limiter); ok {
 		return &pacedBody{ReadCloser: body, ctx: ctx, pace: pace}
@@ -35,7 +36,7 @@ func paced(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	return body
 }
 
-// pacedBody is a body that is read at a pace.
+// pacedBody is a body read at a limited pace.
 type pacedBody struct {
 	io.ReadCloser
 	ctx  context.Context //nolint:containedctx // that of the request, which ends the waiting

@@ -22,14 +22,14 @@ func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Resp
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	media = strings.TrimSpace(strings.ToLower(media))
 	said := &answer{status: resp.StatusCode, media: media}
-	if r.Method != http.MethodDelete { // which ends a session after the answers that matter
+	if r.Method != http.MethodDelete { // DELETE ends a session after the answers that matter
 		c.answered.Store(said)
 	}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		_ = resp.Body.Close()
 		return nil, &Error{Host: c.origin.Host, Status: resp.StatusCode, Challenge: challengeOf(resp.Header),
-			Reason: fmt.Sprintf("refuses the credentials (%d): check transport.auth (--bearer-env or --header)", resp.StatusCode)}
+			Reason: fmt.Sprintf("rejects the credentials (%d): check transport.auth (--bearer-env or --header)", resp.StatusCode)}
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		if err := said.readError(resp); err != nil {
 			return nil, c.explain(r.Context(), r, err)
@@ -49,8 +49,8 @@ type limited struct {
 	io.Closer
 }
 
-// receiveJSON reads the answer to one call. One that is too large or is not a message fails that call; in
-// the SDK it would end the session.
+// receiveJSON reads the answer to one call. An answer that is too large or not a message fails that call only;
+// the SDK would end the session.
 func (c *roundTripper) receiveJSON(r *http.Request, resp *http.Response) (*http.Response, error) {
 	received := resp.Body
 	defer func() { _ = received.Close() }()
@@ -65,8 +65,8 @@ func (c *roundTripper) receiveJSON(r *http.Request, resp *http.Response) (*http.
 	return resp, nil
 }
 
-// readUpTo reads to the end, or limit bytes. It doubles its buffer: io.ReadAll would allocate five times as
-// much.
+// readUpTo reads until the end, or limit bytes. It doubles its buffer, because io.ReadAll would allocate five
+// times as much.
 func readUpTo(in io.Reader, limit int) ([]byte, error) {
 	data := make([]byte, 0, min(limit, firstRead))
 	for {
@@ -83,7 +83,7 @@ func readUpTo(in io.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// messageOrError returns data when it is one message, and otherwise an error for the call with the id.
+// messageOrError returns data if it is one message, and otherwise an error for the call with that id.
 func messageOrError(data []byte, limit int, discarded *framing.DiscardLog, id func() string) []byte {
 	reason := framing.ErrTooLarge.Error() + fmt.Sprintf(": the limit is %d bytes", limit)
 	code := CodeTooLarge
@@ -97,14 +97,14 @@ func messageOrError(data []byte, limit int, discarded *framing.DiscardLog, id fu
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id(), code, reason)
 }
 
-// Codes of the errors that the transport puts in place of an answer. Package link makes them errors of
-// its own.
+// Codes of the errors that the transport substitutes for an answer. Package link converts them to its own
+// errors.
 const (
 	CodeTooLarge  = -32990
 	CodeMalformed = -32991
 )
 
-// idOf returns the id of the request's message as JSON, "null" when there is none.
+// idOf returns the id of the request's message as JSON, or "null".
 func idOf(r *http.Request) string {
 	if r.GetBody == nil {
 		return "null"

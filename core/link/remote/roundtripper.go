@@ -21,8 +21,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/framing"
 )
 
-// roundTripper sends requests to one remote server. It adds the credentials, refuses every other origin,
-// and bounds the responses. It is the http.RoundTripper below the SDK's transports.
+// roundTripper is the http.RoundTripper underneath the SDK's transports. It sends requests to one remote
+// server: it adds the credentials, refuses every other origin, and bounds the responses.
 type roundTripper struct {
 	origin    *url.URL
 	header    http.Header
@@ -30,10 +30,10 @@ type roundTripper struct {
 	limit     int
 	wait      time.Duration
 	discarded framing.DiscardLog
-	answered  atomic.Pointer[answer] // what the last request got, nil before the first answer
+	answered  atomic.Pointer[answer] // for the last request; nil before the first answer
 	version   atomic.Pointer[string] // the negotiated revision, sent with every request after the handshake
 
-	authorizer Authorizer // of the account that requests are made with; nil for none
+	authorizer Authorizer // for the account that requests use; may be nil
 }
 
 func newRoundTripper(origin *url.URL, header http.Header, o Options) *roundTripper {
@@ -44,8 +44,8 @@ func newRoundTripper(origin *url.URL, header http.Header, o Options) *roundTripp
 	dialer := &net.Dialer{Timeout: o.ConnectTimeout, Control: control}
 	return &roundTripper{
 		origin: origin, header: header, limit: o.MaxAnswer, wait: o.HeaderTimeout, authorizer: o.Authorizer,
-		discarded: framing.DiscardLog{Logger: o.Logger, Message: "remote server sent data that is not MCP messages"},
-		base: &http.Transport{ // without a proxy, so that the guard checks the address itself
+		discarded: framing.DiscardLog{Logger: o.Logger, Message: "remote server sent data that is not an MCP message"},
+		base: &http.Transport{ // no proxy, so that the guard checks the actual address
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.ConnectTimeout, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 			DisableCompression: true, // 1 MB can unpack to 1 GB, which takes half a minute to read
@@ -60,7 +60,7 @@ func (c *roundTripper) failure(reason string, cause error) *Error {
 // RoundTrip implements http.RoundTripper.
 func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !sameOrigin(c.origin, r.URL) {
-		return nil, c.failure("names an endpoint on another host, "+r.URL.Host+": that is refused", nil)
+		return nil, c.failure("names an endpoint on another host, "+r.URL.Host+", which is not allowed", nil)
 	}
 	if c.authorizer != nil {
 		return c.authorized(r)
@@ -108,24 +108,24 @@ func (c *roundTripper) explain(ctx context.Context, r *http.Request, err error) 
 	return failed
 }
 
-// unreachable says why no answer came, and what to check.
+// unreachable describes why no answer came and what to check.
 func unreachable(err error) string {
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
 		if name.IsNotFound {
 			return "its name has no address; check the host in the URL"
 		}
-		return fmt.Sprintf("its name could not be looked up (%s); check the DNS of the server's machine", name.Err)
+		return fmt.Sprintf("its name could not be looked up (%s); check DNS on this server's machine", name.Err)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return "it does not speak TLS; write http:// in the URL, or check the port"
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fmt.Sprintf("its certificate is not trusted (%v); check the host in the URL, and the certificate authorities of the server's machine", innermost(err))
+		return fmt.Sprintf("its certificate is not trusted (%v); check the host in the URL, and the certificate authorities on this server's machine", innermost(err))
 	}
-	return fmt.Sprintf("%v; check the address and that the remote server runs", innermost(err))
+	return fmt.Sprintf("%v; check the address, and that the remote server is running", innermost(err))
 }
 
-// innermost is the error at the end of a chain, which names neither addresses nor system calls.
+// innermost returns the error at the end of a chain. It does not mention addresses or system calls.
 func innermost(err error) error {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -133,7 +133,7 @@ func innermost(err error) error {
 	return err
 }
 
-// cancelBody cancels the context of its request when it is closed.
+// cancelBody cancels its request's context when it is closed.
 type cancelBody struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
@@ -154,7 +154,7 @@ const (
 
 type headerKey struct{}
 
-// WithHeader returns a context for a message that is sent with more headers than the SDK sets.
+// WithHeader returns a context for a message that needs headers in addition to the SDK's.
 func WithHeader(ctx context.Context, header http.Header) context.Context {
 	if len(header) == 0 {
 		return ctx
@@ -162,7 +162,7 @@ func WithHeader(ctx context.Context, header http.Header) context.Context {
 	return context.WithValue(ctx, headerKey{}, header)
 }
 
-// applyHeader adds the headers of WithHeader, and encodes the name where a header cannot hold it.
+// applyHeader adds the headers from WithHeader, and encodes the name if a header cannot hold it.
 func applyHeader(ctx context.Context, out http.Header) {
 	if more, ok := ctx.Value(headerKey{}).(http.Header); ok {
 		for name, values := range more {
@@ -176,8 +176,8 @@ func applyHeader(ctx context.Context, out http.Header) {
 
 const maxRedirects = 5
 
-// sameOrigin reports whether two URLs have one origin. It also allows the change from http to https on
-// the standard ports, which protects the credentials better.
+// sameOrigin reports whether two URLs have the same origin. It also accepts a change from http to https on the
+// standard ports, which protects the credentials better.
 func sameOrigin(from, to *url.URL) bool {
 	if from.Scheme == to.Scheme {
 		return strings.EqualFold(from.Host, to.Host)
@@ -186,12 +186,12 @@ func sameOrigin(from, to *url.URL) bool {
 		strings.EqualFold(from.Hostname(), to.Hostname())
 }
 
-// checkRedirect implements http.Client.CheckRedirect. A redirect of a remote app to another origin is
-// refused, because the request carries the app's credentials; so is one that changes the method.
+// checkRedirect implements http.Client.CheckRedirect. It refuses a redirect to another origin, because the
+// request carries the app's credentials, and one that changes the method.
 func (c *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
-		return c.failure("redirects too often", nil)
+		return c.failure("redirects too many times", nil)
 	case !sameOrigin(c.origin, r.URL) && c.origin.Scheme != r.URL.Scheme:
 		return c.failure(fmt.Sprintf("redirects from %s to %s://%s, which must not receive its credentials: install the app with that URL if you trust it", c.origin.Scheme, r.URL.Scheme, r.URL.Host), nil)
 	case !sameOrigin(c.origin, r.URL):
@@ -202,8 +202,8 @@ func (c *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error
 	return nil
 }
 
-// dialGuard returns the check of each address that is dialled, after its name was resolved. It refuses
-// loopback, private, link-local and other special addresses.
+// dialGuard returns a check for each dialled address, after name resolution. It refuses loopback, private,
+// link-local and other special addresses.
 func dialGuard(allowPrivate bool) func(network, address string, c syscall.RawConn) error {
 	options := []ssrf.Option{ssrf.WithAnyPort()}
 	if allowPrivate {

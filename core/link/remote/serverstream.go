@@ -14,18 +14,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/framing"
 )
 
-// HealthyStream is how long a stream must have lasted for its end to count as ordinary: proxies close
-// idle streams after about a minute.
+// HealthyStream is how long a stream must last for its end to count as normal: proxies close idle streams after
+// about a minute.
 const HealthyStream = 10 * time.Second
 
-// ServerStream are the receivers of the stream on which a server sends by itself.
+// ServerStream holds the callbacks for the stream on which a server sends messages unprompted.
 type ServerStream struct {
-	// Answered is called once, when the server has answered the first request for the stream, whatever the
-	// answer is, or could not be reached.
+	// Answered is called once, when the server has answered the first request for the stream (whatever the
+	// answer) or could not be reached.
 	Answered func()
-	// Receive gets the data of each event; it returns false to end the stream.
+	// Receive gets the data of each event. It returns false to end the stream.
 	Receive func(data []byte) bool
-	// Lost is called when the server does not know the session any more.
+	// Lost is called when the server no longer knows the session.
 	Lost func(error)
 }
 
@@ -33,14 +33,14 @@ type ServerStream struct {
 type serverStream struct {
 	ServerStream
 	conn   *Conn
-	pace   *rate.Limiter // of all that is read, also after the stream was opened again
+	pace   *rate.Limiter // for everything that is read, including after the stream was reopened
 	lastID string
 	opened bool // the server has opened a stream before
 }
 
-// ReadServerStream keeps the stream open on which a server of Streamable HTTP sends by itself (MCP
-// 2025-11-25, basic/transports, "listening for messages from the server"), until ctx ends or the server
-// answers that it offers no stream. On other transports it returns at once.
+// ReadServerStream keeps open the stream on which a Streamable HTTP server sends messages unprompted (MCP
+// 2025-11-25, basic/transports, "listening for messages from the server"), until ctx ends or the server answers
+// that it offers no stream. On other transports it returns at once.
 func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
 	if !c.streamable {
 		to.Answered()
@@ -66,7 +66,7 @@ func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
 	}
 }
 
-// open opens the stream and reads it to its end.
+// open opens the stream and reads it to the end.
 func (s *serverStream) open(ctx context.Context) (again bool, wait time.Duration) {
 	r, err := http.NewRequestWithContext(withPace(ctx, s.pace), http.MethodGet, s.conn.url, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *serverStream) open(ctx context.Context) (again bool, wait time.Duration
 	resp, err := s.conn.client.Do(r)
 	s.Answered()
 	if err != nil {
-		// Refused credentials end this stream only; a server that is down may become reachable again.
+		// Rejected credentials end only this stream; a server that is down may become reachable again.
 		failed, ok := errors.AsType[*Error](err)
 		return !ok || failed.Status == 0, 0
 	}

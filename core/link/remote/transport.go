@@ -21,26 +21,26 @@ const (
 	defaultHeaderTimeout  = 5 * time.Minute
 )
 
-// Options are how a remote server is reached. The zero value reaches public addresses only.
+// Options configure the connection to a remote server. The zero value reaches public addresses only.
 type Options struct {
 	Name           string        // the app's name, for log lines
-	Logger         hclog.Logger  // nil logs nothing
+	Logger         hclog.Logger  // nil disables logging
 	MaxAnswer      int           // bytes of one message; 0 is 16 MiB
 	ConnectTimeout time.Duration // to connect, and again for the TLS handshake; 0 is 10 s
-	HeaderTimeout  time.Duration // until an answer begins; 0 is 5 min. Streams may then last
+	HeaderTimeout  time.Duration // until an answer begins; 0 is 5 min. Streams may last longer
 
-	// AllowPrivate lets the URL resolve to loopback and private addresses. Link-local ones, where
-	// clouds keep their metadata, stay forbidden.
+	// AllowPrivate lets the URL resolve to loopback and private addresses. Link-local addresses, where clouds
+	// serve their metadata, stay forbidden.
 	AllowPrivate bool
-	// Authorizer gives the tokens of the account that requests are made with; nil for none.
+	// Authorizer supplies the tokens for the account that requests use. May be nil.
 	Authorizer Authorizer
-	// Control, when set, replaces the check of each address that is dialled (net.Dialer.Control).
+	// Control, if set, replaces the check of each dialled address (net.Dialer.Control).
 	Control func(network, address string, c syscall.RawConn) error
 }
 
-// New returns the transport to a remote server (docs/api.md 3.1). Credentials and extra headers are sent
-// to the URL's own origin only: a redirect to another origin is refused, and so is an endpoint on another
-// origin that the server names. The error says which field of r is wrong.
+// New returns the transport to a remote server (docs/api.md 3.1). Credentials and extra headers are sent only
+// to the URL's own origin: redirects to other origins and endpoints on other origins are refused. The error
+// names the field of r that is wrong.
 func New(r core.Remote, o Options) (mcp.Transport, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
@@ -74,16 +74,16 @@ type transport struct {
 	http *roundTripper
 }
 
-// Connect implements mcp.Transport. The URL is dialled by the first message, or at once for SSE.
+// Connect implements mcp.Transport. The first message dials the URL; for SSE, Connect does.
 func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	client := &http.Client{Transport: t.http, CheckRedirect: t.http.checkRedirect}
 	var transport mcp.Transport = &mcp.SSEClientTransport{Endpoint: t.url.String(), HTTPClient: client, MaxEventSize: -1}
 	if t.kind == "streamable-http" {
-		// The SDK opens the stream for messages of the server only on a connection of its own type;
-		// Conn.ReadServerStream does it instead.
+		// The SDK opens the stream for server messages only on its own connection type; Conn.ReadServerStream
+		// does it instead.
 		transport = &mcp.StreamableClientTransport{Endpoint: t.url.String(), HTTPClient: client, MaxEventSize: -1, DisableStandaloneSSE: true}
 	}
-	// The SDK ends an SSE stream with the context of Connect. ctx may end the connecting only.
+	// The SDK ends an SSE stream when Connect's context ends. ctx may only end connecting.
 	streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	begun := context.AfterFunc(ctx, cancel)
 	conn, err := transport.Connect(streamCtx)
@@ -109,7 +109,7 @@ type Conn struct {
 	client     *http.Client
 	http       *roundTripper
 	url        string
-	streamable bool // the transport is Streamable HTTP
+	streamable bool // whether the transport is Streamable HTTP
 	cancel     context.CancelFunc
 }
 

@@ -17,11 +17,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// errBatch means that a batch has too many messages.
+// errBatch means that a batch contains too many messages.
 var errBatch = errors.New("too many messages in one line")
 
 const (
-	maxJunk  = 4 << 10 // bytes of one line that go to Options.Junk
+	maxJunk  = 4 << 10 // bytes of one line passed to Options.Junk
 	maxBatch = 1000    // messages in one line
 )
 
@@ -32,25 +32,25 @@ type Conn struct {
 	lines *framing.LineReader
 	queue *writeQueue
 	limit int
-	batch [][]byte // messages of a batch that are still to be read
+	batch [][]byte // unread messages of a batch
 
 	discarded framing.DiscardLog
-	junk      io.Writer // receives discarded lines; nil for nothing
+	junk      io.Writer // receives discarded lines; may be nil
 
 	once  sync.Once
 	mu    sync.Mutex
 	cause error // why the connection closed itself
 }
 
-// Frame is one message, or what is known of one that cannot be read.
+// Frame is one message, or what is known about one that cannot be read.
 type Frame struct {
 	Data     []byte
 	Owned    bool // Data may be kept; otherwise it is valid until the next frame
 	Envelope framing.Envelope
-	Err      error // why the message cannot be read; Envelope then holds the id that it answers
+	Err      error // why the message cannot be read; Envelope then holds the id of the call it answers
 }
 
-// Next returns the next message. One that cannot be read is returned only if it names a call.
+// Next returns the next message. A message that cannot be read is returned only if it names a call.
 func (c *Conn) Next() (Frame, error) {
 	for {
 		if len(c.batch) > 0 {
@@ -65,7 +65,7 @@ func (c *Conn) Next() (Frame, error) {
 		if err != nil {
 			return Frame{}, c.endCause(err)
 		}
-		l.Data = bytes.TrimPrefix(l.Data, []byte("\xef\xbb\xbf")) // some runtimes begin their output with it
+		l.Data = bytes.TrimPrefix(l.Data, []byte("\xef\xbb\xbf")) // some runtimes start their output with a byte order mark
 		data := bytes.TrimLeft(l.Data, " \t")
 		switch {
 		case len(data) == 0:
@@ -79,7 +79,7 @@ func (c *Conn) Next() (Frame, error) {
 	}
 }
 
-// splitBatch splits a batch (JSON-RPC 2.0 part 6, MCP up to 2025-03-26).
+// splitBatch splits a batch (JSON-RPC 2.0 section 6, MCP up to 2025-03-26).
 func (c *Conn) splitBatch(data []byte) {
 	var batch [][]byte
 	s := rawjson.Scanner{Data: data}
@@ -97,7 +97,7 @@ func (c *Conn) splitBatch(data []byte) {
 	c.batch = batch
 }
 
-// inspect scans a line; ok is false when it is discarded.
+// inspect scans a line. ok is false when the line was discarded.
 func (c *Conn) inspect(l framing.Line) (f Frame, ok bool) {
 	if l.Over > 0 {
 		c.Discard(l.Data, "a line over the limit of "+strconv.Itoa(c.limit)+" bytes")
@@ -120,7 +120,7 @@ func (c *Conn) inspect(l framing.Line) (f Frame, ok bool) {
 	return Frame{}, false
 }
 
-// Discard counts a line that cannot be used, and says in the log what it was.
+// Discard counts a line that cannot be used, and logs what it was.
 func (c *Conn) Discard(data []byte, what string) {
 	c.discarded.Add(what)
 	if c.junk != nil {
@@ -145,7 +145,7 @@ func (c *Conn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write implements mcp.Connection: the message is queued.
+// Write implements mcp.Connection. It queues the message.
 func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
@@ -160,8 +160,8 @@ func (c *Conn) Send(ctx context.Context, id int64, r framing.Request) error {
 	return c.queue.add(ctx, r.Sender, r.Size(), func(buf []byte) []byte { return r.AppendMessage(buf, id) })
 }
 
-// SendCancelled queues the notification that a request of a sender was cancelled, which follows the request.
-// It is dropped where the queue is full: an app that does not read would not read it either.
+// SendCancelled queues the notification that a sender's request was cancelled, after the request itself. It
+// drops the notification if the queue is full: an app that does not read would not read it either.
 func (c *Conn) SendCancelled(sender string, id int64, reason string) {
 	quoted, err := json.Marshal(reason)
 	if err != nil {
@@ -204,5 +204,5 @@ func (c *Conn) Close() (err error) {
 	return err
 }
 
-// SessionID implements mcp.Connection: standard streams have none.
+// SessionID implements mcp.Connection. Standard streams have no session.
 func (c *Conn) SessionID() string { return "" }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-func TestAMessageAddedDuringAPartialWriteComesAfterTheRestOfIt(t *testing.T) {
+func TestAMessageAddedDuringAPartialWriteFollowsTheRestOfIt(t *testing.T) {
 	q, out := pipeQueue(t)
-	long := strings.Repeat("x", 300_000) + "\n" // more than a pipe takes
+	long := strings.Repeat("x", 300_000) + "\n" // more than a pipe holds
 	written, others := q.direct.do, 0
 	q.direct.do = func(fd uintptr) bool {
 		if others++; others == 1 {

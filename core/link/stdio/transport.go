@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/framing"
 )
 
-// The errors of a connection.
+// These errors are wrapped with details.
 var (
 	// ErrClosed means that the connection is closed.
 	ErrClosed = errors.New("the connection is closed")
@@ -20,17 +20,17 @@ var (
 	ErrStalled = errors.New("the app stopped reading its input")
 )
 
-// Options are how an app's standard streams are read and written. The zero value is usable.
+// Options configure how an app's standard streams are read and written. The zero value is usable.
 type Options struct {
 	Name         string        // the app's name, for log lines
-	Logger       hclog.Logger  // nil logs nothing
+	Logger       hclog.Logger  // nil disables logging
 	MaxLine      int           // bytes; 0 is framing.DefaultMaxLine
-	WriteTimeout time.Duration // how long the app may read nothing while messages wait; 0 is 30 s
-	Junk         io.Writer     // receives the lines that are not messages, cut at 4 KiB; nil discards them
+	WriteTimeout time.Duration // how long the app may read nothing while messages are waiting; 0 is 30 s
+	Junk         io.Writer     // receives lines that are not messages, cut at 4 KiB; nil discards them
 }
 
 // New returns the transport (MCP 2025-11-25, basic/transports). in is the app's standard input, out its
-// standard output; both are closed with the connection.
+// standard output. Both are closed with the connection.
 func New(in io.WriteCloser, out io.ReadCloser, o Options) mcp.Transport {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()

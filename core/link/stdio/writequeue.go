@@ -13,37 +13,38 @@ import (
 )
 
 const (
-	maxQueue            = 32 << 20         // bytes that wait for an app to read them
-	largeMessage        = 64 << 10         // bytes of a message that is a turn of its own
-	turn                = 64 << 10         // bytes of smaller messages that are written in one turn
+	maxQueue            = 32 << 20         // bytes waiting for an app to read them
+	largeMessage        = 64 << 10         // a message of this many bytes is a turn of its own
+	turn                = 64 << 10         // bytes of smaller messages written in one turn
 	writePiece          = 64 << 10         // an app must take this much ...
 	defaultWriteTimeout = 30 * time.Second // ... in this time
 )
 
-// writeQueue writes to a connection, one write at a time. Small messages wait in one buffer, so that one
-// write takes many of them. What does not fit into that buffer waits in a line of its sender, and the
-// lines take turns: a sender of many or large messages delays the others by one turn at most. The messages
-// of one sender stay in order. A goroutine that adds a message while no other one writes does the write
-// itself, with everything that was added meanwhile, as far as the app's pipe takes it without waiting; the
-// goroutine of run writes the rest. An app that reads nothing for the timeout is reported to stalled.
+// writeQueue writes to a connection, one write at a time. Small messages wait in one buffer, so that one write
+// takes many of them. When that buffer is full, messages wait in a line per sender, and the lines take turns: a
+// sender of many or large messages delays the others by at most one turn. Each sender's messages stay in order.
+//
+// A goroutine that adds a message while nothing is being written writes it directly, with everything added in
+// the meantime, as far as the app's pipe accepts it without blocking. The goroutine in run writes the rest.
+// stalled is called if the app reads nothing for the timeout.
 type writeQueue struct {
 	out     io.Writer
 	limit   int // bytes that may wait
-	share   int // of the limit, for one sender
+	share   int // part of the limit that one sender may use
 	timeout time.Duration
 	stalled func(error)
 
-	direct *directWriter // writes to out without waiting; nil when out is not a file
+	direct *directWriter // writes to out without blocking; nil when out is not a file
 
 	mu     sync.Mutex
-	buf    []byte        // small messages that are written next
-	lines  lines         // what does not fit into buf, by sender
-	rest   []byte        // the rest of a write that was begun; goes before buf
-	queued int           // bytes of buf and lines
-	spare  []byte        // the next buf
-	busy   bool          // a goroutine writes, or run is going to
-	space  chan struct{} // closed when buf was taken to be written; nil while no goroutine waits for that
-	wake   chan struct{} // holds one
+	buf    []byte        // small messages for the next write
+	lines  lines         // what does not fit in buf, by sender
+	rest   []byte        // the rest of a write in progress; goes before buf
+	queued int           // bytes in buf and lines
+	spare  []byte        // becomes the next buf
+	busy   bool          // a goroutine is writing, or run is about to
+	space  chan struct{} // closed when buf is taken for writing; nil while no goroutine waits for that
+	wake   chan struct{} // capacity 1
 	closed chan struct{}
 	once   sync.Once
 }
@@ -63,9 +64,9 @@ func newWriteQueue(out io.Writer, timeout time.Duration, stalled func(error)) *w
 
 func (q *writeQueue) close() { q.once.Do(func() { close(q.closed) }) }
 
-// add calls put to append one message of about size bytes. It waits for space until ctx ends; a message
-// larger than the sender's share is accepted when the sender's line is empty, one larger than the whole
-// queue when that is empty.
+// add calls put to append one message of about size bytes. It waits for space until ctx ends. A message larger
+// than the sender's share is accepted when the sender's line is empty, one larger than the whole queue when the
+// queue is empty.
 func (q *writeQueue) add(ctx context.Context, sender string, size int, put func([]byte) []byte) error {
 	for {
 		added, space := q.try(sender, size, put)
@@ -82,8 +83,8 @@ func (q *writeQueue) add(ctx context.Context, sender string, size int, put func(
 	}
 }
 
-// try adds the message if there is space. Otherwise it returns a channel that is closed when there may
-// be space, or nil when the queue is closed.
+// try adds the message if there is space. Otherwise it returns a channel that is closed when there may be
+// space, or nil when the queue is closed.
 func (q *writeQueue) try(sender string, size int, put func([]byte) []byte) (added bool, space <-chan struct{}) {
 	select {
 	case <-q.closed:
@@ -107,7 +108,7 @@ func (q *writeQueue) try(sender string, size int, put func([]byte) []byte) (adde
 	return true, nil
 }
 
-// append appends a message of about size bytes to what waits. mu is held.
+// append appends a message of about size bytes to the waiting messages. The caller holds mu.
 func (q *writeQueue) append(sender string, size int, put func([]byte) []byte) {
 	if size >= largeMessage || q.lines.any() || len(q.buf) > 0 && len(q.buf)+size > turn {
 		q.queued += q.lines.append(sender, size, put)
@@ -118,12 +119,12 @@ func (q *writeQueue) append(sender string, size int, put func([]byte) []byte) {
 	q.queued += len(q.buf) - before
 }
 
-// writeDirectly writes what the app takes without waiting, and leaves the rest to run. It is called with
-// busy set and mu held, which it releases while it writes.
+// writeDirectly writes what the app accepts without blocking and leaves the rest to run. It is called with busy
+// set and mu held; it releases mu while it writes.
 func (q *writeQueue) writeDirectly() {
 	for q.queued > 0 {
 		if q.direct == nil {
-			q.wake <- struct{}{} // busy was not set: the channel is empty
+			q.wake <- struct{}{} // busy was not set, so the channel is empty
 			return
 		}
 		full := q.takeNext()
@@ -140,7 +141,7 @@ func (q *writeQueue) writeDirectly() {
 	q.busy = false
 }
 
-// takeNext removes what is to be written next. mu is held.
+// takeNext removes what to write next. The caller holds mu.
 func (q *writeQueue) takeNext() []byte {
 	if q.rest != nil {
 		rest := q.rest
@@ -162,7 +163,7 @@ func (q *writeQueue) takeNext() []byte {
 	return full
 }
 
-// reuse keeps a buffer for later. mu is held.
+// reuse keeps a buffer for later. The caller holds mu.
 func (q *writeQueue) reuse(written []byte) {
 	if cap(written) <= largeMessage {
 		q.spare = written
@@ -225,13 +226,13 @@ func (q *writeQueue) write(data []byte, watch *time.Timer) error {
 	return nil
 }
 
-// lines are the messages that wait, in one line for each sender. The lines take turns.
+// lines holds the waiting messages, one line per sender. The lines take turns.
 type lines struct {
 	bySender map[string]*line
-	order    []*line // whose turn it is, first; each holds something
+	order    []*line // in order of their turns; each holds something
 }
 
-// line is what waits of one sender, in order.
+// line holds one sender's waiting messages, in order.
 type line struct {
 	sender string
 	turns  [][]byte
@@ -240,7 +241,7 @@ type line struct {
 
 func (l *lines) any() bool { return len(l.order) > 0 }
 
-// waiting returns how many bytes wait of a sender.
+// waiting returns how many bytes of a sender's messages are waiting.
 func (l *lines) waiting(sender string) int {
 	if one := l.bySender[sender]; one != nil {
 		return one.bytes
@@ -248,8 +249,8 @@ func (l *lines) waiting(sender string) int {
 	return 0
 }
 
-// append calls put to append one message of about size bytes to the line of its sender. It returns how many
-// bytes it has.
+// append calls put to append one message of about size bytes to its sender's line. It returns the message's
+// actual size.
 func (l *lines) append(sender string, size int, put func([]byte) []byte) int {
 	one := l.bySender[sender]
 	if one == nil {
@@ -272,7 +273,7 @@ func (l *lines) append(sender string, size int, put func([]byte) []byte) int {
 	return added
 }
 
-// takeTurn removes what is to be written next: one large message, or several small ones of one sender.
+// takeTurn removes what to write next: one large message, or several small ones from one sender.
 func (l *lines) takeTurn() []byte {
 	one := l.order[0]
 	l.order[0], l.order = nil, l.order[1:]
@@ -287,7 +288,7 @@ func (l *lines) takeTurn() []byte {
 	return next
 }
 
-// directWriter writes what a pipe takes without waiting. It is for one goroutine at a time.
+// directWriter writes what a pipe accepts without blocking. It must not be used concurrently.
 type directWriter struct {
 	raw  syscall.RawConn
 	data []byte
@@ -306,7 +307,7 @@ func newDirectWriter(raw syscall.RawConn) *directWriter {
 	return w
 }
 
-// write returns how many bytes were written. An error is found by the next ordinary write.
+// write returns how many bytes were written. The next ordinary write reports errors.
 func (w *directWriter) write(data []byte) int {
 	w.data, w.n = data, 0
 	err := w.raw.Write(w.do)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pipeQueue returns a queue that writes to a pipe, and the end that is read.
+// pipeQueue returns a queue that writes to a pipe, and the pipe's read end.
 func pipeQueue(t *testing.T) (*writeQueue, *os.File) {
 	t.Helper()
 	out, in, err := os.Pipe()
@@ -39,7 +39,7 @@ func TestAMessageIsWrittenAtOnceWhileNoOtherWriteIsInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = in.Close(), out.Close() }()
-	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // and run does not run
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // run is not running
 	for _, text := range []string{"one\n", "two\n"} {
 		if err := q.add(t.Context(), "", len(text), appending(text)); err != nil {
 			t.Fatal(err)
@@ -107,8 +107,8 @@ func TestMessagesOfManyWritersStayWholeAndInOrder(t *testing.T) {
 	all.Wait()
 }
 
-// TestSendersTakeTurns fills the queue with messages of one sender: another sender's message waits for one
-// of them, not for all, and the messages of each sender stay in order.
+// The queue is full of one sender's messages. Another sender's message waits for one of them, not for all, and
+// each sender's messages stay in order.
 func TestSendersTakeTurns(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -146,7 +146,7 @@ func TestSendersTakeTurns(t *testing.T) {
 		order = append(order, strings.TrimRight(line, ".\n"))
 	}
 	at := func(text string) int { return slices.Index(order, text) }
-	if n := at("three small"); n > 2+32+1 { // two large ones and one turn of small ones
+	if n := at("three small"); n > 2+32+1 { // two large messages and one turn of small ones
 		t.Errorf("the third sender's message came after %d others: %q", n, order)
 	}
 	for sender, want := range map[string]int{"one": 7, "two": 100} {
@@ -162,14 +162,14 @@ func TestSendersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestOneSenderDoesNotTakeAllTheSpace lets one sender fill its share: another one can still add a message.
+// One sender fills its share. Another can still add a message.
 func TestOneSenderDoesNotTakeAllTheSpace(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = in.Close(), out.Close() }()
-	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // and run does not run
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // run is not running
 	message := strings.Repeat("x", 1<<20) + "\n"
 	added, n := true, 0
 	for ; added; n++ {

@@ -35,7 +35,7 @@ func TestAnAppThatBreaksTheProtocolLosesOnlyWhatItBroke(t *testing.T) {
 	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/tools/call", strings.NewReader(`{"server":"faulty","tool":"other-id","arguments":{}}`))
 	req.Header.Set("Content-Type", "application/json")
 	go func() { _, _ = http.DefaultClient.Do(req) }() // it waits for as long as a call may
-	logged("a response with the id 987654321, which answers no request")
+	logged("a response with the id 987654321, which matches no request")
 
 	testkit.Eventually(t, "the storm of announcements is noticed", func() bool {
 		return strings.Count(s.Log.String(), "announces changes of its lists all the time") == 1
