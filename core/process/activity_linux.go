@@ -12,7 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Activity is what the program and its descendants have done and hold. ok is false when the system does not show it.
+// Activity reports what the program and its descendants have done and what they hold. ok is false when the
+// system does not expose it.
 func (p *Process) Activity() (a Activity, ok bool) {
 	for _, d := range descendants(p.cmd.Process.Pid, processes()) {
 		u, alive := sandbox.ProcessUsage(d.pid)
@@ -30,7 +31,8 @@ func (p *Process) Activity() (a Activity, ok bool) {
 	return a, len(a.Processes) > 0
 }
 
-// hasConnections reports whether a process holds a TCP or UDP socket. A process that has ended holds none.
+// hasConnections reports whether a process holds a TCP or UDP socket. It returns false for a process that has
+// ended.
 func hasConnections(pid int) (bool, error) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	names, err := os.ReadDir(dir + "/fd")
@@ -39,7 +41,7 @@ func hasConnections(pid int) (bool, error) {
 	}
 	sockets := map[string]bool{}
 	for _, name := range names {
-		target, _ := os.Readlink(dir + "/fd/" + name.Name()) // an error says that it was closed
+		target, _ := os.Readlink(dir + "/fd/" + name.Name()) // an error means that it was closed
 		if inode, ok := strings.CutPrefix(target, "socket:["); ok {
 			sockets[strings.TrimSuffix(inode, "]")] = true
 		}
@@ -62,7 +64,7 @@ func hasConnections(pid int) (bool, error) {
 	return false, nil
 }
 
-// unlessEnded returns nil for an error that says that a process has ended.
+// unlessEnded returns nil for an error that means the process has ended.
 func unlessEnded(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return nil

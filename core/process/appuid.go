@@ -8,26 +8,26 @@ import (
 	"syscall"
 )
 
-// The user ids that apps get below a server that runs as root. systemd leaves this range unused, and
-// distributions give out none of it.
+// The user ids that apps get when the server runs as root. systemd leaves this range unused, and distributions
+// do not assign ids from it.
 const (
 	firstAppUID = 0x70000000
 	appUIDs     = 1 << 27
 
-	// AppsGroup is a group of all apps, for directories that they may pass through.
+	// AppsGroup is the group that all apps belong to, for directories they may traverse.
 	AppsGroup = firstAppUID - 1
 )
 
-// AppUID is the user id of an app, from a name that no other app of the machine has. Two names give the
-// same id with a probability of one in 134 million.
+// AppUID derives an app's user id from name, which must be unique on the machine. Two names get the same id
+// with a probability of one in 134 million.
 func AppUID(name string) int {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name))
 	return firstAppUID + int(hash.Sum64()%appUIDs)
 }
 
-// Own gives a directory and all in it to a user, unless it is the user's already. 0 is root. Symbolic
-// links are not followed.
+// Own changes the owner of a directory and everything in it to uid, unless uid owns the directory already. 0 is
+// root. Symbolic links are not followed.
 func Own(dir string, uid int) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -45,5 +45,5 @@ func Own(dir string, uid int) error {
 	if err != nil {
 		return err
 	}
-	return os.Lchown(dir, uid, uid) // last: it says that all the rest is done
+	return os.Lchown(dir, uid, uid) // last: marks the rest as done
 }

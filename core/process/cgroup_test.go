@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// grouped returns the cgroup of the test, where that was delegated: test/unit/boot runs the tests so.
+// grouped returns the test's cgroup, if it was delegated, as test/unit/boot does.
 func grouped(t testing.TB) *cgroup.Tree {
 	t.Helper()
 	tree, err := cgroup.Take()
@@ -37,7 +37,7 @@ func grouped(t testing.TB) *cgroup.Tree {
 	return tree
 }
 
-// groups are the groups of process trees that exist.
+// groups returns the names of the existing process tree groups.
 func groups(t testing.TB) (names []string) {
 	t.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")
@@ -49,13 +49,13 @@ func groups(t testing.TB) (names []string) {
 	return found
 }
 
-// levels are those that this machine gives.
+// levels returns the levels that this machine supports.
 func levels(t *testing.T) []sandbox.Level {
 	all := []sandbox.Level{sandbox.LevelNone, sandbox.LevelLandlock, sandbox.LevelNamespaces}
 	return all[:process.ProbeSandbox(t.Context()).Level+1]
 }
 
-// inGroup is a command in a cgroup with limits, confined or not.
+// inGroup returns a command in a cgroup with limits, confined or not.
 func inGroup(t testing.TB, tree *cgroup.Tree, level sandbox.Level, l sandbox.Limits, kind string, args ...string) process.Command {
 	t.Helper()
 	c := confined(t, level, kind, args...)
@@ -67,7 +67,7 @@ func inGroup(t testing.TB, tree *cgroup.Tree, level sandbox.Level, l sandbox.Lim
 	return c
 }
 
-func TestATreeOverTheLimitsOfItsCgroupIsEnded(t *testing.T) {
+func TestATreeThatExceedsTheLimitsOfItsCgroupIsEnded(t *testing.T) {
 	tree := grouped(t)
 	for _, level := range levels(t) {
 		for kind, limits := range map[string]sandbox.Limits{
@@ -79,7 +79,7 @@ func TestATreeOverTheLimitsOfItsCgroupIsEnded(t *testing.T) {
 			"threads":           {Processes: 16},
 		} {
 			if level != sandbox.LevelNamespaces && kind == "allocate-detached" {
-				continue // no such memory at landlock, and that of the machine at none
+				continue // landlock has no such memory, and at none it belongs to the machine
 			}
 			t.Run(level.String()+" "+kind, func(t *testing.T) {
 				mark := newMark(t)
@@ -89,7 +89,7 @@ func TestATreeOverTheLimitsOfItsCgroupIsEnded(t *testing.T) {
 	}
 }
 
-func TestAProgramInACgroupEndsAsItWould(t *testing.T) {
+func TestAProgramInACgroupEndsAsItWouldOutside(t *testing.T) {
 	tree := grouped(t)
 	for _, level := range levels(t) {
 		t.Run(level.String(), func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestChainsOfProcessesEndWithTheirCgroup(t *testing.T) {
 			if !awaitLine(p.Stdout(), "ready") {
 				t.Fatal("the app did not start")
 			}
-			<-time.After(500 * time.Millisecond) // of some thousand processes
+			<-time.After(500 * time.Millisecond) // lets some thousand processes start
 			go func() { _, _ = io.Copy(io.Discard, p.Stdout()) }()
 			began := time.Now()
 			if err := p.Stop(t.Context(), 10*time.Millisecond); err != nil {
@@ -150,7 +150,7 @@ func TestAStoppedShimEndsWithItsCgroup(t *testing.T) {
 	}
 }
 
-func TestATreeOverTheProcessorTimeOfItsCgroupIsSlowedDown(t *testing.T) {
+func TestATreeThatExceedsItsCgroupsProcessorTimeIsSlowedDown(t *testing.T) {
 	tree := grouped(t)
 	began := time.Now()
 	p := start(t, inGroup(t, tree, sandbox.LevelNone, sandbox.Limits{CPU: 0.25}, "spin"))
@@ -174,7 +174,7 @@ func TestAKilledShimLeavesNoCgroup(t *testing.T) {
 	}
 }
 
-// BenchmarkStartInACgroup reports how much longer a start takes in a cgroup, the end of the process included.
+// BenchmarkStartInACgroup reports how much longer a start takes in a cgroup, including the end of the process.
 func BenchmarkStartInACgroup(b *testing.B) {
 	tree := grouped(b)
 	limits := sandbox.Limits{Memory: 256 << 20, Processes: 32, CPU: 2}

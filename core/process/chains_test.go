@@ -18,11 +18,11 @@ import (
 
 const (
 	chains     = 8
-	chainLinks = 100_000 // a chain that nobody ends is over by itself, after a minute
+	chainLinks = 100_000 // if not killed, a chain ends by itself after a minute
 )
 
-// startChains starts processes that fork and end at once, each in a session of its own: who looks for them
-// in the process table finds none that still lives.
+// startChains starts processes that fork and exit at once, each in its own session: by the time one is found in
+// the process table, it has ended.
 func startChains() {
 	for range chains {
 		if pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0); errno == 0 && pid == 0 {
@@ -33,7 +33,7 @@ func startChains() {
 	<-time.After(time.Minute)
 }
 
-// runChain is a chain, of a process that has one thread and no Go runtime that works.
+// runChain runs a chain, in a process with a single thread and without a working Go runtime.
 //
 //go:nosplit
 func runChain() {
@@ -56,7 +56,7 @@ func exitRaw() {
 	}
 }
 
-// leaveZombies starts processes that end, and waits for none of them.
+// leaveZombies starts processes that exit, and does not wait for any of them.
 func leaveZombies() {
 	for range 100 {
 		if pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0); errno == 0 && pid == 0 {
@@ -66,7 +66,7 @@ func leaveZombies() {
 	<-time.After(time.Minute)
 }
 
-// startThreads starts threads that do nothing.
+// startThreads starts idle threads.
 func startThreads() {
 	for range 400 {
 		go func() {
@@ -84,9 +84,9 @@ func TestProcessesThatForkFasterThanTheyAreFoundEndWithTheirApp(t *testing.T) {
 			if !awaitLine(p.Stdout(), "ready") {
 				t.Fatal("the app did not start")
 			}
-			<-time.After(500 * time.Millisecond) // of some thousand processes
+			<-time.After(500 * time.Millisecond) // lets some thousand processes start
 			ended := make(chan error, 1)
-			go func() { // its output ends with the last process that has it
+			go func() { // its output ends when the last process that holds it ends
 				_, err := io.Copy(io.Discard, p.Stdout())
 				ended <- err
 			}()

@@ -13,8 +13,8 @@ import (
 // sweepLimit bounds one sweep.
 const sweepLimit = 2 * time.Second
 
-// children are the shims that this process started and has not reaped. Any other child of an
-// adopting process is an orphan: a process cannot get into this set by taking a shim's name.
+// children are the shims that this process started and has not reaped. Any other child of an adopting process
+// is an orphan: a process cannot get into this set by adopting a shim's name.
 //
 // There is one set per process because the kernel has one table of children per process.
 //
@@ -26,8 +26,8 @@ type shims struct {
 	running map[int]*Process // nil for one whose program has no share of the tasks
 }
 
-// start runs fork, which starts a shim, and records its process id. A sweep never sees a shim that
-// has been forked and is not recorded.
+// start runs fork, which starts a shim, and records its process id. A sweep never sees a shim that was forked
+// but not yet recorded.
 func (s *shims) start(fork func() (pid int, err error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,17 +38,17 @@ func (s *shims) start(fork func() (pid int, err error)) error {
 	return err
 }
 
-// reaped removes a shim after it was waited for.
+// reaped removes a shim that was waited for.
 func (s *shims) reaped(pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.running, pid)
 }
 
-// Adopt makes the server the parent of what a shim leaves behind that was killed itself, by the
-// kernel for lack of memory or by an operator. The program dies with its shim anyway; Adopt is for
-// its daemons. Call it once, in a process whose only children are shims: when a shim was killed, any
-// other child is taken for an orphan and ended.
+// Adopt makes the server the parent of the processes that a killed shim leaves behind, whether the kernel
+// killed it for lack of memory or an operator did. The program itself dies with its shim anyway; Adopt is for
+// its daemons. Call it once, in a process that has only shims as children: after a shim was killed, any other
+// child is treated as an orphan and killed.
 func Adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 func adopting() bool {
@@ -57,8 +57,8 @@ func adopting() bool {
 	return err == nil && on == 1
 }
 
-// sweepOrphans ends and reaps the adopted processes and all below them, which become children in
-// their turn, until there are none.
+// sweepOrphans kills and reaps adopted processes and all their descendants, which are adopted in turn, until
+// there are none left.
 func sweepOrphans() {
 	if !adopting() {
 		return
@@ -70,7 +70,7 @@ func sweepOrphans() {
 	}
 }
 
-// killOrphans ends and reaps the children that are no shims, and returns how many it found.
+// killOrphans kills and reaps the children that are not shims, and returns how many it found.
 func (s *shims) killOrphans() (found int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

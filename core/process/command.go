@@ -9,65 +9,67 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// ShimArg is the first argument that turns the binary into a shim. A main function (and the
-// TestMain of every test binary that starts processes) begins with
+// ShimArg is the first argument that turns the binary into a shim. A main function (and the TestMain of every
+// test binary that starts processes) begins with
 //
 //	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
 //		os.Exit(process.ShimMain(os.Args[2:]))
 //	}
 const ShimArg = "__shim"
 
-// startTimeout bounds the time from starting a shim to its report that the program runs.
+// startTimeout bounds the time between starting a shim and its report that the program is running.
 const startTimeout = 20 * time.Second
 
 // Command is a program to run.
 type Command struct {
 	Path   string    // a file, or a bare name that is looked up on the PATH of Env
-	Name   string    // what the program and the process list see as its name, argv[0]; "" means Path
-	Args   []string  // the arguments after the program's own name
-	Dir    string    // working directory; "" is the server's
-	Env    []string  // the whole environment, KEY=value; nothing of the server's is added
-	Stderr io.Writer // receives the standard error of the tree; nil discards it
+	Name   string    // argv[0], the name that the program and the process list see; "" means Path
+	Args   []string  // the arguments after argv[0]
+	Dir    string    // working directory; "" means the server's
+	Env    []string  // the complete environment, KEY=value; the server's own is not inherited
+	Stderr io.Writer // receives the tree's standard error; nil discards it
 
-	// Sandbox, when set, confines the tree.
+	// Sandbox confines the tree, if set.
 	Sandbox *sandbox.Profile
 
-	// Denied, when set, is called with services of this machine (host:port) to which connections were refused. It must not wait.
+	// Denied, if set, is called with services on this machine (host:port) to which connections were refused. It
+	// must not block.
 	Denied func(target string, count int)
 
-	// Cgroup bounds the tree by the kernel, at any level of the sandbox.
+	// Cgroup makes the kernel limit the tree, at any level of the sandbox.
 	Cgroup Cgroup
 
-	// Verified, when set, is what is executed; Path is then only the name the program sees without a Name.
+	// Verified, if set, is the file to execute. Path is then only the name that the program sees if Name is
+	// empty.
 	Verified *Verified
 }
 
-// Cgroup is how the kernel bounds a tree. It is then ended whole, whatever its processes do to hide. The
-// limits that the server's group cannot hold are those of the sandbox, which measures.
+// Cgroup describes how the kernel limits a tree. The kernel can then kill the whole tree, however its processes
+// try to hide. Limits that the server's group cannot enforce are left to the sandbox, which measures.
 type Cgroup struct {
-	Tree   *cgroup.Tree // nil for none
-	Name   string       // for operators
+	Tree   *cgroup.Tree // may be nil
+	Name   string       // shown to operators
 	Limits sandbox.Limits
 }
 
-// StartError says why a program could not be executed. The message names the program and what to
-// do about it, and is safe to show.
+// StartError explains why a program could not be executed. The message names the program and says what to do.
+// It is safe to show.
 type StartError struct {
 	Path   string
 	Reason string
-	cause  error // what the kernel said, if it did
+	cause  error // the kernel's error, if any
 }
 
 func (e *StartError) Error() string { return e.Reason }
 
-// Unwrap returns the error of the kernel.
+// Unwrap returns the kernel's error, which may be nil.
 func (e *StartError) Unwrap() error { return e.cause }
 
-// ExitError is how a program ended, unless it ended with status 0.
+// ExitError describes how a program ended, unless it exited with status 0.
 type ExitError struct {
 	Code   int    // the exit status; 128+n for a program ended by signal n
-	Signal string // the signal's name, "" for a program that exited by itself
-	Limit  string // the limit that the tree was ended for, such as "used 600 MiB of memory and may use 512 MiB"; "" for none
+	Signal string // the signal's name; "" for a program that exited
+	Limit  string // why the tree was ended for exceeding a limit, such as "used 600 MiB of memory and may use 512 MiB"; "" otherwise
 }
 
 func (e *ExitError) Error() string {

@@ -23,13 +23,13 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// ordinaryUser is the user of the tests that run without privileges.
+// ordinaryUser is the user for the tests that run without privileges.
 const ordinaryUser = 65534
 
-// notAtLandlock are the probes that LevelLandlock does not stop: without a network namespace nobody
-// looks at the address of a datagram, apps may listen, and there is one share of inotify.
+// notAtLandlock are the probes that LevelLandlock does not stop. Without a network namespace, nothing checks
+// the destination of a datagram, apps may listen, and there is a single share of inotify.
 var notAtLandlock = []string{
-	"a datagram to loopback", "a datagram by a socket that was let go", "a port of the server's network", "all inotify instances",
+	"a datagram to loopback", "a datagram through a disconnected socket", "a port of the server's network", "all inotify instances",
 }
 
 func TestAHostileAppGetsNothing(t *testing.T) {
@@ -55,10 +55,10 @@ func TestAHostileAppGetsNothing(t *testing.T) {
 	}
 }
 
-// TestAHostileAppOfAnOrdinaryUserGetsNothing runs the tests of the sandbox again without root's rights.
-func TestAHostileAppOfAnOrdinaryUserGetsNothing(t *testing.T) {
+// The tests of the sandbox run again, without root privileges.
+func TestAHostileAppRunByAnOrdinaryUserGetsNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("the other tests run as an ordinary user already")
+		t.Skip("the other tests already run as an ordinary user")
 	}
 	dir, err := os.MkdirTemp("/tmp", "ordinary")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestAHostileAppOfAnOrdinaryUserGetsNothing(t *testing.T) {
 	}
 }
 
-// victim is a server with everything that a hostile app wants.
+// victim is a server that has everything a hostile app could want.
 type victim struct {
 	target
 	other *process.Process
@@ -120,7 +120,7 @@ func newVictim(t *testing.T) *victim {
 	return v
 }
 
-// share makes what a server and other programs of its user may leave where several programs look.
+// share creates what a server and other programs of its user may leave in shared places.
 func (v *victim) share(t *testing.T) {
 	t.Helper()
 	mark := newMark(t)
@@ -141,7 +141,7 @@ func (v *victim) share(t *testing.T) {
 	}
 }
 
-// fullService is a service that takes no more connections: connecting to it takes long.
+// fullService returns a service that accepts no more connections, so that connecting to it takes long.
 func fullService(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -167,7 +167,7 @@ func fullService(t *testing.T) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*unix.SockaddrInet4).Port))
 }
 
-// listen starts the services of the server, which greet everybody with the canary.
+// listen starts the server's services, which send the canary to every client.
 func (v *victim) listen(t *testing.T) {
 	t.Helper()
 	serve := func(network, address string) string {
@@ -188,7 +188,7 @@ func (v *victim) listen(t *testing.T) {
 		}()
 		return l.Addr().String()
 	}
-	short, err := os.MkdirTemp("", "s") // the path of a socket is at most 107 bytes
+	short, err := os.MkdirTemp("", "s") // a socket's path is at most 107 bytes long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func (v *victim) listen(t *testing.T) {
 	v.Abstract = newMark(t)
 	_ = serve("unix", "@"+v.Abstract)
 	v.TCP, v.Allowed = serve("tcp4", "127.0.0.1:0"), serve("tcp4", "127.0.0.1:0")
-	_, port, _ := net.SplitHostPort(serve("tcp", "[::]:0")) // IPv4, too
+	_, port, _ := net.SplitHostPort(serve("tcp", "[::]:0")) // IPv4 as well
 	v.Full = fullService(t)
 	v.Postgres, v.PostgresSocket = v.TCP, v.Control
 	v.TCPOwn = net.JoinHostPort(ownAddress(t), port)
@@ -220,7 +220,7 @@ func (v *victim) listen(t *testing.T) {
 	v.UDP = packets.LocalAddr().String()
 }
 
-// ownAddress is an address of this machine that is not loopback, when there is one.
+// ownAddress returns an address of this machine that is not loopback, if there is one.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -284,7 +284,7 @@ func TestAConfinedTreeThatKillsItsShimLeavesNoSurvivors(t *testing.T) {
 	}
 }
 
-func TestATreeOverItsLimitEndsWithTheReason(t *testing.T) {
+func TestATreeThatExceedsItsLimitEndsWithTheReason(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock} {
 		for kind, limits := range map[string]sandbox.Limits{
 			"allocate":          {Memory: 64 << 20},
@@ -310,7 +310,8 @@ func TestATreeOverItsLimitEndsWithTheReason(t *testing.T) {
 	}
 }
 
-// endsOverItsLimit starts a program that takes more than it may, and waits until its whole tree is ended for that.
+// endsOverItsLimit starts a program that uses more than it may, and waits until its whole tree is killed for
+// that.
 func endsOverItsLimit(t *testing.T, c process.Command, mark string) {
 	t.Helper()
 	p := start(t, c)
@@ -326,7 +327,7 @@ func endsOverItsLimit(t *testing.T, c process.Command, mark string) {
 
 func TestMemoryThatProcessesShareIsCountedOnce(t *testing.T) {
 	c := confined(t, sandbox.LevelNamespaces, "share")
-	c.Sandbox.Limits = sandbox.Limits{Memory: 400 << 20} // the sum of what all have is higher
+	c.Sandbox.Limits = sandbox.Limits{Memory: 400 << 20} // the sum over all processes is higher
 	p := start(t, c)
 	out := output(t, p)
 	<-p.Done()
@@ -335,9 +336,8 @@ func TestMemoryThatProcessesShareIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestAnAppConnectsWithItsOwnRights uses a socket that is in the app's sight, and open to the server's user
-// only.
-func TestAnAppConnectsWithItsOwnRights(t *testing.T) {
+// The test uses a socket that the app can see, but only the server's user may connect to.
+func TestAnAppConnectsWithItsOwnPermissions(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only below root do apps have users of their own")
 	}
@@ -363,7 +363,7 @@ func TestAnAppConnectsWithItsOwnRights(t *testing.T) {
 	}
 }
 
-func TestATreeOverItsProcessorTimeIsSlowedDown(t *testing.T) {
+func TestATreeThatExceedsItsProcessorTimeIsSlowedDown(t *testing.T) {
 	c := confined(t, sandbox.LevelNamespaces, "spin")
 	c.Sandbox.Limits.CPU = 0.25
 	began := time.Now()

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// make makes the group of a tree, nil for none.
+// make creates the group for a tree, or returns nil if there is no cgroup tree.
 func (c Cgroup) make() (*cgroup.Group, error) {
 	if c.Tree == nil {
 		return nil, nil
@@ -24,7 +24,7 @@ func removeGroup(g *cgroup.Group) error {
 	return g.Remove()
 }
 
-// watchGroup ends a tree that has more processes than it may. Memory needs nobody who looks at it.
+// watchGroup ends a tree that has more processes than it may. The kernel enforces memory limits by itself.
 func (p *Process) watchGroup() {
 	tick := time.NewTicker(sandbox.WatchInterval)
 	defer tick.Stop()
@@ -36,13 +36,13 @@ func (p *Process) watchGroup() {
 		}
 		if over := p.group.Exceeded(); over != "" {
 			p.over.Store(&over)
-			_ = p.group.Kill() // it ends in any case, or hangs inside the kernel
+			_ = p.group.Kill() // it ends in any case, or is stuck in the kernel
 			return
 		}
 	}
 }
 
-// overGroup is the limit that watchGroup ended the tree for, "" for none.
+// overGroup returns the limit for which watchGroup ended the tree, or "".
 func (p *Process) overGroup() string {
 	if over := p.over.Load(); over != nil {
 		return *over
@@ -50,8 +50,8 @@ func (p *Process) overGroup() string {
 	return ""
 }
 
-// shimKilled reports whether the shim, which was waited for, was killed. What was below it has become
-// children of the server then.
+// shimKilled reports whether the shim, which was waited for, was killed. Its descendants have then become
+// children of the server.
 func (p *Process) shimKilled() bool {
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled()

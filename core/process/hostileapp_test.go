@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// hostileApp is an MCP server with one tool, which runs all probes. The end-to-end tests install it in a
-// real server. Its result lists the probes that succeeded, and how many there were.
+// hostileApp is an MCP server with one tool, which runs all probes. The end-to-end tests install it in a real
+// server. Its result lists the probes that succeeded, and how many there were.
 func hostileApp() {
 	requests := bufio.NewScanner(os.Stdin)
 	requests.Buffer(nil, 1<<20)

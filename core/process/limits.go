@@ -8,8 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// watchLimits measures the tree until it is over a limit, which it reports on exceeded. A tree that uses
-// more than its processor time is stopped for a while after each measurement.
+// watchLimits measures the tree until it exceeds a limit, which it reports on exceeded. A tree that uses more
+// than its processor time is paused for a while after each measurement.
 func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
 	if l.Memory == 0 && l.Processes == 0 && l.CPU == 0 {
 		return
@@ -37,13 +37,13 @@ func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
 	}
 }
 
-// measure is what the tree uses, its processor time since the last measurement, and the processor time of
-// each process.
+// measure returns what the tree uses, including processor time since the last measurement, and the processor
+// time of each process.
 func measure(before map[int]time.Duration) (total sandbox.Usage, now map[int]time.Duration) {
 	now = map[int]time.Duration{}
 	for _, p := range descendants(os.Getpid(), processes()) {
 		u, ok := sandbox.ProcessUsage(p.pid)
-		if !ok || p.zombie && p.parent == os.Getpid() { // the shim is about to wait for it
+		if !ok || p.zombie && p.parent == os.Getpid() { // the shim is about to reap it
 			continue
 		}
 		now[p.pid] = u.CPUTime
@@ -53,8 +53,8 @@ func measure(before map[int]time.Duration) (total sandbox.Usage, now map[int]tim
 	return total, now
 }
 
-// sharedFairly is the memory of the tree without counting twice what processes share. It costs more, so it
-// is asked only when the simple sum is over the limit.
+// sharedFairly returns the memory of the tree without counting shared memory twice. It is more expensive, so it
+// is called only when the simple sum exceeds the limit.
 func sharedFairly() (sum int64) {
 	for _, p := range descendants(os.Getpid(), processes()) {
 		if memory, ok := sandbox.SharedFairly(p.pid); ok {

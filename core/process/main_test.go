@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// bundle is a program that behaves as its name says.
+// bundle runs the program of that name.
 func bundle(kind string, args []string) int {
 	switch kind {
 	case "echo":
@@ -72,7 +72,7 @@ func bundle(kind string, args []string) int {
 	case "tree":
 		tree(args[0])
 		<-time.After(time.Minute)
-	case "leave": // a program that ends and leaves its tree behind
+	case "leave": // exits and leaves its tree behind
 		tree(args[0])
 	case "protected":
 		protected(args[0])
@@ -144,7 +144,7 @@ func bundle(kind string, args []string) int {
 	return 0
 }
 
-// graceful ends 50 ms after SIGTERM with status 7, and reports that it was asked to.
+// graceful exits with status 7 some 50 ms after SIGTERM, and reports that it was asked to stop.
 func graceful() int {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM)
@@ -154,7 +154,7 @@ func graceful() int {
 	return 7
 }
 
-// tree starts five descendants of all kinds that are hard to end.
+// tree starts five descendants, each hard to kill in its own way.
 func tree(mark string) {
 	launch(false, "sleep", mark)
 	launch(false, "ignoring", mark)
@@ -165,7 +165,7 @@ func tree(mark string) {
 	fmt.Println("ready")
 }
 
-// launch starts a program that keeps our standard streams, as daemons that forgot to close them do.
+// launch starts a program that keeps our standard streams, like a daemon that forgot to close them.
 func launch(session bool, kind string, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", append([]string{bundleArg, kind}, args...)...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -180,7 +180,7 @@ func command(kind string, args ...string) process.Command {
 	return process.Command{Path: process.Self(), Args: append([]string{bundleArg, kind}, args...), Env: []string{"PATH=/usr/bin:/bin"}}
 }
 
-// awaitLine reads up to the wanted line; false when the stream ends before.
+// awaitLine reads up to the wanted line. It returns false when the stream ends first.
 func awaitLine(r io.Reader, want string) bool {
 	var line []byte
 	one := make([]byte, 1)

@@ -9,8 +9,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// OpenMapped opens a path as a mount of its own in which the files of its owner belong to the user and group uid, and what
-// that user writes belongs to the owner. It takes the rights of root, and a file system that can be mapped.
+// OpenMapped opens a path as a mount of its own. In the mount, the owner's files belong to the user and group
+// uid, and what that user writes belongs to the owner. It needs root, and a file system that supports ID-mapped
+// mounts.
 func OpenMapped(path string, uid int, write bool) (*os.File, error) {
 	owner, err := sandbox.OwnerOf(path)
 	if err != nil {
@@ -24,8 +25,8 @@ func OpenMapped(path string, uid int, write bool) (*os.File, error) {
 	return sandbox.OpenMapped(path, users, write)
 }
 
-// mapping is a user namespace in which a user and group id stands for uid. The kernel makes one with a process only: one
-// that waits before its first instruction, and is killed.
+// mapping returns a user namespace that maps owner's user and group ids to uid. The kernel creates a user
+// namespace only with a process, so one is stopped before its first instruction and then killed.
 func mapping(owner sandbox.Owner, uid int) (*os.File, error) {
 	//nolint:noctx // it does not run
 	cmd := exec.Command(selfPath(), ShimArg, probeArg)

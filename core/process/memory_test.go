@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// blockBytes is what the programs below take at once.
+// blockBytes is how much the programs below allocate at once.
 const blockBytes = 8 << 20
 
 // allocateShared uses memory that could be shared, until it is stopped.
@@ -32,7 +32,7 @@ func allocateShared() {
 	}
 }
 
-// allocateDetached uses memory that belongs to no process, until it is stopped.
+// allocateDetached uses memory that does not belong to any process, until it is stopped.
 func allocateDetached() {
 	for pause := time.Millisecond; ; pause += time.Millisecond {
 		block, _, err := segment(blockBytes)
@@ -60,13 +60,13 @@ func touch(block []byte) {
 	}
 }
 
-// The processes of share, and the memory that all of them have.
+// The number of processes of share, and the memory that they share.
 const (
 	sharers     = 3
 	sharedBytes = 160 << 20
 )
 
-// share has processes attach the same memory and keep it for a few measurements.
+// share has processes attach the same memory and hold it for a few measurements.
 func share() {
 	block, id, err := segment(sharedBytes)
 	if err != nil {

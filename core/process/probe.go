@@ -12,18 +12,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Probe is what the sandbox of this machine can do.
+// Probe is what the sandbox can do on this machine.
 type Probe struct {
-	Level  sandbox.Level // the highest that works
-	OwnUID bool          // each app can have a user id of its own: the server is root
-	Reason string        // why Level is not the highest; "" when it is
+	Level  sandbox.Level // the highest level that works
+	OwnUID bool          // each app can have its own user id, because the server is root
+	Reason string        // why Level is not the highest; "" if it is
 	Chroot bool          // the reason is that the server runs in a chroot
 }
 
-// probeArg makes a shim end at once. It runs inside the sandbox that is tried.
+// probeArg makes a shim exit at once. It runs inside the sandbox being tested.
 const probeArg = "probe"
 
-// ProbeSandbox finds out which sandbox works by running a program in it. It takes some 20 ms.
+// ProbeSandbox finds out which sandbox level works by running a program in it. That takes about 20 ms.
 func ProbeSandbox(ctx context.Context) Probe {
 	level, reason := sandbox.Supported()
 	p := Probe{Reason: reason}
@@ -53,28 +53,29 @@ func ProbeSandbox(ctx context.Context) Probe {
 	return p
 }
 
-// ProbeCgroup runs a program in a cgroup of the tree. It does not work where a filter of system calls keeps
-// processes from being made in another cgroup, as some of containers do.
+// ProbeCgroup runs a program in a cgroup of the tree. It fails if a system call filter, such as that of some
+// container runtimes, prevents creating processes in another cgroup.
 func ProbeCgroup(ctx context.Context, tree *cgroup.Tree) error {
 	c := Command{Path: selfPath(), Args: []string{ShimArg, probeArg}, Cgroup: Cgroup{Tree: tree, Name: "probe"}}
 	if err := runProbe(ctx, c); err != nil {
-		return fmt.Errorf("a program cannot be run in a cgroup below its own: %w", err)
+		return fmt.Errorf("cannot run a program in a cgroup below its own: %w", err)
 	}
 	return nil
 }
 
-// withoutNamespaces says why a program in namespaces could not be started, and whether that is because of a chroot.
+// withoutNamespaces explains why a program in namespaces could not be started, and reports whether a chroot is
+// the reason.
 func withoutNamespaces(err error, inChroot bool) (reason string, chroot bool) {
 	if !errors.Is(err, syscall.EPERM) {
-		return "namespaces cannot be made: " + err.Error(), false
+		return "cannot create namespaces: " + err.Error(), false
 	}
 	if inChroot {
-		return "the server runs in a chroot, where the kernel makes no user namespaces", true
+		return "the server runs in a chroot, where the kernel does not allow user namespaces", true
 	}
-	return "the kernel, or the container that the server runs in, allows no user namespaces: " + syscall.EPERM.Error(), false
+	return "the kernel, or the container that the server runs in, does not allow user namespaces: " + syscall.EPERM.Error(), false
 }
 
-// trySandbox runs a program that ends at once.
+// trySandbox runs a program that exits at once.
 func trySandbox(ctx context.Context, level sandbox.Level, uid int) error {
 	dir, err := os.MkdirTemp("", "ropewalk-probe")
 	if err != nil {
@@ -99,7 +100,7 @@ func trySandbox(ctx context.Context, level sandbox.Level, uid int) error {
 	return runProbe(ctx, c)
 }
 
-// runProbe runs a program to its end.
+// runProbe runs a program to completion.
 func runProbe(ctx context.Context, c Command) error {
 	p, err := Start(c)
 	if err != nil {

@@ -22,7 +22,7 @@ func TestTheProbeFindsTheLevelThatWorks(t *testing.T) {
 	}
 }
 
-func TestAnAppOfARootServerHasAUserIDOfItsOwn(t *testing.T) {
+func TestAnAppOfARootServerHasItsOwnUserID(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("takes root")
 	}

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelProbes are attempts on the kernel's interfaces and on the shim.
+// kernelProbes are attacks on the kernel's interfaces and on the shim.
 func kernelProbes() map[string]func(target) string {
 	probes := map[string]func(target) string{
-		"namespaces of another process":         func(t target) string { return entersNamespace(t.Server) },
-		"a process in new namespaces":           clones,
-		"a system call of another convention":   func(target) string { return calls(1<<30|unix.SYS_GETPID, 0) },
-		"a listener for connections of its own": listensForCalls,
-		"devices of the kernel":                 devices,
+		"namespaces of another process":                 func(t target) string { return entersNamespace(t.Server) },
+		"a process in new namespaces":                   clones,
+		"a system call with another calling convention": func(target) string { return calls(1<<30|unix.SYS_GETPID, 0) },
+		"a listener for its own connections":            listensForCalls,
+		"devices of the kernel":                         devices,
 		"settings of the kernel": func(target) string {
 			return opensAny(os.O_WRONLY, "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches", "/sys/kernel/uevent_helper")
 		},
@@ -29,22 +29,22 @@ func kernelProbes() map[string]func(target) string {
 		"a smaller share of the memory killer": func(target) string {
 			return succeeds(os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0))
 		},
-		"a priority over others":  priority,
-		"higher limits":           limits,
-		"a stopped shim":          stopsShim,
-		"other limits of others":  limitsOthers,
-		"scheduling of others":    schedulesOthers,
-		"all inotify instances":   func(target) string { return watches() },
-		"shared memory of others": func(t target) string { return attaches(t.Segment) },
+		"a priority over others":         priority,
+		"higher limits":                  limits,
+		"a stopped shim":                 stopsShim,
+		"other processes' limits":        limitsOthers,
+		"other processes' scheduling":    schedulesOthers,
+		"all inotify instances":          func(target) string { return watches() },
+		"other processes' shared memory": func(t target) string { return attaches(t.Segment) },
 	}
 	for name, number := range map[string]uintptr{
 		"a descriptor of another process": unix.SYS_PIDFD_GETFD, "the kernel's comparison of processes": unix.SYS_KCMP,
 		"advice for another process": unix.SYS_PROCESS_MADVISE, "another root": unix.SYS_CHROOT, "an exchanged root": unix.SYS_PIVOT_ROOT,
 		"a detached mount": unix.SYS_OPEN_TREE, "a new file system": unix.SYS_FSOPEN, "attributes of a mount": unix.SYS_MOUNT_SETATTR,
-		"measurements of the kernel": unix.SYS_PERF_EVENT_OPEN, "faults in user space": unix.SYS_USERFAULTFD, "events of all files": unix.SYS_FANOTIFY_INIT,
+		"kernel performance events": unix.SYS_PERF_EVENT_OPEN, "faults in user space": unix.SYS_USERFAULTFD, "events of all files": unix.SYS_FANOTIFY_INIT,
 		"swapping": unix.SYS_SWAPON, "another kernel": unix.SYS_KEXEC_LOAD, "messages of the kernel": unix.SYS_SYSLOG, "accounting": unix.SYS_ACCT,
 		"the clock": unix.SYS_SETTIMEOFDAY, "the name of the machine": unix.SYS_SETHOSTNAME, "quotas": unix.SYS_QUOTACTL,
-		"memory that belongs to nobody": unix.SYS_MEMFD_CREATE, "keys that are added": unix.SYS_ADD_KEY,
+		"memory that belongs to no process": unix.SYS_MEMFD_CREATE, "added keys": unix.SYS_ADD_KEY,
 	} {
 		probes[name] = func(target) string { return calls(number, 0) }
 	}
@@ -93,7 +93,8 @@ func clones(target) string {
 	return calls(unix.SYS_CLONE3, 0)
 }
 
-// listensForCalls asks the kernel to hand the connects of this process to itself instead of to the shim.
+// listensForCalls asks the kernel to report this process's connects to the process itself instead of to the
+// shim.
 func listensForCalls(target) string {
 	code := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}
 	program := unix.SockFprog{Len: 1, Filter: &code[0]}
@@ -140,7 +141,7 @@ func stopsShim(target) string {
 	return ""
 }
 
-// watches takes inotify instances until there are no more. The kernel counts them for the server's user.
+// watches creates inotify instances until the kernel refuses. The kernel counts them per server user.
 func watches() string {
 	all, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
 	if err != nil {
@@ -162,8 +163,8 @@ func watches() string {
 	return "all"
 }
 
-// limitsOthers sets limits of the shim and the server, which the kernel permits between processes of one user. They are
-// the limits that these have, so that a success does no harm to the test.
+// limitsOthers sets limits of the shim and the server, which the kernel allows between processes of one user.
+// It sets the current values, so that a success does not harm the test.
 func limitsOthers(t target) string {
 	for _, pid := range []int{os.Getppid(), t.Server} {
 		var now unix.Rlimit
@@ -177,7 +178,7 @@ func limitsOthers(t target) string {
 	return ""
 }
 
-// schedulesOthers changes how the shim and the server are scheduled, to what it is.
+// schedulesOthers sets the scheduling of the shim and the server, to its current values.
 func schedulesOthers(t target) string {
 	for _, pid := range []int{os.Getppid(), t.Server} {
 		if now, err := unix.SchedGetAttr(pid, 0); err == nil && unix.SchedSetAttr(pid, now, 0) == nil {
@@ -198,29 +199,29 @@ func attaches(segment int) string {
 	return "the segment"
 }
 
-// fileProbes are attempts on files, and to plant some.
+// fileProbes are attempts to read files and to plant some.
 func fileProbes() map[string]func(target) string {
 	return map[string]func(target) string{
-		"the log of the database":       func(t target) string { return readsFile(t.Database + "-wal") },
-		"the root of the server":        func(t target) string { return readsAny(proc(t.Server, "root/etc/passwd")) },
-		"the directory of the server":   func(t target) string { return readsLink(proc(t.Server, "cwd")) },
-		"the program of the server":     func(t target) string { return opens(proc(t.Server, "exe"), os.O_WRONLY) },
-		"the map of the server":         func(t target) string { return readsAny(proc(t.Server, "maps")) },
-		"the root of another app":       func(t target) string { return readsAny(proc(t.Other, "root/etc/passwd")) },
-		"descriptors of another app":    func(t target) string { return readsLinks(proc(t.Other, "fd")) },
-		"temporary files of others":     func(t target) string { return readsFile(t.Temporary) },
-		"shared memory files of others": func(t target) string { return readsFile(t.SharedMemory) },
-		"the own runtime":               func(target) string { return opens(os.Args[0], os.O_WRONLY|os.O_APPEND) },
-		"the home of the user":          func(target) string { return listsAny("/root", "/home") },
+		"the log of the database":             func(t target) string { return readsFile(t.Database + "-wal") },
+		"the root of the server":              func(t target) string { return readsAny(proc(t.Server, "root/etc/passwd")) },
+		"the directory of the server":         func(t target) string { return readsLink(proc(t.Server, "cwd")) },
+		"the program of the server":           func(t target) string { return opens(proc(t.Server, "exe"), os.O_WRONLY) },
+		"the map of the server":               func(t target) string { return readsAny(proc(t.Server, "maps")) },
+		"the root of another app":             func(t target) string { return readsAny(proc(t.Other, "root/etc/passwd")) },
+		"descriptors of another app":          func(t target) string { return readsLinks(proc(t.Other, "fd")) },
+		"other programs' temporary files":     func(t target) string { return readsFile(t.Temporary) },
+		"other programs' shared memory files": func(t target) string { return readsFile(t.SharedMemory) },
+		"its own runtime":                     func(target) string { return opens(os.Args[0], os.O_WRONLY|os.O_APPEND) },
+		"the home of the user":                func(target) string { return listsAny("/root", "/home") },
 		"programs that start later": func(target) string {
 			return plants("/etc/cron.d", "/etc/systemd/system", "/var/spool/cron", "/etc/profile.d", "/root", "/usr/lib", "/lib/systemd/system", "/etc/ld.so.conf.d")
 		},
 		"libraries of all programs": func(target) string {
 			return opensAny(os.O_WRONLY|os.O_CREATE, "/etc/ld.so.preload", "/etc/ld.so.cache")
 		},
-		"a file with its owner's rights":       ownersRights,
-		"a data directory that is a link":      func(t target) string { return succeeds(os.Rename(t.Data, t.Data+"-moved")) },
-		"a bundle directory that is exchanged": func(t target) string { return succeeds(os.Rename(t.Bundle, t.Bundle+"-moved")) },
+		"a file with its owner's rights":      ownersRights,
+		"a data directory that is a link":     func(t target) string { return succeeds(os.Rename(t.Data, t.Data+"-moved")) },
+		"a bundle directory that is replaced": func(t target) string { return succeeds(os.Rename(t.Bundle, t.Bundle+"-moved")) },
 	}
 }
 
@@ -250,7 +251,8 @@ func plants(dirs ...string) string {
 	return ""
 }
 
-// ownersRights makes a program that runs as the app's user, which may be the server's, whoever starts it.
+// ownersRights creates a setuid program. It would run as the app's user, which may be the server's, for whoever
+// starts it.
 func ownersRights(t target) string {
 	at := filepath.Join(t.Data, "program")
 	if err := os.WriteFile(at, []byte("#!/bin/sh"), 0o700); err != nil {

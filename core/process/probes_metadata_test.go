@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// metadataProbes are attempts on the mode, owner, times and attributes of files that the app may only read, and on
-// memory that the kernel keeps for an app.
+// metadataProbes are attempts to change the mode, owner, times and attributes of files that the app may only
+// read, and to use up memory that the kernel holds for an app.
 func metadataProbes() map[string]func(target) string {
 	return map[string]func(target) string{
 		"the metadata of a file that is open for reading": func(target) string {
@@ -45,12 +45,12 @@ func metadataProbes() map[string]func(target) string {
 			}
 			return ""
 		},
-		"empty files without end":    createsFiles,
-		"an own file's mode and age": changesOwn,
+		"an endless number of empty files": createsFiles,
+		"its own file's mode and age":      changesOwn,
 	}
 }
 
-// changesOpen sets what an open file has already, so that a success does no harm to the test.
+// changesOpen sets values that an open file already has, so that a success does not harm the test.
 func changesOpen(fd int) string {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
@@ -114,7 +114,7 @@ func changesDevices(target) string {
 	return ""
 }
 
-// createsFiles makes empty files in memory. Each takes about 1 KiB of the kernel's.
+// createsFiles creates empty files in memory. Each uses about 1 KiB of kernel memory.
 func createsFiles(target) string {
 	for _, dir := range []string{"/tmp", "/dev/shm"} {
 		for n := range 20_000 {
@@ -131,7 +131,7 @@ func createsFiles(target) string {
 	return ""
 }
 
-// changesOwn is no attempt: an app may change what is its own.
+// changesOwn is not an attack: an app may change its own files.
 func changesOwn(t target) string {
 	file, err := os.Create(filepath.Join(t.Data, "own"))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkProbes are attempts on the network of the server.
+// networkProbes are attacks on the server's network.
 func networkProbes() map[string]func(target) string {
 	return map[string]func(target) string{
 		"loopback in other spellings": spellings,
@@ -78,7 +78,7 @@ func spellings(t target) string {
 	if err != nil {
 		return ""
 	}
-	for _, a := range own { // link-local ones with their zones, too
+	for _, a := range own { // including link-local ones with their zones
 		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
 			if got := dials("tcp", netip.AddrPortFrom(prefix.Addr(), uint16(number)).String()); got != "" {
 				return a.String()
@@ -88,8 +88,8 @@ func spellings(t target) string {
 	return ""
 }
 
-// listensOutside lets go of a connection that is being made: the socket that the shim put in the place of
-// the app's is a socket of the server's network then.
+// listensOutside abandons a connection in progress: the socket that the shim put in place of the app's is then
+// a socket in the server's network.
 func listensOutside(t target) string {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -111,7 +111,7 @@ func listensOutside(t target) string {
 	if unix.Listen(fd, 1) == nil {
 		return "listens in the server's network"
 	}
-	own, err := net.Listen("tcp", "127.0.0.1:0") // in its own network it may
+	own, err := net.Listen("tcp", "127.0.0.1:0") // allowed in its own network
 	if err != nil {
 		return "it cannot listen at all: " + err.Error()
 	}
@@ -119,8 +119,7 @@ func listensOutside(t target) string {
 	return ""
 }
 
-// findsPassword looks for the password in everything that may be read of all processes, and in the files
-// of the server.
+// findsPassword looks for the password in everything readable about all processes, and in the server's files.
 func findsPassword(t target) string {
 	files := []string{t.Config, t.Database, t.Database + "-wal", "/proc/net/unix", "/proc/keys"}
 	for _, pattern := range []string{"/proc/[0-9]*/environ", "/proc/[0-9]*/cmdline", "/proc/[0-9]*/task/*/comm", t.Home + "/*", t.Home + "/*/*", "/tmp/*", "/dev/shm/*"} {

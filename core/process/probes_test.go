@@ -19,16 +19,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// target is what a hostile app knows about the server: everything.
+// target is what a hostile app knows about the server, which is everything.
 type target struct {
 	Home, Config, Tokens, Database, OtherData, Plugins, Bundle, Data string
 	Server, Other                                                    int // process ids
 	Control, Plugin, Abstract                                        string
 	TCP, TCPOwn, UDP                                                 string // addresses of services of the server
-	Allowed, Full                                                    string // services that the app may connect to; Full takes no connection
+	Allowed, Full                                                    string // services that the app may connect to; Full accepts no connections
 	Temporary, SharedMemory                                          string // files
 	Segment                                                          int    // System V shared memory
-	Postgres, PostgresSocket, Password                               string // of the database server; "" for none
+	Postgres, PostgresSocket, Password                               string // of the database server; "" if there is none
 }
 
 const canary = "canary-7f3a"
@@ -48,7 +48,7 @@ func hostile(args []string) int {
 	return 0
 }
 
-// allProbes are the attempts, by name. Each returns what it got hold of, "" for nothing.
+// allProbes returns the attacks by name. Each returns what it got hold of, or "" for nothing.
 func allProbes() map[string]func(target) string {
 	all := probes()
 	maps.Copy(all, kernelProbes())
@@ -60,58 +60,58 @@ func allProbes() map[string]func(target) string {
 
 func probes() map[string]func(target) string {
 	return map[string]func(target) string{
-		"environment of the server":              func(t target) string { return readsFile(proc(t.Server, "environ")) },
-		"memory of the server by /proc":          func(t target) string { return opens(proc(t.Server, "mem"), os.O_RDWR) },
-		"memory of the server by system call":    func(t target) string { return readsMemory(t.Server) },
-		"ptrace of the server":                   func(t target) string { return traces(t.Server) },
-		"ptrace of the shim":                     func(target) string { return traces(os.Getppid()) },
-		"memory of the shim":                     func(target) string { return opens(proc(os.Getppid(), "mem"), os.O_RDWR) },
-		"descriptors of the server":              func(t target) string { return readsLinks(proc(t.Server, "fd")) },
-		"descriptors that were inherited":        inherited,
-		"database":                               func(t target) string { return readsFile(t.Database) },
-		"data of another app":                    func(t target) string { return readsFile(t.OtherData) },
-		"environment of another app":             func(t target) string { return readsFile(proc(t.Other, "environ")) },
-		"names of the other apps":                func(t target) string { return lists(filepath.Join(t.Home, "apps"), "hostile") },
-		"token file":                             func(t target) string { return readsFile(t.Tokens) },
-		"token file, to write":                   func(t target) string { return opens(t.Tokens, os.O_WRONLY|os.O_APPEND) },
-		"configuration":                          func(t target) string { return readsFile(t.Config) },
-		"configuration, to write":                func(t target) string { return opens(t.Config, os.O_WRONLY|os.O_APPEND) },
-		"mode of the token file":                 func(t target) string { return succeeds(os.Chmod(t.Tokens, 0o666)) },
-		"times of the database":                  func(t target) string { return succeeds(os.Chtimes(t.Database, time.Now(), time.Now())) },
-		"removing the database":                  func(t target) string { return succeeds(os.Remove(t.Database)) },
-		"a plugin that is planted":               func(t target) string { return writes(filepath.Join(t.Plugins, "auth-planted")) },
-		"a file in the own bundle":               func(t target) string { return writes(filepath.Join(t.Bundle, "planted.js")) },
-		"a file in the system":                   func(target) string { return writes("/usr/local/bin/planted") },
-		"a link to the database":                 links,
-		"password hashes of the machine":         func(target) string { return readsAny("/etc/shadow") },
-		"control socket":                         func(t target) string { return dials("unix", t.Control) },
-		"socket of a plugin":                     func(t target) string { return dials("unix", t.Plugin) },
-		"abstract socket":                        func(t target) string { return dials("unix", "@"+t.Abstract) },
-		"loopback":                               func(t target) string { return dials("tcp", t.TCP) },
-		"loopback by another name":               func(t target) string { return dials("tcp", strings.Replace(t.TCP, "127.0.0.1", "0.0.0.0", 1)) },
-		"loopback mapped into IPv6":              func(t target) string { return mapped(t.TCP) },
-		"the server's own address":               func(t target) string { return dials("tcp", t.TCPOwn) },
-		"loopback by a fast open":                fastOpen,
-		"loopback by a socket that was allowed":  reconnects,
-		"loopback while the address changes":     races,
-		"a datagram to loopback":                 datagram,
-		"a datagram by a socket that was let go": disconnects,
-		"a raw socket":                           func(target) string { return socketOf(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP) },
-		"a packet socket":                        func(target) string { return socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0) },
-		"a socket to the hypervisor":             func(target) string { return socketOf(unix.AF_VSOCK, unix.SOCK_STREAM, 0) },
-		"a signal to the server":                 func(t target) string { return succeeds(unix.Kill(t.Server, 0)) },
-		"a signal to another app":                func(t target) string { return succeeds(unix.Kill(t.Other, 0)) },
-		"a signal to the shim":                   func(target) string { return signalsShim() },
-		"a user namespace":                       func(target) string { return succeeds(unix.Unshare(unix.CLONE_NEWUSER)) },
-		"a mount":                                func(t target) string { return succeeds(unix.Mount(t.Data, t.Data, "", unix.MS_BIND, "")) },
-		"io_uring":                               func(target) string { return calls(unix.SYS_IO_URING_SETUP, 4) },
-		"bpf":                                    func(target) string { return calls(unix.SYS_BPF, 0) },
-		"keys of the kernel":                     func(target) string { return calls(unix.SYS_KEYCTL, 0) },
-		"a module of the kernel":                 func(target) string { return calls(unix.SYS_FINIT_MODULE, 0) },
-		"a file by its handle":                   func(target) string { return calls(unix.SYS_OPEN_BY_HANDLE_AT, ^uintptr(99)) },
-		"capabilities":                           capabilities,
-		"more rights by a program":               func(target) string { return noNewPrivileges() },
-		"an enormous file":                       enormousFile,
+		"environment of the server":                  func(t target) string { return readsFile(proc(t.Server, "environ")) },
+		"memory of the server through /proc":         func(t target) string { return opens(proc(t.Server, "mem"), os.O_RDWR) },
+		"memory of the server through a system call": func(t target) string { return readsMemory(t.Server) },
+		"ptrace of the server":                       func(t target) string { return traces(t.Server) },
+		"ptrace of the shim":                         func(target) string { return traces(os.Getppid()) },
+		"memory of the shim":                         func(target) string { return opens(proc(os.Getppid(), "mem"), os.O_RDWR) },
+		"descriptors of the server":                  func(t target) string { return readsLinks(proc(t.Server, "fd")) },
+		"inherited descriptors":                      inherited,
+		"database":                                   func(t target) string { return readsFile(t.Database) },
+		"data of another app":                        func(t target) string { return readsFile(t.OtherData) },
+		"environment of another app":                 func(t target) string { return readsFile(proc(t.Other, "environ")) },
+		"names of the other apps":                    func(t target) string { return lists(filepath.Join(t.Home, "apps"), "hostile") },
+		"token file":                                 func(t target) string { return readsFile(t.Tokens) },
+		"token file, for writing":                    func(t target) string { return opens(t.Tokens, os.O_WRONLY|os.O_APPEND) },
+		"configuration":                              func(t target) string { return readsFile(t.Config) },
+		"configuration, for writing":                 func(t target) string { return opens(t.Config, os.O_WRONLY|os.O_APPEND) },
+		"mode of the token file":                     func(t target) string { return succeeds(os.Chmod(t.Tokens, 0o666)) },
+		"times of the database":                      func(t target) string { return succeeds(os.Chtimes(t.Database, time.Now(), time.Now())) },
+		"removing the database":                      func(t target) string { return succeeds(os.Remove(t.Database)) },
+		"a planted plugin":                           func(t target) string { return writes(filepath.Join(t.Plugins, "auth-planted")) },
+		"a file in its own bundle":                   func(t target) string { return writes(filepath.Join(t.Bundle, "planted.js")) },
+		"a file in the system":                       func(target) string { return writes("/usr/local/bin/planted") },
+		"a link to the database":                     links,
+		"password hashes of the machine":             func(target) string { return readsAny("/etc/shadow") },
+		"control socket":                             func(t target) string { return dials("unix", t.Control) },
+		"socket of a plugin":                         func(t target) string { return dials("unix", t.Plugin) },
+		"abstract socket":                            func(t target) string { return dials("unix", "@"+t.Abstract) },
+		"loopback":                                   func(t target) string { return dials("tcp", t.TCP) },
+		"loopback by another name":                   func(t target) string { return dials("tcp", strings.Replace(t.TCP, "127.0.0.1", "0.0.0.0", 1)) },
+		"loopback mapped into IPv6":                  func(t target) string { return mapped(t.TCP) },
+		"the server's own address":                   func(t target) string { return dials("tcp", t.TCPOwn) },
+		"loopback with TCP Fast Open":                fastOpen,
+		"loopback through an allowed socket":         reconnects,
+		"loopback while the address changes":         races,
+		"a datagram to loopback":                     datagram,
+		"a datagram through a disconnected socket":   disconnects,
+		"a raw socket":                               func(target) string { return socketOf(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP) },
+		"a packet socket":                            func(target) string { return socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0) },
+		"a socket to the hypervisor":                 func(target) string { return socketOf(unix.AF_VSOCK, unix.SOCK_STREAM, 0) },
+		"a signal to the server":                     func(t target) string { return succeeds(unix.Kill(t.Server, 0)) },
+		"a signal to another app":                    func(t target) string { return succeeds(unix.Kill(t.Other, 0)) },
+		"a signal to the shim":                       func(target) string { return signalsShim() },
+		"a user namespace":                           func(target) string { return succeeds(unix.Unshare(unix.CLONE_NEWUSER)) },
+		"a mount":                                    func(t target) string { return succeeds(unix.Mount(t.Data, t.Data, "", unix.MS_BIND, "")) },
+		"io_uring":                                   func(target) string { return calls(unix.SYS_IO_URING_SETUP, 4) },
+		"bpf":                                        func(target) string { return calls(unix.SYS_BPF, 0) },
+		"kernel keys":                                func(target) string { return calls(unix.SYS_KEYCTL, 0) },
+		"a kernel module":                            func(target) string { return calls(unix.SYS_FINIT_MODULE, 0) },
+		"a file opened by handle":                    func(target) string { return calls(unix.SYS_OPEN_BY_HANDLE_AT, ^uintptr(99)) },
+		"capabilities":                               capabilities,
+		"more privileges through a program":          func(target) string { return noNewPrivileges() },
+		"an enormous file":                           enormousFile,
 	}
 }
 
@@ -276,7 +276,7 @@ func fastOpen(t target) string {
 	return hearsRaw(fd)
 }
 
-// allowedSocket is a socket that is connected to what the app may connect to.
+// allowedSocket returns a socket connected to a service that the app may connect to.
 func allowedSocket(t target) (int, bool) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil || unix.Connect(fd, rawAddress(t.Allowed)) != nil {
@@ -299,7 +299,7 @@ func reconnects(t target) string {
 	return hearsRaw(fd)
 }
 
-// races changes the address while the broker decides on it.
+// races changes the address while the broker is deciding.
 func races(t target) string {
 	good, bad := rawAddress(t.Allowed), rawAddress(t.TCP)
 	address := unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: good.Addr}

@@ -20,33 +20,33 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// endTimeout is how long a tree that was sent SIGKILL may take to be gone before Stop gives up
-// waiting: a process that is stuck in the kernel cannot be killed.
+// endTimeout is how long Stop waits for a tree that was sent SIGKILL: a process that is stuck in the kernel
+// cannot be killed.
 const endTimeout = 15 * time.Second
 
-// groupWait is how long a shim may take to end its tree before the kernel ends both, where there is a cgroup.
+// groupWait is how long a shim may take to end its tree before the kernel kills both, if there is a cgroup.
 const groupWait = time.Second
 
 // Process is a running program and all its descendants.
 type Process struct {
 	cmd     *exec.Cmd
 	socket  *shimSocket
-	group   *cgroup.Group    // nil for none
-	sandbox *sandbox.Profile // nil for none
+	group   *cgroup.Group    // may be nil
+	sandbox *sandbox.Profile // may be nil
 	status  *bufio.Reader
-	denied  func(target string, count int) // nil for none
+	denied  func(target string, count int) // may be nil
 	stdin   *os.File
 	stdout  *os.File
 	pid     int
 
-	over     atomic.Pointer[string] // the limit that watchGroup ended the tree for
+	over     atomic.Pointer[string] // the limit for which watchGroup ended the tree
 	stopping sync.Once
 	done     chan struct{}
 	err      error // set before done is closed
 }
 
-// Start runs c through the shim and returns once the program was executed. When it could not be,
-// the error is a *StartError. The caller reads Stdout to its end or closes it.
+// Start runs c through the shim and returns once the program has been executed. If that fails, the error is a
+// *StartError. The caller must read Stdout to the end or close it.
 func Start(c Command) (*Process, error) {
 	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
 		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("working directory %q of %q is not a directory", c.Dir, c.Path)}
@@ -60,7 +60,7 @@ func Start(c Command) (*Process, error) {
 		return nil, errors.Join(err, removeGroup(group))
 	}
 	cmd.Dir, cmd.Stderr = c.Dir, c.Stderr
-	cmd.WaitDelay = time.Second // only a tree whose shim was killed can hold stderr any longer
+	cmd.WaitDelay = time.Second // only a tree whose shim was killed can hold stderr longer
 	stdin, toChild, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(err, socket.Close(), removeGroup(group))
@@ -108,7 +108,7 @@ func Start(c Command) (*Process, error) {
 func (p *Process) awaitStart(c Command) error {
 	_ = p.socket.server.SetDeadline(time.Now().Add(startTimeout))
 	if len(p.socket.profile) > 0 {
-		_, _ = p.socket.server.Write(p.socket.profile) // a shim that has ended already is noticed below
+		_, _ = p.socket.server.Write(p.socket.profile) // a shim that has already exited is noticed below
 	}
 	report, err := p.status.ReadString('\n')
 	if err != nil {
@@ -129,18 +129,18 @@ func (p *Process) awaitStart(c Command) error {
 	return nil
 }
 
-// release closes the descriptors of a program that did not start.
+// release closes the descriptors for a program that did not start.
 func (p *Process) release() {
 	_, _, _ = p.socket.Close(), p.stdin.Close(), p.stdout.Close()
 }
 
-// reap waits for the end of the shim.
+// reap waits for the shim to exit.
 func (p *Process) reap() {
 	_ = p.cmd.Wait()
 	children.reaped(p.cmd.Process.Pid)
 }
 
-// supervise waits for the end of the shim, which comes after the end of the tree.
+// supervise waits for the shim to exit, which it does after its tree has ended.
 func (p *Process) supervise() {
 	defer close(p.done)
 	var exit *ExitError
@@ -161,7 +161,7 @@ func (p *Process) supervise() {
 		}
 	}
 	if p.group != nil && !reported {
-		_ = p.group.Kill() // what the shim left holds its streams, for which reap would wait
+		_ = p.group.Kill() // processes that the shim left behind hold its streams, and reap would wait for them
 	}
 	p.reap()
 	_, _ = p.socket.Close(), p.stdin.Close()
@@ -182,7 +182,7 @@ func (p *Process) supervise() {
 	}
 }
 
-// parseDenied reads the shim's report of refused connections.
+// parseDenied parses the shim's report of refused connections.
 func parseDenied(report string) (target string, count int, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(report), "denied ")
 	number, target, _ := strings.Cut(rest, " ")
@@ -190,7 +190,7 @@ func parseDenied(report string) (target string, count int, ok bool) {
 	return target, count, ok && err == nil
 }
 
-// parseExit reads the shim's report of how the program ended; nil is status 0.
+// parseExit parses the shim's report of how the program ended. nil means status 0.
 func parseExit(report string) (exit *ExitError, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(report), "exited ")
 	if !ok {
@@ -204,17 +204,17 @@ func parseExit(report string) (exit *ExitError, ok bool) {
 	return exit, err == nil
 }
 
-// Stdin is the program's standard input.
+// Stdin returns the program's standard input.
 func (p *Process) Stdin() io.WriteCloser { return p.stdin }
 
-// Stdout is the program's standard output. It ends when no process of the tree is left.
+// Stdout returns the program's standard output. It ends when no process of the tree is left.
 func (p *Process) Stdout() io.ReadCloser { return p.stdout }
 
-// PID is the program's process id.
+// PID returns the program's process id.
 func (p *Process) PID() int { return p.pid }
 
-// Memory is what the program and its descendants hold of the machine's memory, in bytes: what they have written, without
-// the code of libraries. 0 where the system does not show it.
+// Memory returns how much memory the program and its descendants use, in bytes: the pages they have written,
+// without library code. It is 0 if the system does not expose it.
 func (p *Process) Memory() (sum int64) {
 	for _, d := range descendants(p.cmd.Process.Pid, processes()) {
 		if u, ok := sandbox.ProcessUsage(d.pid); ok {
@@ -224,17 +224,17 @@ func (p *Process) Memory() (sum int64) {
 	return sum
 }
 
-// Activity is what a program and its descendants have done and hold.
+// Activity is what a program and its descendants have done, and what they hold.
 type Activity struct {
-	CPUTime   time.Duration // of the processes that live
+	CPUTime   time.Duration // of the live processes
 	Processes []int         // their ids
 	Connected bool          // one of them holds a TCP or UDP socket
 }
 
-// Done is closed when the program and all its descendants are gone.
+// Done returns a channel that is closed when the program and all its descendants have ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is how the program ended, an *ExitError or nil for status 0. It is valid after Done.
+// Err returns how the program ended: an *ExitError, or nil for status 0. It is valid after Done.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -244,8 +244,8 @@ func (p *Process) Err() error {
 	}
 }
 
-// Stop closes standard input and sends SIGTERM to the whole tree; what is left of it after grace,
-// or when ctx ends, gets SIGKILL. It returns when the whole tree is gone, and may be called again.
+// Stop closes standard input and sends SIGTERM to the whole tree. Processes that remain after grace, or when
+// ctx ends, get SIGKILL. Stop returns when the whole tree has ended. It is safe to call more than once.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	p.stopping.Do(func() {
 		_ = p.stdin.Close()
@@ -270,24 +270,24 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 			return nil
 		case <-stuck.C:
 			if p.group != nil {
-				_ = p.group.Kill() // its shim does not, perhaps since the tree has stopped it
+				_ = p.group.Kill() // the shim did not, perhaps because the tree stopped it
 			}
 			continue
 		case <-limit.C:
 		}
-		return fmt.Errorf("process %d was sent SIGKILL %v ago and is not gone: it hangs inside the kernel", p.pid, endTimeout)
+		return fmt.Errorf("process %d was sent SIGKILL %v ago and still exists: it is stuck in the kernel", p.pid, endTimeout)
 	}
 }
 
-// Kill ends the whole tree at once and does not wait for it; Done is closed when it is gone.
+// Kill kills the whole tree without waiting for it. Done is closed when it has ended.
 func (p *Process) Kill() { _ = p.socket.Close() }
 
-// Self is the path of the running binary, good for Command.Path. It stays right when the file is
-// replaced or removed while the server runs.
+// Self returns the path of the running binary, for Command.Path. It stays valid if the file is replaced or
+// removed while the server runs.
 func Self() string { return selfPath() }
 
-// shimCommand is the command of the shim that runs c. The server's end of the socket ends it, with
-// the whole tree.
+// shimCommand returns the command for the shim that runs c. Closing the server's end of the socket ends the
+// shim and the whole tree.
 func shimCommand(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error) {
 	socket, err := newShimSocket(c.Verified, group)
 	if err != nil {
@@ -307,12 +307,12 @@ func shimCommand(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error)
 	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path, cmp.Or(c.Name, c.Path)}, c.Args...)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}       // a Ctrl-C is for the server alone
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}       // a Ctrl-C is meant for the server alone
 	if group != nil {
 		group.Attributes(cmd.SysProcAttr)
 	}
 	if c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone && c.Verified == nil {
-		cmd.Env = []string{} // the program's is sent with the profile
+		cmd.Env = []string{} // the program's environment is sent with the profile
 		if socket.profile, socket.mounts, err = prepareProfile(cmd.SysProcAttr, c, group); err != nil {
 			return nil, nil, errors.Join(err, socket.Close())
 		}

@@ -45,7 +45,7 @@ func output(t *testing.T, p *process.Process) string {
 	return string(out)
 }
 
-func TestAProgramGetsItsStreamsAndNothingOfTheServer(t *testing.T) {
+func TestAProgramGetsItsStreamsAndNothingElseFromTheServer(t *testing.T) {
 	t.Setenv("CANARY", "of the server")
 	dir := t.TempDir()
 
@@ -74,13 +74,13 @@ func TestAProgramGetsItsStreamsAndNothingOfTheServer(t *testing.T) {
 	}
 }
 
-func TestAProgramMayHaveAnotherNameThanItsFile(t *testing.T) {
+func TestAProgramsNameMayDifferFromItsFile(t *testing.T) {
 	c := command("echo")
 	for name, want := range map[string]string{"": c.Path, "a name of two": "a name of two"} {
 		c.Name = name
 		p := start(t, c)
 		_, _ = io.WriteString(p.Stdin(), "x")
-		if _, err := io.ReadFull(p.Stdout(), make([]byte, 1)); err != nil { // the kernel shows the name a little after the start
+		if _, err := io.ReadFull(p.Stdout(), make([]byte, 1)); err != nil { // the kernel shows the name shortly after the start
 			t.Fatal(err)
 		}
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID()))
@@ -100,16 +100,16 @@ func TestStandardErrorGoesToTheWriter(t *testing.T) {
 	}
 }
 
-func TestHowAProgramEndedIsReported(t *testing.T) {
+func TestTheWayAProgramEndedIsReported(t *testing.T) {
 	cases := map[string]struct {
 		command process.Command
 		want    *process.ExitError
 	}{
-		"status 0 is no error":             {command("exit", "0"), nil},
-		"a status is passed on":            {command("exit", "3"), &process.ExitError{Code: 3}},
-		"status 126 is the program's own":  {command("exit", "126"), &process.ExitError{Code: 126}},
-		"a signal is 128 and its number":   {command("die", "15"), &process.ExitError{Code: 143, Signal: "terminated"}},
-		"SIGKILL from elsewhere is a kill": {command("die", "9"), &process.ExitError{Code: 137, Signal: "killed"}},
+		"status 0 is not an error":          {command("exit", "0"), nil},
+		"a status is passed on":             {command("exit", "3"), &process.ExitError{Code: 3}},
+		"status 126 comes from the program": {command("exit", "126"), &process.ExitError{Code: 126}},
+		"a signal is 128 plus its number":   {command("die", "15"), &process.ExitError{Code: 143, Signal: "terminated"}},
+		"SIGKILL from elsewhere":            {command("die", "9"), &process.ExitError{Code: 137, Signal: "killed"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestHowAProgramEndedIsReported(t *testing.T) {
 	}
 }
 
-func TestAProgramThatCannotBeExecutedIsAnErrorThatSaysWhatToDo(t *testing.T) {
+func TestTheErrorForAProgramThatCannotBeExecutedSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
@@ -137,14 +137,14 @@ func TestAProgramThatCannotBeExecutedIsAnErrorThatSaysWhatToDo(t *testing.T) {
 		command process.Command
 		want    string
 	}{
-		"a name that PATH does not have": {process.Command{Path: "node-that-is-not-there", Env: []string{"PATH=/usr/bin"}}, `command "node-that-is-not-there" not found`},
-		"a name without any PATH":        {process.Command{Path: "sh"}, `command "sh" not found`},
-		"a file that is not there":       {process.Command{Path: filepath.Join(dir, "none")}, "does not exist"},
-		"a file without the permission":  {process.Command{Path: file("plain", "#!/bin/sh\n", 0o600)}, "may not be executed"},
-		"a directory":                    {process.Command{Path: dir}, "may not be executed"},
-		"a file that is no program":      {process.Command{Path: file("text", "hello", 0o700)}, "not a program that this machine can execute"},
-		"a missing interpreter":          {process.Command{Path: file("script", "#!/no/such/thing\n", 0o700)}, "interpreter"},
-		"a missing working directory":    {process.Command{Path: process.Self(), Dir: filepath.Join(dir, "gone")}, "working directory"},
+		"a name that is not on PATH":        {process.Command{Path: "node-that-is-not-there", Env: []string{"PATH=/usr/bin"}}, `command "node-that-is-not-there" not found`},
+		"a name without any PATH":           {process.Command{Path: "sh"}, `command "sh" not found`},
+		"a missing file":                    {process.Command{Path: filepath.Join(dir, "none")}, "does not exist"},
+		"a file without execute permission": {process.Command{Path: file("plain", "#!/bin/sh\n", 0o600)}, "may not be executed"},
+		"a directory":                       {process.Command{Path: dir}, "may not be executed"},
+		"a file that is not a program":      {process.Command{Path: file("text", "hello", 0o700)}, "not a program that this machine can execute"},
+		"a missing interpreter":             {process.Command{Path: file("script", "#!/no/such/thing\n", 0o700)}, "interpreter"},
+		"a missing working directory":       {process.Command{Path: process.Self(), Dir: filepath.Join(dir, "gone")}, "working directory"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestTheWholeTreeEnds(t *testing.T) {
 	}
 }
 
-func TestAStopLeavesTheProgramItsGrace(t *testing.T) {
+func TestAStopGivesTheProgramItsGracePeriod(t *testing.T) {
 	p := start(t, command("graceful"))
 	awaitLine(p.Stdout(), "ready")
 	if err := p.Stop(t.Context(), time.Minute); err != nil {
@@ -244,7 +244,7 @@ func TestPIDIsTheProgramsOwn(t *testing.T) {
 	}
 }
 
-func TestTheActivityOfAProgramCountsItsChildrenAndItsProcessorTime(t *testing.T) {
+func TestAProgramsActivityIncludesItsChildrenAndItsProcessorTime(t *testing.T) {
 	for script, want := range map[string]func(process.Activity) bool{
 		"sleep 60; :":                 func(a process.Activity) bool { return len(a.Processes) == 2 && a.CPUTime < 50*time.Millisecond },
 		"exec sleep 60":               func(a process.Activity) bool { return len(a.Processes) == 1 && !a.Connected },

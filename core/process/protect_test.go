@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// protected is a server that starts an app in a sandbox after it has closed its own memory.
+// protected is a server that protects its own memory and then starts an app in a sandbox.
 func protected(dir string) {
 	exe, err := os.Executable()
 	if err == nil {
@@ -41,7 +41,7 @@ func protected(dir string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-func TestAHostileAppBesideAProtectedServerReadsNothingOfIt(t *testing.T) {
+func TestAHostileAppReadsNothingFromAProtectedServer(t *testing.T) {
 	testenv.NeedsNamespaces(t)
 	server := exec.CommandContext(t.Context(), "/proc/self/exe", bundleArg, "protected", t.TempDir())
 	server.Env = []string{"SECRET=" + canary}
@@ -61,7 +61,7 @@ func TestAHostileAppBesideAProtectedServerReadsNothingOfIt(t *testing.T) {
 		t.Fatal("the server did not start its app")
 	}
 	if os.Geteuid() == 0 {
-		return // root may read; the test runs as an ordinary user, too
+		return // root may read; the test also runs as an ordinary user
 	}
 	if got := readsFile(proc(server.Process.Pid, "environ")); got != "" {
 		t.Errorf("without a sandbox an app reads %s", got)

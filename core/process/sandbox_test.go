@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// confined is a command in a sandbox with one directory to write.
+// confined returns a command in a sandbox with one writable directory.
 func confined(t testing.TB, level sandbox.Level, kind string, args ...string) process.Command {
 	t.Helper()
 	if level == sandbox.LevelNamespaces {
@@ -49,8 +49,8 @@ func TestAConfinedProgramRuns(t *testing.T) {
 	}
 }
 
-// The Go runtime of a program that is started with GODEBUG=inittrace=1 writes to its standard error; the
-// shim is a Go program, and the one that it starts here is not.
+// A Go program started with GODEBUG=inittrace=1 writes to its standard error. The shim is a Go program; the
+// program that it starts here is not.
 func TestTheEnvironmentOfAConfinedProgramDoesNotReachItsShim(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.LevelLandlock, sandbox.LevelNamespaces} {
 		t.Run(level.String(), func(t *testing.T) {
@@ -90,8 +90,8 @@ func BenchmarkStartConfined(b *testing.B) {
 	}
 }
 
-// BenchmarkStartCost reports how much longer a start takes in the sandbox than without, the end of the
-// process included. The starts alternate, so that other work on the machine falls on all.
+// BenchmarkStartCost reports how much longer a start takes in the sandbox, including the end of the process.
+// The starts alternate, so that other work on the machine affects all of them.
 func BenchmarkStartCost(b *testing.B) {
 	levels := []sandbox.Level{sandbox.LevelNone, sandbox.LevelLandlock, sandbox.LevelNamespaces}
 	took := make([][]time.Duration, len(levels))

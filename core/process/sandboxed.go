@@ -16,16 +16,15 @@ import (
 )
 
 // confinedStart is the first line on the socket of a shim that confines its program. The shim itself has no
-// environment: what a bundle sets in its own, such as LD_PRELOAD, would change the shim, which is not
-// confined.
+// environment: variables that a bundle sets, such as LD_PRELOAD, would affect the shim, which is not confined.
 type confinedStart struct {
 	Profile sandbox.Profile `json:"profile"`
-	Watch   sandbox.Limits  `json:"watch"` // what is to be measured, because the kernel does not hold it
-	Env     [][]byte        `json:"env"`   // any bytes: JSON would change strings that are not UTF-8
+	Watch   sandbox.Limits  `json:"watch"` // limits to measure, because the kernel does not enforce them
+	Env     [][]byte        `json:"env"`   // arbitrary bytes: JSON would change strings that are not UTF-8
 }
 
-// prepareProfile adds to attr what the sandbox needs, and returns the first line for the shim, and the mounts that it
-// inherits.
+// prepareProfile adds what the sandbox needs to attr. It returns the first line for the shim, and the mounts
+// that it inherits.
 func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group) (line []byte, mounts []*os.File, err error) {
 	p := *c.Sandbox
 	p.Attributes(attr)
@@ -56,7 +55,7 @@ func (s *shim) receiveProfile() (*sandbox.Profile, error) {
 	}
 	var start confinedStart
 	if err := json.Unmarshal(line, &start); err != nil {
-		return nil, fmt.Errorf("the sandbox profile cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the sandbox profile: %w", err)
 	}
 	s.env = nil
 	for _, variable := range start.Env {
@@ -69,7 +68,7 @@ func (s *shim) receiveProfile() (*sandbox.Profile, error) {
 		return nil, err
 	}
 	if err := p.Enter(); err != nil {
-		return nil, fmt.Errorf("the sandbox cannot be made: %w", err)
+		return nil, fmt.Errorf("cannot create the sandbox: %w", err)
 	}
 	if err := os.Chdir(dir); err != nil {
 		return nil, fmt.Errorf("the working directory is not part of the sandbox: %w", err)
@@ -77,8 +76,8 @@ func (s *shim) receiveProfile() (*sandbox.Profile, error) {
 	return &p, nil
 }
 
-// spawnConfined executes the program from a thread that is restricted for good. The thread stays: the
-// program ends when the thread that started it does.
+// spawnConfined executes the program from a thread that is restricted permanently. The thread stays alive,
+// because the program ends when the thread that started it does.
 func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) error {
 	spawned := make(chan error)
 	kills := make(chan chan struct{})
@@ -87,7 +86,7 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 		runtime.LockOSThread()
 		broker, err := p.Confine()
 		if err != nil {
-			spawned <- fmt.Errorf("the sandbox cannot be made: %w", err)
+			spawned <- fmt.Errorf("cannot create the sandbox: %w", err)
 			return
 		}
 		if broker != nil {
@@ -110,7 +109,8 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 	return s.limitTree(p.Limits.Tasks)
 }
 
-// isAlone reports whether the program has started no other, as far as can be seen without a search of the process table.
+// isAlone reports whether the program appears to have started no other process, without searching the process
+// table.
 func (s *shim) isAlone() bool {
 	below, err1 := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", s.child, s.child))
 	own, err2 := filepath.Glob("/proc/self/task/*/children")
@@ -124,7 +124,7 @@ func (s *shim) isAlone() bool {
 	return errors.Join(err1, err2) == nil && len(below) == 0 && orphans == 1
 }
 
-// killSandbox sends SIGKILL to all that runs in the sandbox, at once.
+// killSandbox sends SIGKILL to everything in the sandbox at once.
 func (s *shim) killSandbox() {
 	if s.sandboxKills == nil {
 		return
@@ -134,11 +134,11 @@ func (s *shim) killSandbox() {
 	<-done
 }
 
-// limitPasses bounds how often the tree is searched for processes that were started while others were limited.
+// limitPasses bounds how often the tree is searched for processes that started while others were being limited.
 const limitPasses = 100
 
-// limitTree gives the program and its descendants a limit of tasks, with the other limits that the shim does not have
-// itself.
+// limitTree gives the program and its descendants a task limit, along with the other limits that the shim does
+// not have itself.
 func (s *shim) limitTree(tasks int) error {
 	limited := map[int]bool{}
 	for range limitPasses {
@@ -159,14 +159,14 @@ func (s *shim) limitTree(tasks int) error {
 	return errors.New("it kept starting processes while its limits were set")
 }
 
-// limit is limitTree for one process. One that has ended needs no limit.
+// limit is limitTree for one process. It ignores a process that has ended.
 func (s *shim) limit(pid, tasks int) error {
 	p := *s.profile
 	p.Limits.Tasks = tasks
 	done := make(chan error)
 	go func() { done <- p.LimitProgram(pid) }()
 	if err := <-done; err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("the number of its threads and files cannot be limited: %w", err)
+		return fmt.Errorf("cannot limit the number of its threads and files: %w", err)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestAShimThatIsTerminatedEndsItsTree(t *testing.T) {
 }
 
 func TestAShimThatIsKilled(t *testing.T) {
-	t.Run("takes its program along", func(t *testing.T) {
+	t.Run("takes its program with it", func(t *testing.T) {
 		mark := newMark(t)
 		p := start(t, command("sleep", mark))
 		kill(t, parent(t, p.PID()))
@@ -132,23 +132,23 @@ func TestOnlyAVerifiedFileIsExecuted(t *testing.T) {
 	}
 }
 
-func TestAVerifiedScriptFindsWhatLiesBesideIt(t *testing.T) {
+func TestAVerifiedScriptFindsTheFilesNextToIt(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "plugin")
-	script := []byte("#!/bin/sh\n. \"$(dirname \"$(readlink -f \"$0\")\")/beside\"\n")
-	for name, content := range map[string][]byte{path: script, filepath.Join(dir, "beside"): []byte("echo I am beside it\n")} {
+	script := []byte("#!/bin/sh\n. \"$(dirname \"$(readlink -f \"$0\")\")/neighbour\"\n")
+	for name, content := range map[string][]byte{path: script, filepath.Join(dir, "neighbour"): []byte("echo I am next to it\n")} {
 		if err := os.WriteFile(name, content, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	link := filepath.Join(t.TempDir(), "link") // as an operator puts it into the home
+	link := filepath.Join(t.TempDir(), "link") // as an operator would put it in the home
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
 	hash := sha256.Sum256(script)
 	for _, at := range []string{path, link} {
 		c := process.Command{Path: at, Env: []string{"PATH=/bin:/usr/bin"}, Verified: &process.Verified{Path: at, SHA256: hex.EncodeToString(hash[:])}}
-		if got := output(t, start(t, c)); got != "I am beside it\n" {
+		if got := output(t, start(t, c)); got != "I am next to it\n" {
 			t.Errorf("started as %s it printed %q", at, got)
 		}
 	}

@@ -19,24 +19,24 @@ const (
 	byPath       = "path"
 	byDescriptor = "fd"
 	bySandbox    = "sandbox" // by path, confined
-	inGroup      = "+cgroup" // after one of these: killFD ends the shim with its tree
+	inGroup      = "+cgroup" // suffix for the others: killFD kills the shim with its tree
 )
 
 const (
 	exitUsage       = 125
 	exitCannotExec  = 126
-	signalGrace     = 5 * time.Second // for a shim that is sent SIGTERM itself
+	signalGrace     = 5 * time.Second // for a shim that receives SIGTERM itself
 	killLimit       = 10 * time.Second
 	killPause       = 2 * time.Millisecond
 	killRounds      = 100
-	killAlone       = 50 * time.Millisecond // how long a shim ends its tree before it has the kernel end both
+	killAlone       = 50 * time.Millisecond // how long a shim tries to end its tree before it has the kernel kill both
 	exitSignalShift = 128
 )
 
-// ShimMain runs a shim; args are the arguments after ShimArg. The exit status is
-// the program's own, 128+n when signal n ended it, 126 when it could not be executed. It returns
-// for wrong arguments only: a shim ends its process directly, because it has nothing to clean up and a
-// binary built with the race detector would take another second to exit.
+// ShimMain runs a shim. args are the arguments after ShimArg. The exit status is the program's own, 128+n if
+// signal n ended it, or 126 if it could not be executed. It returns only for wrong arguments. Otherwise a shim
+// exits directly: it has nothing to clean up, and a binary built with the race detector would take another
+// second to exit.
 func ShimMain(args []string) int {
 	if len(args) == 1 && args[0] == probeArg {
 		return 0
@@ -70,7 +70,7 @@ func ShimMain(args []string) int {
 	return exitUsage // not reached
 }
 
-// begin starts the program, confined when the server sent a profile.
+// begin starts the program, confined if the server sent a profile.
 func (s *shim) begin(how, path string, argv []string) error {
 	if how != bySandbox {
 		return s.spawn(how == byDescriptor, path, argv)
@@ -90,22 +90,21 @@ type shim struct {
 	gone   chan struct{} // closed when no descendant is left
 
 	env      []string         // of the program
-	profile  *sandbox.Profile // nil for a program that is not confined
+	profile  *sandbox.Profile // nil for an unconfined program
 	requests *bufio.Reader
 	limits   sandbox.Limits
-	ownIPC   bool        // System V shared memory is the tree's own
-	exceeded chan string // the limit that the tree is over
+	ownIPC   bool        // System V shared memory belongs to the tree alone
+	exceeded chan string // the limit that the tree exceeds
 
-	groupKill    *os.File             // ends the cgroup of the tree, the shim included; nil for none
-	sandboxKills chan<- chan struct{} // asks the thread in the sandbox to end all in it; nil when there is none
+	groupKill    *os.File             // kills the cgroup of the tree, including the shim; may be nil
+	sandboxKills chan<- chan struct{} // asks the thread in the sandbox to kill everything in it; may be nil
 }
 
 func (s *shim) report(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.socket, format, args...)
 }
 
-// closeStreams leaves the program as the only holder of its streams, so that readers see their
-// ends at once.
+// closeStreams leaves the program as the only holder of its streams, so that readers see them end at once.
 func closeStreams() {
 	null, err := syscall.Open(os.DevNull, syscall.O_RDWR, 0)
 	if err != nil {
@@ -135,8 +134,8 @@ func (s *shim) reap() {
 	}
 }
 
-// receiveStops reads the server's requests, and sends on the grace periods of those to stop; it closes the channel when
-// the socket is closed.
+// receiveStops reads the server's requests and sends the grace periods of stop requests. It closes the channel
+// when the socket is closed.
 func (s *shim) receiveStops() <-chan time.Duration {
 	stops := make(chan time.Duration, 1)
 	go func() {
@@ -173,7 +172,7 @@ func (s *shim) supervise(stops <-chan time.Duration, signals <-chan os.Signal) i
 		select {
 		case status := <-s.exited:
 			code = s.reportExit(status)
-			waiting = graceOver != nil // a graceful stop leaves the others their grace
+			waiting = graceOver != nil // a graceful stop gives the others their grace period
 		case <-s.gone:
 			waiting = false
 		case reason := <-s.exceeded:
@@ -213,9 +212,9 @@ func (s *shim) reportExit(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// killTree sends SIGKILL to all descendants, again and again, until there are none: a process that
-// forks while it is being killed only delays the end. One that forks and ends faster than it can be found
-// in the process table is ended by its sandbox or its cgroup; without either it may outlive the shim.
+// killTree sends SIGKILL to all descendants repeatedly until there are none: a process that forks while it is
+// being killed only delays the end. A process that forks and exits faster than it can be found in the process
+// table is killed by its sandbox or its cgroup. Without either it may outlive the shim.
 func (s *shim) killTree() {
 	limit, alone := time.After(killLimit), time.After(killAlone)
 	for {

@@ -13,23 +13,22 @@ import (
 // The descriptors that a shim inherits.
 const (
 	socketFD   = 3 // its end of the shim socket
-	verifiedFD = 4 // the verified executable, when there is one
-	killFD     = 5 // what ends the cgroup, when there is one
-	mountFD    = 6 // the first of the mounts of Profile.Mapped
+	verifiedFD = 4 // the verified executable, if any
+	killFD     = 5 // kills the cgroup, if any
+	mountFD    = 6 // the first of the mounts in Profile.Mapped
 )
 
-// shimSocket connects the server and one shim. The server writes "stop <nanoseconds>", and
-// "tasks <number>" to lower that limit; the shim
-// writes "started <pid>" or "failed <reason>", "denied <count> <address>" for services of this machine that the program was
-// refused, then "exited <status> [<signal>]". When the server's
-// end closes, for whatever reason, the shim ends its tree.
+// shimSocket connects the server and one shim. The server writes "stop <nanoseconds>", and "tasks <number>" to
+// lower that limit. The shim writes "started <pid>" or "failed <reason>", "denied <count> <address>" for
+// services on this machine to which the program's connections were refused, then "exited <status> [<signal>]".
+// When the server's end closes, for whatever reason, the shim ends its tree.
 type shimSocket struct {
 	server   *os.File
 	shim     *os.File
 	kill     *os.File // nil without a cgroup
 	verified *os.File // nil unless the program is a verified one
 	mounts   []*os.File
-	profile  []byte // the first line for the shim; nil for a program that is not confined
+	profile  []byte // the first line for the shim; nil for an unconfined program
 
 	once sync.Once
 	err  error
@@ -71,13 +70,13 @@ func socketPair() (server, shim *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "shim socket, server side"), os.NewFile(uintptr(fds[1]), "shim socket, shim side"), nil
 }
 
-// extraFiles are the shim's descriptors from socketFD on.
+// extraFiles returns the shim's descriptors from socketFD on.
 func (s *shimSocket) extraFiles() []*os.File {
 	return append([]*os.File{s.shim, s.verified, s.kill}, s.mounts...)
 }
 
-// closeShimSide closes what only the shim needs. The server's end reads as closed as soon as no
-// process holds the other one.
+// closeShimSide closes what only the shim needs. The server's end reads as closed as soon as no process holds
+// the other end.
 func (s *shimSocket) closeShimSide() {
 	_ = s.shim.Close()
 	if s.verified != nil {
@@ -91,7 +90,7 @@ func (s *shimSocket) closeShimSide() {
 	}
 }
 
-// Close closes both ends: the shim ends its tree.
+// Close closes both ends, so the shim ends its tree.
 func (s *shimSocket) Close() error {
 	s.once.Do(func() {
 		s.err = s.server.Close()

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// spawn executes the program in a process group of its own, on the shim's own standard streams.
+// spawn executes the program in its own process group, with the shim's standard streams.
 func (s *shim) spawn(byFD bool, path string, argv []string) error {
 	files := []uintptr{0, 1, 2}
 	target, err := s.find(path)
@@ -32,7 +32,7 @@ func (s *shim) spawn(byFD bool, path string, argv []string) error {
 	return nil
 }
 
-// find is the file of a program; a bare name is looked up on the PATH of its environment.
+// find returns the file of a program. A bare name is looked up on the PATH of its environment.
 func (s *shim) find(path string) (string, error) {
 	for _, variable := range s.env {
 		if list, ok := strings.CutPrefix(variable, "PATH="); ok {
@@ -48,11 +48,11 @@ func (s *shim) find(path string) (string, error) {
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("command %q not found: install it, or put its directory on the PATH of the server", path)
+		return fmt.Errorf("command %q not found: install it, or put its directory on the server's PATH", path)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%q does not exist, or the interpreter that its first line names does not", path)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR):
-		return fmt.Errorf("%q may not be executed: check that it is a program and has the execute permission", path)
+		return fmt.Errorf("%q may not be executed: check that it is a program and has execute permission", path)
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%q is not a program that this machine can execute", path)
 	}

@@ -18,12 +18,11 @@ const (
 	costStarts = 20
 	costCalls  = 2000
 	maxMore    = 10 * time.Millisecond // of a start in the sandbox
-	maxSlower  = 1.1                   // of a call; the noise of measurements
+	maxSlower  = 1.1                   // for a call; allows for measurement noise
 )
 
-// TestTheSandboxMakesStartsAndCallsHardlySlower alternates between the levels, so that other work on the
-// machine falls on all of them.
-func TestTheSandboxMakesStartsAndCallsHardlySlower(t *testing.T) {
+// The test alternates between the levels, so that other work on the machine affects all of them.
+func TestTheSandboxBarelySlowsDownStartsAndCalls(t *testing.T) {
 	levels := []sandbox.Level{sandbox.LevelNone, sandbox.LevelLandlock, sandbox.LevelNamespaces}
 	starts := make([][]time.Duration, len(levels))
 	calls := make([][]time.Duration, len(levels))
@@ -47,16 +46,16 @@ func TestTheSandboxMakesStartsAndCallsHardlySlower(t *testing.T) {
 		more, ratio := median(starts[i+1])-median(starts[0]), float64(median(calls[i+1]))/float64(median(calls[0]))
 		chaos.Record(t, chaos.Row{
 			Number: "Start of an app", OK: more <= maxMore && ratio <= maxSlower,
-			Done:     fmt.Sprintf("%d starts and %d calls at %s and at none, in turns", costStarts, costCalls, level),
-			Figure:   fmt.Sprintf("a start %.1f ms more, a call %.2f times as long", more.Seconds()*1000, ratio),
-			Required: fmt.Sprintf("at most %v more, %.1f times", maxMore, maxSlower),
+			Done:     fmt.Sprintf("%d starts and %d calls, alternating between %s and none", costStarts, costCalls, level),
+			Figure:   fmt.Sprintf("a start takes %.1f ms longer, a call %.2f times as long", more.Seconds()*1000, ratio),
+			Required: fmt.Sprintf("at most %v longer, %.1f times", maxMore, maxSlower),
 		})
 	}
 }
 
 func median(all []time.Duration) time.Duration { return slices.Sorted(slices.Values(all))[len(all)/2] }
 
-// timeStart is how long a program takes at a level, from its start to its end.
+// timeStart returns how long a program takes at a level, from start to exit.
 func timeStart(t *testing.T, level sandbox.Level) time.Duration {
 	t.Helper()
 	c := confined(t, level, "")
@@ -74,7 +73,7 @@ func timeStart(t *testing.T, level sandbox.Level) time.Duration {
 	return took
 }
 
-// timeEcho is how long a running cat takes to repeat a line.
+// timeEcho returns how long a running cat takes to repeat a line.
 func timeEcho(t *testing.T, p *process.Process) time.Duration {
 	t.Helper()
 	line := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// newMark is a word that only this test's processes have among their arguments.
+// newMark returns a word that only this test's processes have among their arguments.
 func newMark(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("mark-%d-%s", os.Getpid(), filepath.Base(t.TempDir())+strconv.FormatInt(time.Now().UnixNano(), 36))
 }
 
-// survivors are the processes with the mark, as "pid: command line". Zombies have none.
+// survivors returns the processes with the mark, as "pid: command line". Zombies are not included.
 func survivors(mark string) []string {
 	var found []string
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -34,7 +34,7 @@ func survivors(mark string) []string {
 	return found
 }
 
-// zombies are our children that nobody waited for.
+// zombies returns our children that were not waited for.
 func zombies() []string {
 	var found []string
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -54,7 +54,7 @@ func zombies() []string {
 // testTimeout is longer than the required second because tests share their machine.
 const testTimeout = 30 * time.Second
 
-// soon waits until nothing has the mark.
+// soon waits until no process has the mark.
 func soon(mark string) (left []string, took time.Duration) {
 	began := time.Now()
 	for {

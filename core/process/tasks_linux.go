@@ -11,15 +11,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// leastShares is in how many parts the tasks are divided at least: one app does not get all of them.
+// leastShares is the minimum number of shares that the tasks are divided into, so that one app does not get all
+// of them.
 const leastShares = 8
 
-// shimTasks are those of a shim, beside the program's.
+// shimTasks is the number of a shim's tasks, in addition to the program's.
 const shimTasks = 16
 
-// taskBudget is how many threads and processes all apps together may have, so that the server can go on starting threads:
-// it shares the limit of its user, and those of its cgroup and of the machine, with them. A group that holds the
-// processes of apps holds the latter two as well. 0 is no limit.
+// taskBudget returns how many threads and processes all apps together may have, so that the server can still
+// start threads: it shares the limits of its user, its cgroup and the machine with them. A group that contains
+// the apps' processes enforces the last two as well. 0 means no limit.
 func taskBudget(group *cgroup.Group) int {
 	limit := int64(0)
 	restrict := func(n int64) {
@@ -38,16 +39,16 @@ func taskBudget(group *cgroup.Group) int {
 	return int(cgroup.LeaveTasks(min(limit, 1<<32)))
 }
 
-// shareOf is the part of a budget for one of n apps. It is the same for numbers of apps between two powers of two, so
-// that it seldom has to change.
+// shareOf returns one of n apps' part of a budget. It changes only when n passes a power of two, so it rarely
+// changes.
 func shareOf(budget, n int) int {
 	shares := max(leastShares, 1<<bits.Len(uint(n-1)))
 	return max(budget/shares-shimTasks, 1)
 }
 
-// taskLimit is how many threads and processes a program may have that is one of n; 0 for no limit. Where the kernel counts
-// those of apps apart, each gets a share of what the server leaves to all of them. Elsewhere it counts those of the
-// server's user, and the limit is what all may have.
+// taskLimit returns how many threads and processes one of n programs may have; 0 means no limit. If the kernel
+// counts the tasks of apps separately, each gets a share of what the server leaves for all of them. Otherwise
+// it counts all tasks of the server's user, and the limit applies to the total.
 func taskLimit(p *sandbox.Profile, group *cgroup.Group, n int) int {
 	limit := taskBudget(group)
 	if !p.OwnTasks() {
@@ -62,14 +63,14 @@ func taskLimit(p *sandbox.Profile, group *cgroup.Group, n int) int {
 	return limit
 }
 
-// tasks is the taskLimit of a program that is about to start.
+// tasks returns the taskLimit of a program that is about to start.
 func (s *shims) tasks(p *sandbox.Profile, group *cgroup.Group) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return taskLimit(p, group, s.sharing()+1)
 }
 
-// sharing is how many programs have a share.
+// sharing returns how many programs have a share.
 func (s *shims) sharing() (n int) {
 	for _, p := range s.running {
 		if p != nil {
@@ -79,7 +80,8 @@ func (s *shims) sharing() (n int) {
 	return n
 }
 
-// share records that a confined program runs. When there are more of them than shares, all shares get smaller.
+// share records that a confined program is running. When there are more programs than shares, all shares
+// shrink.
 func (s *shims) share(p *Process) {
 	if !p.sandbox.OwnTasks() {
 		return
@@ -93,7 +95,7 @@ func (s *shims) share(p *Process) {
 	}
 	for _, other := range s.running {
 		if other != nil {
-			_, _ = fmt.Fprintf(other.socket.server, "tasks %d\n", taskLimit(other.sandbox, other.group, n)) // a shim that has gone needs none
+			_, _ = fmt.Fprintf(other.socket.server, "tasks %d\n", taskLimit(other.sandbox, other.group, n)) // a shim that has ended needs none
 		}
 	}
 }

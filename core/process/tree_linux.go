@@ -15,10 +15,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// shimName is what ps shows of a shim.
+// shimName is the name of a shim in the output of ps.
 const shimName = "ropewalk-shim"
 
-// reaper says that orphaned descendants become children of the shim.
+// reaper says whether orphaned descendants become children of the shim.
 const reaper = true
 
 const openNonblock = syscall.O_NONBLOCK
@@ -29,24 +29,24 @@ func descriptorPath(fd int, _ string) string { return "/proc/self/fd/" + strconv
 
 func duplicate(from, to int) error { return syscall.Dup3(from, to, 0) }
 
-// becomeReaper makes every orphan among the descendants a child of this process. Failure (a kernel
-// before 3.4) leaves the process group, as on other systems.
+// becomeReaper makes every orphaned descendant a child of this process. If that fails (on a kernel before 3.4),
+// only the process group is left, as on other systems.
 func becomeReaper() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	_ = os.WriteFile("/proc/self/comm", []byte(shimName), 0)
 }
 
-// closeOnExec keeps every descriptor but the standard streams from the program, also those that the
+// closeOnExec keeps all descriptors except the standard streams from the program, including those that the
 // server itself inherited.
 func closeOnExec() { _ = unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
 func childAttributes() *syscall.SysProcAttr {
-	// The program dies with a shim that is killed itself.
+	// The program dies if its shim is killed.
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// signalTree signals the program's process group and every descendant of this process. The group
-// goes first: it needs no search of /proc, and is nearly always all there is.
+// signalTree signals the program's process group and every descendant of this process. The group goes first: it
+// does not require a search of /proc, and is nearly always all there is.
 func signalTree(child int, sig syscall.Signal) {
 	_ = syscall.Kill(-child, sig)
 	for _, p := range descendants(os.Getpid(), processes()) {
@@ -56,11 +56,11 @@ func signalTree(child int, sig syscall.Signal) {
 	}
 }
 
-// killOrphans sends SIGKILL to the children of this process, among them those that lost their parent, and reports
-// whether there were any. It takes microseconds, where a search of the process table takes milliseconds, in which
-// processes that fork and end have long gone.
+// killOrphans sends SIGKILL to the children of this process, including those that lost their parent, and
+// reports whether there were any. It takes microseconds. Searching the process table takes milliseconds, by
+// which time processes that fork and exit are long gone.
 func killOrphans() (found bool) {
-	children, _ := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children") // not there without CONFIG_PROC_CHILDREN
+	children, _ := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children") // missing without CONFIG_PROC_CHILDREN
 	for _, child := range strings.Fields(string(children)) {
 		if pid, err := strconv.Atoi(child); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -70,8 +70,8 @@ func killOrphans() (found bool) {
 	return found
 }
 
-// childOf is the only child of a shim, as the server sees it: a shim in a process namespace of its own
-// knows another number. 0 when there is none.
+// childOf returns the only child of a shim, as the server sees it, or 0. A shim in its own PID namespace knows
+// it by another number.
 func childOf(shim int) int {
 	for _, p := range processes() {
 		if p.parent == shim {
@@ -81,17 +81,18 @@ func childOf(shim int) int {
 	return 0
 }
 
-// Busy reports whether a thread of the program runs, or waits for a processor or the disk (proc_pid_stat(5)).
+// Busy reports whether a thread of the program is running, or waiting for a processor or the disk
+// (proc_pid_stat(5)).
 func (p *Process) Busy() bool {
 	threads, _ := filepath.Glob("/proc/" + strconv.Itoa(p.PID()) + "/task/*/stat")
 	return slices.ContainsFunc(threads, func(file string) bool {
-		raw, err := os.ReadFile(file) // an error says that the thread has ended
+		raw, err := os.ReadFile(file) // an error means that the thread has ended
 		state := bytes.TrimSpace(raw[bytes.LastIndexByte(raw, ')')+1:])
 		return err == nil && len(state) > 0 && (state[0] == 'R' || state[0] == 'D')
 	})
 }
 
-// proc is one line of the process table.
+// proc is one entry of the process table.
 type proc struct {
 	pid, parent, group int
 	name               string
@@ -119,7 +120,7 @@ func processes() []proc {
 	return table
 }
 
-// readStat reads /proc/<pid>/stat. The name in it may hold anything, spaces and parentheses too:
+// readStat reads /proc/<pid>/stat. The name in it may contain anything, including spaces and parentheses, so
 // the fields are counted from the last parenthesis.
 func readStat(pid int) (proc, bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -142,7 +143,7 @@ func readStat(pid int) (proc, bool) {
 	return proc{pid: pid, parent: parent, group: group, name: string(raw[open+1 : end]), zombie: fields[0] == "Z"}, true
 }
 
-// descendants are the processes of table below root, without root.
+// descendants returns the processes of table below root, without root.
 func descendants(root int, table []proc) []proc {
 	below := map[int]bool{root: true}
 	var found []proc
@@ -159,13 +160,13 @@ func descendants(root int, table []proc) []proc {
 	return found
 }
 
-// Protect keeps other processes of the same user from reading this one's memory, environment and
-// descriptors, and from tracing it. There are no core dumps either. Root still may.
+// Protect prevents other processes of the same user from tracing this one and from reading its memory,
+// environment and descriptors. It also disables core dumps. Root is not affected.
 func Protect() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 }
 
-// mappingAttributes make a process that is stopped at its start, in a user namespace of its own.
+// mappingAttributes starts a process in its own user namespace and stops it right away.
 func mappingAttributes(owner sandbox.Owner, uid int) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setpgid: true, Ptrace: true, Cloneflags: syscall.CLONE_NEWUSER,

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// reaper says that orphaned descendants become children of the shim: only Linux does that.
+// reaper is false: only on Linux do orphaned descendants become children of the shim.
 const reaper = false
 
 const openNonblock = syscall.O_NONBLOCK
@@ -36,13 +36,13 @@ func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgi
 // signalTree signals the program's process group.
 func signalTree(child int, sig syscall.Signal) { _ = syscall.Kill(-child, sig) }
 
-// Adopt does nothing here: only Linux lets a process adopt its orphaned descendants.
+// Adopt does nothing: only Linux lets a process adopt its orphaned descendants.
 func Adopt() {}
 
 //nolint:gochecknoglobals // the counterpart of the set on Linux
 var children shims
 
-// shims needs no record here: nothing is swept.
+// shims is empty: nothing is swept on this system.
 type shims struct{}
 
 func (shims) start(fork func() (pid int, err error)) error {
@@ -60,10 +60,10 @@ func descendants(int, []proc) []proc { return nil }
 
 func processes() []proc { return nil }
 
-// Activity is unknown here: only Linux shows it.
+// Activity always returns false: only Linux exposes it.
 func (*Process) Activity() (Activity, bool) { return Activity{}, false }
 
-// Busy reports nothing here: only Linux tells.
+// Busy always returns false: only Linux exposes it.
 func (*Process) Busy() bool { return false }
 
 type proc struct {
@@ -71,10 +71,10 @@ type proc struct {
 	zombie      bool
 }
 
-// Protect does nothing here.
+// Protect does nothing on this system.
 func Protect() error { return nil }
 
-// killOrphans finds none: orphans are not children of the shim here.
+// killOrphans always returns false: orphans are not children of the shim on this system.
 func killOrphans() bool { return false }
 
 func (*shims) tasks(*sandbox.Profile, *cgroup.Group) int { return 0 }

@@ -20,15 +20,15 @@ import (
 	"github.com/ropewalk/ropewalk/internal/chaos"
 )
 
-// hop is a shell script that replaces itself by a process in another session every 20 ms.
+// hop is a shell script that replaces itself with a process in another session every 20 ms.
 const hop = `trap "" TERM HUP INT; sleep 0.02; setsid sh -c "$0" "$0" "$1" & exit 0`
 
-// tricks are what the descendants of a hostile app do to outlive it. Each ignores signals too.
+// tricks are what the descendants of a hostile app do to outlive it. Each also ignores signals.
 func tricks() []string {
 	return []string{"ignores", "new session", "forks twice", "named as a shim", "closes its descriptors", "moves"}
 }
 
-// trick is the process of one trick. It writes a byte to descriptor 3 when the trick is in place.
+// trick runs one trick. It writes a byte to descriptor 3 when the trick is in place.
 func trick(name, mark string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	if name == "forks twice" {
@@ -65,8 +65,7 @@ func trickProcess(name, mark string, ready *os.File) {
 	}
 }
 
-// playTricks is a hostile app with a process for each trick, which also tries to kill its shim when it is
-// asked to.
+// playTricks is a hostile app with a process for each trick. It also tries to kill its shim when asked to.
 func playTricks(mark, kill string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	reports, ready, err := os.Pipe()
@@ -90,8 +89,8 @@ func playTricks(mark, kill string) {
 	<-time.After(time.Minute)
 }
 
-// hostileTree starts an app that plays all tricks, at a level of the sandbox. Where the sandbox does not
-// prevent that it kills its shim, it returns when the shim is dead.
+// hostileTree starts an app that plays all tricks, at a level of the sandbox. If the sandbox does not prevent
+// it from killing its shim, hostileTree returns when the shim is dead.
 func hostileTree(dir, mark string, level sandbox.Level, kill string) (*process.Process, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -134,7 +133,8 @@ func serveTricks(mark, dir, n string) {
 	<-time.After(time.Minute)
 }
 
-// allLevels are the levels of the sandbox; in a chroot the kernel does not make what the highest needs.
+// allLevels returns the levels of the sandbox, without the highest in a chroot, where the kernel does not allow
+// it.
 func allLevels() []sandbox.Level {
 	if sandbox.InChroot() {
 		return []sandbox.Level{sandbox.LevelLandlock, sandbox.LevelNone}
@@ -142,7 +142,7 @@ func allLevels() []sandbox.Level {
 	return []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock, sandbox.LevelNone}
 }
 
-// gone waits until no process has the mark, twice in a row, because one may move while they are counted.
+// gone waits until no process has the mark, twice in a row, because a process may move while they are counted.
 func gone(t *testing.T, mark string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -158,7 +158,7 @@ func gone(t *testing.T, mark string) time.Duration {
 	}
 }
 
-func TestNoTrickOfAnAppSurvivesItsStop(t *testing.T) {
+func TestNoTrickOfAnAppSurvivesAStop(t *testing.T) {
 	process.Adopt()
 	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
 	const grace = 10 * time.Millisecond

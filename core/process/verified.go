@@ -11,33 +11,32 @@ import (
 	"strings"
 )
 
-// Verified is an executable file that must have a known content. The file is opened once, hashed
-// through that descriptor, and the same descriptor is executed: what happens to the path after the
-// check (a rename, another file in its place) changes nothing. It is verified anew at every start.
+// Verified is an executable file with a known content. The file is opened once, hashed through that descriptor,
+// and the same descriptor is executed. Anything that happens to the path after the check, such as a rename or
+// replacing the file, has no effect. The file is verified at every start.
 //
-// A script (a file that begins with #!) is executed the same way, so its interpreter is given the
-// name /proc/self/fd/N. That name is a link to the file: a script finds what lies beside it from its
-// resolved path, `readlink -f "$0"` in a shell, os.path.realpath(__file__) in Python; Node resolves
-// it by itself. The sum is of the script alone, not of what it loads.
+// A script (a file that begins with #!) is executed the same way, so its interpreter gets the name
+// /proc/self/fd/N. That name is a link to the file. A script can find the files next to it from its resolved
+// path: `readlink -f "$0"` in a shell, os.path.realpath(__file__) in Python; Node resolves it by itself. The
+// checksum covers only the script, not what it loads.
 //
-// It does not hold against someone who may write into the very file between its hashing and its
-// execution; keep the file writable by nobody but the server's user. Outside Linux the path is
-// executed after the check.
+// Verified does not protect against someone who can write to the file between hashing and execution: make the
+// file writable only by the server's user. On systems other than Linux the path is executed after the check.
 type Verified struct {
 	Path   string
 	SHA256 string // hexadecimal, any case
 }
 
-// ErrTampered is wrapped by the error of a file whose content is not the expected one.
+// ErrTampered is wrapped by the error for a file whose content is not the expected one.
 var ErrTampered = errors.New("content does not match its sha256")
 
-// open returns the verified file, ready to be executed by descriptor.
+// open returns the verified file, ready to be executed through its descriptor.
 func (v *Verified) open() (*os.File, error) {
 	want, err := hex.DecodeString(strings.TrimSpace(v.SHA256))
 	if err != nil || len(want) != sha256.Size {
 		return nil, fmt.Errorf("sha256 of %q must be 64 hexadecimal digits", v.Path)
 	}
-	file, err := os.OpenFile(v.Path, os.O_RDONLY|openNonblock, 0) // a FIFO must not hold us up
+	file, err := os.OpenFile(v.Path, os.O_RDONLY|openNonblock, 0) // a FIFO must not block us
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", v.Path, err)
 	}

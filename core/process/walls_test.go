@@ -23,12 +23,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// confinedLevels are the levels that confine.
+// confinedLevels returns the levels that confine.
 func confinedLevels() []sandbox.Level {
 	return []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock}
 }
 
-// ownUsers are the user ids that a test gives its app: the server's, and one of its own where the server is root.
+// ownUsers returns the user ids that a test gives its app: the server's, and the app's own if the server is
+// root.
 func ownUsers() []int {
 	if os.Geteuid() != 0 {
 		return []int{0}
@@ -36,7 +37,7 @@ func ownUsers() []int {
 	return []int{0, process.AppUID("walls")}
 }
 
-// giveTo lets the app use its directory and its program as its user.
+// giveTo makes the app's user the owner of its directory and program.
 func giveTo(t *testing.T, c *process.Command, uid int) {
 	t.Helper()
 	c.Sandbox.UID = uid
@@ -50,7 +51,7 @@ func giveTo(t *testing.T, c *process.Command, uid int) {
 	openWay(t, c.Path)
 }
 
-// openWay lets every user reach a path: the go command keeps the test executable to its own.
+// openWay lets every user reach a path: the go command makes the test executable private.
 func openWay(t *testing.T, path string) {
 	t.Helper()
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
@@ -64,8 +65,7 @@ func openWay(t *testing.T, path string) {
 	}
 }
 
-// TestAnAppReachesNoOwnAddressWhenDescriptorsAreUsedUp lets connects wait until there would be no descriptors left if the
-// shim had those of the app.
+// The test keeps connects waiting until no descriptors would be left if the shim had the app's limit.
 func TestAnAppReachesNoOwnAddressWhenDescriptorsAreUsedUp(t *testing.T) {
 	l, err := net.Listen("tcp4", net.JoinHostPort(ownAddress(t), "0"))
 	if err != nil {
@@ -87,8 +87,8 @@ func TestAnAppReachesNoOwnAddressWhenDescriptorsAreUsedUp(t *testing.T) {
 	}
 }
 
-// useUp makes connects that wait, and tries another address meanwhile, by several threads: they take descriptors from
-// each other.
+// useUp makes connects that wait, and meanwhile tries another address from several threads, which take
+// descriptors from each other.
 func useUp(full, own string) {
 	<-time.After(time.Millisecond) // opens the descriptors that the Go runtime needs
 	var probes []int
@@ -127,8 +127,8 @@ func useUp(full, own string) {
 	fmt.Println("refused")
 }
 
-// TestAThreadBombLeavesTheServerItsThreads has apps start threads until they cannot, below a server with few of them.
-// The server is this test in a process of its own, for a limit that holds for no other test.
+// Apps start threads until they cannot, under a server with few threads. The server is this test in a separate
+// process, so that the limit applies to no other test.
 func TestAThreadBombLeavesTheServerItsThreads(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -151,10 +151,11 @@ func TestAThreadBombLeavesTheServerItsThreads(t *testing.T) {
 	}
 }
 
-// fewTasks is the limit of the bombed server, whose user has a few further processes.
+// fewTasks is the limit of the bombed server, whose user has a few other processes.
 const fewTasks = 2000
 
-// bombedServer starts apps and, when they have as many threads as they get, as many as the server is promised.
+// bombedServer starts apps. When they have as many threads as they can get, it starts as many as the server is
+// promised.
 func bombedServer(apps, level string) error {
 	n, err := strconv.Atoi(apps)
 	if err != nil {
@@ -218,7 +219,7 @@ func bombedServer(apps, level string) error {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			_ = unix.Nanosleep(&unix.Timespec{Nsec: 300_000_000}, nil) // takes a thread
+			_ = unix.Nanosleep(&unix.Timespec{Nsec: 300_000_000}, nil) // occupies a thread
 		}()
 	}
 	all.Wait()
@@ -237,11 +238,11 @@ func bombCommand(i int, level sandbox.Level) (process.Command, error) {
 	}
 	most := 5000
 	if os.Geteuid() == 0 {
-		most = 200 // of the machine's, which others need: the limits are compared
+		most = 200 // the machine's limit, which others need: the limits are compared
 	}
 	c := command("thread-bomb", strconv.Itoa(most))
 	c.Path, c.Dir = exe, data
-	c.Sandbox = &sandbox.Profile{Level: level, Read: append(sandbox.SystemPaths(), exe), Write: []string{data}, Limits: sandbox.Limits{Processes: 100_000}} // measured, it would be ended for what it tries
+	c.Sandbox = &sandbox.Profile{Level: level, Read: append(sandbox.SystemPaths(), exe), Write: []string{data}, Limits: sandbox.Limits{Processes: 100_000}} // if measured, it would be killed for the attempt
 	if os.Geteuid() == 0 {
 		c.Sandbox.UID = process.AppUID(strconv.Itoa(i))
 		err = errors.Join(os.Chmod(os.TempDir(), 0o711), os.Chmod(filepath.Dir(os.TempDir()), 0o711), process.Own(data, c.Sandbox.UID))
@@ -249,7 +250,8 @@ func bombCommand(i int, level sandbox.Level) (process.Command, error) {
 	return c, err
 }
 
-// bombThreads starts processes, which the kernel counts like threads, until there are no more, and keeps them.
+// bombThreads starts processes, which the kernel counts like threads, until it cannot start more, and keeps
+// them.
 func bombThreads(most string) {
 	limit, err := strconv.Atoi(most)
 	full := err != nil
@@ -266,8 +268,8 @@ func bombThreads(most string) {
 	<-time.After(time.Minute)
 }
 
-// TestANameServerGetsOnlyQueries sends messages of other kinds to the name server of an app. They are answered there, so
-// the test needs no name server of the machine.
+// The test sends other kinds of messages to an app's name server. They are answered there, so the machine does
+// not need a name server.
 func TestANameServerGetsOnlyQueries(t *testing.T) {
 	c := confined(t, sandbox.LevelNamespaces, "name-messages")
 	if got, want := output(t, start(t, c)), "update: 4\nnotify: 4\ntwo questions: 1\nno question: 1\nan answer to it: 1\nchaos: 5\nzone transfer: 5\n"; got != want {
@@ -318,8 +320,8 @@ func sendMessages() error {
 	return nil
 }
 
-// TestAConnectedSocketIsNotBoundAnew lets go of a connection that is being made. The socket is one of the server's network.
-func TestAConnectedSocketIsNotBoundAnew(t *testing.T) {
+// The test abandons a connection in progress. The socket is then one in the server's network.
+func TestAConnectedSocketCannotBeBoundAgain(t *testing.T) {
 	full := fullService(t)
 	for _, uid := range ownUsers() {
 		c := confined(t, sandbox.LevelNamespaces, "bind-anew", full)
@@ -360,8 +362,8 @@ func bindAnew(full string) {
 	fmt.Println("netlink:", unix.Bind(netlink, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 }
 
-// TestASocketInAReadableDirectoryIsClosedUnlessItIsGranted has services in a directory that the app may read, in one that
-// it may write to, and one that is named itself.
+// There are services in a directory that the app may read, in one that it may write to, and one that is granted
+// by name.
 func TestASocketInAReadableDirectoryIsClosedUnlessItIsGranted(t *testing.T) {
 	for _, level := range confinedLevels() {
 		for _, uid := range ownUsers() {
@@ -416,8 +418,8 @@ func TestAHiddenDirectoryCannotBeFilled(t *testing.T) {
 	}
 }
 
-// TestAHostileAppWithAUserOfItsOwnGetsNothing runs the probes with a user id of the app's own at both levels.
-func TestAHostileAppWithAUserOfItsOwnGetsNothing(t *testing.T) {
+// The probes run with the app's own user id at both levels.
+func TestAHostileAppWithItsOwnUserGetsNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only below root do apps have users of their own")
 	}

@@ -6,11 +6,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// NeedsNamespaces skips a test in a chroot, where the kernel makes no user namespaces. Anywhere else a machine without
+// NeedsNamespaces skips a test in a chroot, where the kernel does not allow user namespaces. Anywhere else a machine without
 // them fails the test.
 func NeedsNamespaces(t testing.TB) {
 	t.Helper()
 	if sandbox.InChroot() {
-		t.Skip("these tests run in a chroot, where the kernel makes no user namespaces (user_namespaces(7))")
+		t.Skip("these tests run in a chroot, where the kernel does not allow user namespaces (user_namespaces(7))")
 	}
 }

@@ -2,20 +2,21 @@ package cgroup
 
 import "github.com/ropewalk/ropewalk/core/process/sandbox"
 
-// reservedTasks is how many threads of its own limit the server keeps from the apps. A Go program that cannot start a
-// thread ends.
+// reservedTasks is how many threads of its own limit the server withholds from the apps. A Go program crashes
+// when it cannot start a thread.
 const reservedTasks = 512
 
-// LeaveTasks is how many threads and processes all apps may have, of the limit that they share with the server.
+// LeaveTasks returns how many threads and processes all apps together may have, given the limit they share with
+// the server.
 func LeaveTasks(limit int64) int64 { return limit - min(reservedTasks, limit/2) }
 
-// Bounds are the limits that the kernel holds for a tree.
+// Bounds says which limits the kernel enforces for a tree.
 type Bounds struct{ Memory, Processes, CPU bool }
 
-// All is every limit that a group can hold.
+// All returns the Bounds with every limit that a group can enforce.
 func All() Bounds { return Bounds{Memory: true, Processes: true, CPU: true} }
 
-// Names are the limits that are held, as the API and the log name them.
+// Names returns the enforced limits by the names used in the API and the log.
 func (b Bounds) Names() []string {
 	names := []string{}
 	for _, one := range []struct {
@@ -29,7 +30,7 @@ func (b Bounds) Names() []string {
 	return names
 }
 
-// Split returns the limits that are held, and those that are left to somebody else.
+// Split divides the limits into those that the kernel enforces and the rest, which others must enforce.
 func (b Bounds) Split(l sandbox.Limits) (held, rest sandbox.Limits) {
 	rest = l
 	if b.Memory {

@@ -13,53 +13,53 @@ import (
 
 var errNoGroups = errors.New("only Linux has cgroups")
 
-// Tree is the server's own group; there is none here.
+// Tree is the server's own group. It does not exist on this system.
 type Tree struct{}
 
-// Group is the group of one process tree; there is none here.
+// Group is the group of one process tree. It does not exist on this system.
 type Group struct{}
 
-// Take fails.
+// Take always fails.
 func Take() (*Tree, error) { return nil, errNoGroups }
 
-// Bounds is none.
+// Bounds returns the zero Bounds.
 func (*Tree) Bounds() Bounds { return Bounds{} }
 
 // Close does nothing.
 func (*Tree) Close() error { return nil }
 
-// New fails.
+// New always fails.
 func (*Tree) New(string, sandbox.Limits) (*Group, error) { return nil, errNoGroups }
 
-// Bounds is none.
+// Bounds returns the zero Bounds.
 func (*Group) Bounds() Bounds { return Bounds{} }
 
-// Attributes changes nothing.
+// Attributes does nothing.
 func (*Group) Attributes(*syscall.SysProcAttr) {}
 
 // Started does nothing.
 func (*Group) Started() {}
 
-// KillFile fails.
+// KillFile always fails.
 func (*Group) KillFile() (*os.File, error) { return nil, errNoGroups }
 
-// Kill fails.
+// Kill always fails.
 func (*Group) Kill() error { return errNoGroups }
 
-// Exceeded is none.
+// Exceeded always returns "".
 func (*Group) Exceeded() string { return "" }
 
-// Ended is none.
+// Ended always returns "".
 func (*Group) Ended() string { return "" }
 
 // Remove does nothing.
 func (*Group) Remove() error { return nil }
 
-// MemoryIsShort is never true.
+// MemoryIsShort always returns false.
 func MemoryIsShort() bool { return false }
 
-// HostTasks and OwnTasks know no limit here.
+// HostTasks returns math.MaxInt64: no limit is known.
 func HostTasks() int64 { return math.MaxInt64 }
 
-// OwnTasks is as HostTasks.
+// OwnTasks returns math.MaxInt64: no limit is known.
 func OwnTasks() int64 { return math.MaxInt64 }

@@ -1,15 +1,15 @@
-// Package cgroup bounds process trees by control groups (version 2) of the server's own.
+// Package cgroup limits process trees with control groups (version 2) that the server creates.
 //
-// The server may make groups where its own group was delegated to it: by Delegate= of its systemd unit, or
-// as the root of a container whose cgroup file system is writable. Take makes two groups there:
+// The server may create groups if its own group was delegated to it: by Delegate= in its systemd unit, or as
+// the root of a container with a writable cgroup file system. Take creates two groups there:
 //
-//	server      the server's own processes, since a group with controllers for others has none itself
-//	apps        what bounds all apps together
-//	apps/NAME   one process tree, put there by the kernel when its first process is made
+//	server      the server's own processes: a group that delegates controllers must not contain processes
+//	apps        limits all apps together
+//	apps/NAME   one process tree; the kernel puts its first process there when it is created
 //
-// The kernel keeps each tree to its memory, its threads and its processor time, and ends it whole, whatever
-// its processes did to hide. Without a delegated group, package process measures the trees instead.
+// The kernel limits each tree's memory, threads and processor time. It can also kill the whole tree at once,
+// however its processes try to hide. Without a delegated group, package process measures the trees instead.
 //
-// The files are read and written here rather than by a library: the common one (containerd/cgroups) adds 1.4 MB
-// to the executable, with clients of D-Bus and eBPF, for what takes ten kinds of files.
+// This package reads and writes the files itself. The common library (containerd/cgroups) adds 1.4 MB to the
+// executable, including D-Bus and eBPF clients, and we need only ten kinds of files.
 package cgroup

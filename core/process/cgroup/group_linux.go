@@ -23,19 +23,20 @@ const (
 	eventsFile = "cgroup.events"
 )
 
-// What a shim itself needs, beside its program.
+// What a shim needs for itself, in addition to its program.
 const (
 	shimMemory = 16 << 20
 	shimTasks  = 64
 )
 
-// period is how often the kernel grants processor time, in microseconds. leastQuota is the least it grants.
+// period is how often the kernel grants processor time, in microseconds. leastQuota is the smallest grant it
+// accepts.
 const (
 	period     = 100_000
 	leastQuota = 1000
 )
 
-// endTimeout bounds the end of a group: a process that is stuck in the kernel cannot be ended.
+// endTimeout bounds how long ending a group may take: a process that is stuck in the kernel cannot be killed.
 const (
 	endTimeout = 10 * time.Second
 	endPause   = time.Millisecond
@@ -44,19 +45,19 @@ const (
 // Group is the group of one process tree.
 type Group struct {
 	dir    string
-	handle *os.File // of the directory; nil when the tree has started
+	handle *os.File // of the directory; nil once the tree has started
 	limits sandbox.Limits
 	bounds Bounds
 }
 
-// New makes a group with those limits that the kernel can hold. The name is for operators.
+// New creates a group with those of the limits that the kernel can enforce. The name is shown to operators.
 func (t *Tree) New(name string, l sandbox.Limits) (g *Group, err error) {
 	g = &Group{dir: filepath.Join(t.apps, fmt.Sprintf("%s.%d", safe(name), t.made.Add(1))), limits: l, bounds: t.bounds}
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("its cgroup cannot be made: %w", err)
+		return nil, fmt.Errorf("cannot create its cgroup: %w", err)
 	}
 	if err := g.bound(); err != nil {
-		return nil, errors.Join(fmt.Errorf("the limits of its cgroup cannot be set: %w", err), g.Remove())
+		return nil, errors.Join(fmt.Errorf("cannot set the limits of its cgroup: %w", err), g.Remove())
 	}
 	if g.handle, err = os.Open(g.dir); err != nil {
 		return nil, errors.Join(err, g.Remove())
@@ -64,7 +65,7 @@ func (t *Tree) New(name string, l sandbox.Limits) (g *Group, err error) {
 	return g, nil
 }
 
-// safe is a name without characters that have a meaning in paths or in cgroup file systems.
+// safe returns a name without characters that are special in paths or cgroup file systems.
 func safe(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
@@ -80,7 +81,7 @@ func (g *Group) bound() error {
 		if err := errors.Join(write(g.dir, "memory.max", strconv.FormatInt(l+shimMemory, 10)), write(g.dir, "memory.oom.group", "1")); err != nil {
 			return err
 		}
-		// Swapped memory counts as used. The file is missing on a kernel that does not account for it.
+		// Swap counts as memory used. The file is missing on kernels without swap accounting.
 		if err := write(g.dir, "memory.swap.max", "0"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -96,7 +97,7 @@ func (g *Group) bound() error {
 	return nil
 }
 
-// Bounds are the limits that the group holds; none for nil.
+// Bounds returns the limits that the group enforces; none for a nil group.
 func (g *Group) Bounds() Bounds {
 	if g == nil {
 		return Bounds{}
@@ -109,7 +110,7 @@ func (g *Group) Attributes(attr *syscall.SysProcAttr) {
 	attr.UseCgroupFD, attr.CgroupFD = true, int(g.handle.Fd())
 }
 
-// Started tells that no further process is started in the group from outside.
+// Started declares that no further process will be started in the group from outside.
 func (g *Group) Started() {
 	if g.handle != nil {
 		_ = g.handle.Close()
@@ -117,16 +118,16 @@ func (g *Group) Started() {
 	}
 }
 
-// KillFile ends the whole group when "1" is written to it.
+// KillFile returns a file that kills the whole group when "1" is written to it.
 func (g *Group) KillFile() (*os.File, error) {
 	return os.OpenFile(filepath.Join(g.dir, killFile), os.O_WRONLY, 0)
 }
 
-// Kill sends SIGKILL to all processes of the group.
+// Kill sends SIGKILL to all processes in the group.
 func (g *Group) Kill() error { return write(g.dir, killFile, "1") }
 
-// Exceeded is the limit of processes that the group is over, in a sentence; "" for none. The kernel bounds
-// threads; of processes there may be fewer, and only a group that has so many threads is looked at.
+// Exceeded returns a sentence about the process limit that the group exceeds, or "". The kernel limits threads.
+// The limit for processes is lower, so only a group with that many threads is inspected.
 func (g *Group) Exceeded() string {
 	limit := g.limits.Processes
 	if limit == 0 || !g.bounds.Processes {
@@ -142,13 +143,13 @@ func (g *Group) Exceeded() string {
 	} else {
 		threads, processes := lines(g.dir, "cgroup.threads"), lines(g.dir, procsFile)
 		const shim = 1
-		// Those that have ended and were not waited for are in neither list.
+		// Processes that have ended but were not waited for are in neither list.
 		u.Threads, u.Processes = 0, processes+max(tasks-threads, 0)-shim
 	}
 	return sandbox.Limits{Processes: limit}.Exceeded(u)
 }
 
-// Ended is why the kernel ended the group, in a sentence; "" when it did not.
+// Ended returns a sentence about why the kernel ended the group, or "" if it did not.
 func (g *Group) Ended() string {
 	if !g.bounds.Memory || counter(g.dir, "memory.events", "oom_kill") == 0 {
 		return ""
@@ -159,7 +160,7 @@ func (g *Group) Ended() string {
 	return "was the largest when the machine, or the server with its apps, had no memory left"
 }
 
-// Remove ends what is left in the group and removes it.
+// Remove kills whatever is left in the group and removes it.
 func (g *Group) Remove() error {
 	g.Started()
 	if err := g.Kill(); err != nil {
@@ -170,13 +171,13 @@ func (g *Group) Remove() error {
 	}
 	for until := time.Now().Add(endTimeout); counter(g.dir, eventsFile, "populated") > 0; <-time.After(endPause) {
 		if time.Now().After(until) {
-			return fmt.Errorf("the cgroup %s was sent SIGKILL and is not empty: a process hangs inside the kernel", g.dir)
+			return fmt.Errorf("the cgroup %s was sent SIGKILL but is not empty: a process is stuck in the kernel", g.dir)
 		}
 	}
 	return removeAll(g.dir)
 }
 
-// removeAll removes a group with those below it, which a program that is not confined could make.
+// removeAll removes a group and the groups below it, which an unconfined program may have created.
 func removeAll(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -193,7 +194,7 @@ func removeAll(dir string) error {
 }
 
 func write(dir, file, value string) error {
-	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0) // os.WriteFile would try to make a missing one
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0) // os.WriteFile would try to create a missing one
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func write(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// number reads a file of one number; "max" is the highest one.
+// number reads a file that holds one number. "max" is the highest int64.
 func number(dir, file string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(dir, file)) //nolint:gosec // below the server's group
 	text := string(bytes.TrimSpace(raw))
@@ -212,7 +213,7 @@ func number(dir, file string) int64 {
 	return n
 }
 
-// counter reads a line such as "oom 3".
+// counter reads the number in a line such as "oom 3".
 func counter(dir, file, name string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(dir, file)) //nolint:gosec // below the server's group
 	for line := range strings.Lines(string(raw)) {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var errNotDelegated = errors.New("its cgroup is not delegated to it (Delegate= of a systemd unit, or a container whose cgroup file system is writable)")
+var errNotDelegated = errors.New("its cgroup is not delegated to it (set Delegate= in the systemd unit, or use a container with a writable cgroup file system)")
 
-// ownGroup is the directory of the group that was delegated to this process: its own, or the one above
-// when an earlier server of this machine moved it.
+// ownGroup returns the directory of the group that was delegated to this process. That is its own group, or the
+// parent if an earlier server on this machine moved the process.
 func ownGroup() (string, error) {
 	mount, dir, err := locateOwn()
 	if err != nil {
@@ -28,7 +28,7 @@ func ownGroup() (string, error) {
 	return dir, nil
 }
 
-// locateOwn is locate for this process.
+// locateOwn calls locate for this process.
 func locateOwn() (mount, dir string, err error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -41,7 +41,7 @@ func locateOwn() (mount, dir string, err error) {
 	return locate(string(table), string(groups))
 }
 
-// locate finds the place of the cgroup file system and of the process's group in it, from
+// locate finds the mount point of the cgroup file system, and the process's group in it, from the contents of
 // /proc/self/mountinfo and /proc/self/cgroup.
 func locate(mountinfo, groups string) (mount, dir string, err error) {
 	var root string
@@ -54,7 +54,7 @@ func locate(mountinfo, groups string) (mount, dir string, err error) {
 		}
 	}
 	if mount == "" {
-		return "", "", errors.New("this machine has no cgroups of version 2")
+		return "", "", errors.New("cgroup v2 is not mounted on this machine")
 	}
 	for line := range strings.Lines(groups) {
 		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
@@ -63,15 +63,16 @@ func locate(mountinfo, groups string) (mount, dir string, err error) {
 		}
 		below, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/"))
 		if !ok || strings.Contains(path, "/..") || below != "" && !strings.HasPrefix(below, "/") {
-			return "", "", errors.New("its cgroup lies outside of the cgroup file system that it sees")
+			return "", "", errors.New("its cgroup is outside the cgroup file system that it can see")
 		}
 		return mount, filepath.Join(mount, below), nil
 	}
-	return "", "", errors.New("it is in no cgroup of version 2")
+	return "", "", errors.New("it is not in a cgroup v2 group")
 }
 
-// delegated reports whether whoever manages the groups of the machine left one to us. systemd marks such
-// groups. The root of a container's groups is ours, too; that of the machine, which has no type, is not.
+// delegated reports whether the manager of the machine's groups delegated one to us. systemd marks such groups.
+// The root of a container's groups is ours as well; the root of the machine's groups, which has no type, is
+// not.
 func delegated(dir, mount string) bool {
 	for _, mark := range []string{"user.delegate", "trusted.delegate"} {
 		value := make([]byte, 8)
@@ -87,7 +88,7 @@ func delegated(dir, mount string) bool {
 	return user != 0 && owner(dir) == user && owner(filepath.Dir(dir)) != user
 }
 
-// owner is the user id of a directory's owner, -1 when it is unknown.
+// owner returns the user id of a directory's owner, or -1 when it is unknown.
 func owner(dir string) int {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// shortOfMemory is the part of the last ten seconds, in percent, in which a process waited for memory.
+// shortOfMemory is the share of the last ten seconds, in percent, that some process spent waiting for memory.
 const shortOfMemory = 10
 
-// MemoryIsShort reports whether processes have to wait for memory: on this machine or in the server's own group, as the
-// kernel's pressure stall information says. It is false where the kernel has none.
+// MemoryIsShort reports whether processes have to wait for memory, on this machine or in the server's own
+// group, according to the kernel's pressure stall information. It is false if the kernel does not provide any.
 func MemoryIsShort() bool {
 	if stalled("/proc/pressure/memory") >= shortOfMemory {
 		return true
@@ -20,7 +20,7 @@ func MemoryIsShort() bool {
 	return err == nil && stalled(filepath.Join(dir, "memory.pressure")) >= shortOfMemory
 }
 
-// placeOfOwn is the directory of the group that bounds this process and the apps.
+// placeOfOwn returns the directory of the group that limits this process and the apps.
 func placeOfOwn() (string, error) {
 	_, dir, err := locateOwn()
 	if filepath.Base(dir) == serverGroup {
@@ -29,7 +29,8 @@ func placeOfOwn() (string, error) {
 	return dir, err
 }
 
-// stalled reads how much of the last ten seconds some process waited, in percent; 0 for a file that does not say.
+// stalled reads how much of the last ten seconds some process waited, in percent. It is 0 for a file that does
+// not say.
 func stalled(path string) float64 {
 	text, err := os.ReadFile(path)
 	if err != nil {

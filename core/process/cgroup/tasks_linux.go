@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// HostTasks is how many threads and processes the whole machine can have.
+// HostTasks returns how many threads and processes the whole machine can have.
 func HostTasks() int64 {
 	limit := int64(math.MaxInt64)
 	for _, file := range []string{"pid_max", "threads-max"} {
@@ -21,13 +21,13 @@ func HostTasks() int64 {
 	return limit
 }
 
-// OwnTasks is how many threads and processes the group of this process can have, of either version of cgroups, with the
-// groups above it that this process sees.
+// OwnTasks returns how many threads and processes this process's group can have, in either version of cgroups,
+// taking into account the groups above it that this process can see.
 func OwnTasks() int64 {
 	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
 	groups, err2 := os.ReadFile("/proc/self/cgroup")
 	if errors.Join(err1, err2) != nil {
-		return math.MaxInt64 // HostTasks holds
+		return math.MaxInt64 // HostTasks is the limit
 	}
 	return ownTasks(string(mounts), string(groups))
 }
@@ -55,7 +55,7 @@ func ownTasks(mountinfo, groups string) int64 {
 	return limit
 }
 
-// pidsMount finds the place of the cgroups that count processes, and the group that is shown there.
+// pidsMount finds the mount point of the cgroups that count processes, and the group that is mounted there.
 func pidsMount(mountinfo string, version2 bool) (mount, root string) {
 	for line := range strings.Lines(mountinfo) {
 		head, tail, _ := strings.Cut(line, " - ")

@@ -15,25 +15,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The groups below the server's.
+// The groups below the server's group.
 const (
 	serverGroup = "server"
 	appsGroup   = "apps"
 )
 
-// moveRounds bounds how often processes that were started meanwhile are moved, too.
+// moveRounds is how many attempts are made to also move processes that were started in the meantime.
 const moveRounds = 20
 
-// Tree is the server's own group, with those that it makes.
+// Tree is the server's own group with the groups it creates.
 type Tree struct {
-	apps   string // the directory of the group of all apps
+	apps   string // the directory of the group with all apps
 	lock   *os.File
 	bounds Bounds
-	made   atomic.Int64 // groups
+	made   atomic.Int64 // number of groups created
 }
 
-// Take makes the server's group ready for others, and removes those that a server left that was killed. An
-// error says why there can be none.
+// Take prepares the server's group for subgroups and removes any that a killed server left behind. The error
+// says why there can be none.
 func Take() (*Tree, error) {
 	dir, err := ownGroup()
 	if err != nil {
@@ -42,7 +42,7 @@ func Take() (*Tree, error) {
 	return take(dir)
 }
 
-// take does the work of Take in a group that was delegated.
+// take is Take for a delegated group.
 func take(dir string) (t *Tree, err error) {
 	lock, err := lockGroup(dir)
 	if err != nil {
@@ -56,11 +56,11 @@ func take(dir string) (t *Tree, err error) {
 	t = &Tree{apps: filepath.Join(dir, appsGroup), lock: lock}
 	for _, group := range []string{serverGroup, appsGroup} {
 		if err := os.Mkdir(filepath.Join(dir, group), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("its cgroup cannot be divided: %w", err)
+			return nil, fmt.Errorf("cannot create subgroups in its cgroup: %w", err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(t.apps, killFile)); err != nil {
-		return nil, errors.New("the kernel cannot end a cgroup at once (Linux 5.14)")
+		return nil, errors.New("the kernel cannot kill a whole cgroup (needs Linux 5.14)")
 	}
 	if err := t.removeLeftovers(); err != nil {
 		return nil, err
@@ -74,12 +74,12 @@ func take(dir string) (t *Tree, err error) {
 	usable := controllers(t.apps, "cgroup.subtree_control")
 	t.bounds = Bounds{Memory: slices.Contains(usable, "memory"), Processes: slices.Contains(usable, "pids"), CPU: slices.Contains(usable, "cpu")}
 	if t.bounds == (Bounds{}) {
-		return nil, errors.New("its cgroup has no controllers for memory, processes and processors")
+		return nil, errors.New("its cgroup has no controllers for memory, processes or CPU")
 	}
 	return t, t.reserve(dir)
 }
 
-// Bounds are the limits that the groups of t hold; none for nil.
+// Bounds returns the limits that the groups of t enforce; none for a nil tree.
 func (t *Tree) Bounds() Bounds {
 	if t == nil {
 		return Bounds{}
@@ -87,10 +87,10 @@ func (t *Tree) Bounds() Bounds {
 	return t.bounds
 }
 
-// Close lets another server take the group.
+// Close allows another server to take the group.
 func (t *Tree) Close() error { return t.lock.Close() }
 
-// lockGroup keeps a second server in the same group from ending the apps of the first.
+// lockGroup prevents a second server in the same group from killing the first one's apps.
 func lockGroup(dir string) (*os.File, error) {
 	lock, err := os.Open(dir) //nolint:gosec // the kernel said that it is ours
 	if err != nil {
@@ -102,12 +102,12 @@ func lockGroup(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-// enable moves all processes out of a group and gives its controllers to those below: the kernel allows
-// one or the other.
+// enable moves all processes out of a group and enables its controllers for its subgroups. The kernel does not
+// allow both in one group.
 func enable(dir string) (err error) {
 	for range moveRounds {
 		if err = move(dir, filepath.Join(dir, serverGroup)); err != nil {
-			return fmt.Errorf("the server cannot be moved to a cgroup of its own: %w", err)
+			return fmt.Errorf("cannot move the server to its own cgroup: %w", err)
 		}
 		if err = control(dir); !errors.Is(err, syscall.EBUSY) {
 			return err
@@ -130,7 +130,7 @@ func move(from, to string) error {
 	return nil
 }
 
-// control gives those controllers of a group that the server uses to the groups below it.
+// control enables the controllers that the server uses for a group's subgroups.
 func control(dir string) error {
 	enabled := controllers(dir, "cgroup.subtree_control")
 	for _, name := range controllers(dir, "cgroup.controllers") {
@@ -138,7 +138,7 @@ func control(dir string) error {
 			continue
 		}
 		if err := write(dir, "cgroup.subtree_control", "+"+name); err != nil {
-			return fmt.Errorf("the controller %s of its cgroup cannot be used: %w", name, err)
+			return fmt.Errorf("cannot use the %s controller of its cgroup: %w", name, err)
 		}
 	}
 	return nil
@@ -149,7 +149,7 @@ func controllers(dir, file string) []string {
 	return strings.Fields(string(names))
 }
 
-// reserve keeps the apps from using up the threads that the server itself may have.
+// reserve prevents the apps from using up the threads that the server itself may have.
 func (t *Tree) reserve(dir string) error {
 	if !t.bounds.Processes {
 		return nil
@@ -157,7 +157,7 @@ func (t *Tree) reserve(dir string) error {
 	return write(t.apps, "pids.max", strconv.FormatInt(LeaveTasks(min(number(dir, "pids.max"), HostTasks())), 10))
 }
 
-// removeLeftovers ends and removes the groups that a killed server left.
+// removeLeftovers ends and removes the groups that a killed server left behind.
 func (t *Tree) removeLeftovers() error {
 	entries, err := os.ReadDir(t.apps)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// takeOwn takes the group of the test, where that was delegated. On a systemd machine:
+// takeOwn takes the test's group, if it was delegated. On a systemd machine:
 //
 //	systemd-run --pipe --wait -p Delegate=yes ./cgroup.test
 func takeOwn(t *testing.T) *Tree {
@@ -37,7 +37,7 @@ func sleeper(t *testing.T, g *Group) *exec.Cmd {
 	return cmd
 }
 
-func TestTheServerHasAGroupOfItsOwn(t *testing.T) {
+func TestTheServerHasItsOwnGroup(t *testing.T) {
 	tree := takeOwn(t)
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(groups)), "/"+serverGroup) {
@@ -55,10 +55,10 @@ func TestASecondServerDoesNotTakeTheGroup(t *testing.T) {
 	}
 }
 
-func TestLimitsAreThoseOfTheGroup(t *testing.T) {
+func TestLimitsAreSetOnTheGroup(t *testing.T) {
 	tree := takeOwn(t)
 	if tree.Bounds() != All() {
-		t.Skipf("only %v can be held", tree.Bounds().Names())
+		t.Skipf("only %v can be enforced", tree.Bounds().Names())
 	}
 	g, err := tree.New("@some/odd name", sandbox.Limits{Memory: 64 << 20, Processes: 4, CPU: 0.5})
 	if err != nil {
@@ -86,14 +86,14 @@ func TestLimitsAreThoseOfTheGroup(t *testing.T) {
 	}
 }
 
-func TestAGroupEndsWithAllInIt(t *testing.T) {
+func TestKillingAGroupEndsEverythingInIt(t *testing.T) {
 	tree := takeOwn(t)
 	g, err := tree.New("app", sandbox.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := sleeper(t, g)
-	if err := os.Mkdir(filepath.Join(g.dir, "nested"), 0o755); err != nil { // as a program that is not confined may
+	if err := os.Mkdir(filepath.Join(g.dir, "nested"), 0o755); err != nil { // as an unconfined program may do
 		t.Fatal(err)
 	}
 	if err := g.Remove(); err != nil {
@@ -110,7 +110,7 @@ func TestAGroupEndsWithAllInIt(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledServerLeftIsRemoved(t *testing.T) {
+func TestGroupsLeftByAKilledServerAreRemoved(t *testing.T) {
 	tree := takeOwn(t)
 	g, err := tree.New("left", sandbox.Limits{})
 	if err != nil {

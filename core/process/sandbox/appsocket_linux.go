@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxAddress bounds the address of a connect; the kernel's struct sockaddr_storage has 128 bytes.
+// maxAddress bounds the address passed to connect. The kernel's struct sockaddr_storage has 128 bytes.
 const maxAddress = 128
 
-// readMemory copies bytes of another process.
+// readMemory copies bytes from another process.
 func readMemory(pid int, at, length uintptr) ([]byte, error) {
 	if length > maxAddress {
 		return nil, unix.EINVAL
@@ -34,7 +34,7 @@ func readMemory(pid int, at, length uintptr) ([]byte, error) {
 	return raw[:n], nil
 }
 
-// appFile is the file that the first argument of a call names, by a descriptor of the broker's own.
+// appFile opens the file that the call's first argument refers to, as a descriptor of the broker.
 func (b *Broker) appFile(n notification) (int, error) {
 	pidfd, err := unix.PidfdOpen(int(n.pid), unix.PIDFD_THREAD)
 	if err != nil {
@@ -47,12 +47,12 @@ func (b *Broker) appFile(n notification) (int, error) {
 	return unix.PidfdGetfd(pidfd, int(int32(n.args[0])), 0)
 }
 
-// appSocket is a socket of the app, by a descriptor of the broker's own: what the app does with its
-// descriptor does not change which socket this is.
+// appSocket is a socket of the app, through a descriptor of the broker. Nothing that the app does with its own
+// descriptor changes which socket this is.
 type appSocket struct {
 	fd           int
 	domain, kind int
-	private      bool // lies in the app's network namespace
+	private      bool // is in the app's network namespace
 }
 
 func (b *Broker) appSocket(n notification) (s appSocket, err error) {
@@ -71,7 +71,7 @@ func (b *Broker) appSocket(n notification) (s appSocket, err error) {
 	return s, nil
 }
 
-// connectRaw connects a socket to an address in the kernel's form.
+// connectRaw connects a socket to an address in the kernel's format.
 func connectRaw(fd int, address []byte) error {
 	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&address[0])), uintptr(len(address)))
 	if errno != 0 {
@@ -80,13 +80,13 @@ func connectRaw(fd int, address []byte) error {
 	return nil
 }
 
-// States of sockets as in the kernel's tcp_states.h: one that is being connected, and one that is not connected.
+// Socket states as in the kernel's tcp_states.h: connecting, and not connected.
 const (
 	tcpSynSent = 2
 	tcpClose   = 7
 )
 
-// replace connects a socket of the server's network and puts it in the place of the app's.
+// replace connects a socket in the server's network and puts it in place of the app's socket.
 func (b *Broker) replace(n notification, s appSocket, address []byte) error {
 	if s.domain != unix.AF_INET && s.domain != unix.AF_INET6 {
 		return unix.EAFNOSUPPORT
@@ -130,16 +130,17 @@ func (b *Broker) replace(n notification, s appSocket, address []byte) error {
 	return result
 }
 
-// validInterval is how often a waiting connection looks whether the app still waits for it.
+// validInterval is how often a pending connection checks whether the app is still waiting for it.
 const validInterval = time.Second
 
-// await waits until a connection is made or has failed, as long as the app waits for it. It needs no thread meanwhile.
+// await waits until a connection is established or has failed, as long as the app waits for it. It does not
+// occupy a thread.
 func (b *Broker) await(n notification, fd int) error {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	file := os.NewFile(uintptr(own), "connection") // not blocking, so the Go runtime waits for it
+	file := os.NewFile(uintptr(own), "connection") // non-blocking, so the Go runtime waits for it
 	defer func() { _ = file.Close() }()
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -173,7 +174,7 @@ func (b *Broker) await(n notification, fd int) error {
 	return unix.EINTR
 }
 
-// copyOptions gives a socket the options that programs set before they connect.
+// copyOptions copies the options that programs set before they connect.
 func copyOptions(from appSocket, to int) {
 	options := [][2]int{
 		{unix.SOL_SOCKET, unix.SO_KEEPALIVE},
@@ -191,7 +192,7 @@ func copyOptions(from appSocket, to int) {
 	}
 }
 
-// closeOnExec is the flag of the app's descriptor.
+// closeOnExec returns the close-on-exec flag of the app's descriptor.
 func closeOnExec(n notification) uint32 {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/fdinfo/%d", n.pid, int32(n.args[0])))
 	if err != nil {
@@ -209,8 +210,8 @@ func closeOnExec(n notification) uint32 {
 	return unix.O_CLOEXEC
 }
 
-// connectUnix connects a socket to one that was granted by its path, or by an abstract name. Those are the app's own in a
-// network namespace of its own, and closed without.
+// connectUnix connects a socket to one that was granted by its path, or by an abstract name. Abstract names are
+// the app's own if it has a network namespace, and closed otherwise.
 func (b *Broker) connectUnix(n notification, s appSocket, address []byte) error {
 	if s.domain != unix.AF_UNIX {
 		return unix.EINVAL

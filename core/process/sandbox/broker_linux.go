@@ -16,38 +16,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Broker makes system calls for an app that a filter cannot judge. The kernel suspends such a call and reports it here;
-// the broker copies its arguments, decides, and acts on its own copy, so that an app gains nothing by changing the
-// address, or the file behind the descriptor, after the check. What the broker cannot determine it refuses.
+// Broker makes system calls on behalf of an app when a filter cannot judge them. The kernel suspends such a
+// call and reports it here. The broker copies the arguments, decides, and acts on its own copy, so an app gains
+// nothing by changing the address, or the file behind the descriptor, after the check. The broker refuses
+// whatever it cannot determine.
 //
-// It makes every connect. At LevelNamespaces the app's sockets lie in a network namespace that reaches nothing. For a
-// permitted TCP connection the broker connects a socket of the server's network and puts it in the place of the
-// app's; it also makes every bind and listen, which such a socket must not do. Datagrams never leave, except questions
-// to the name server. At LevelLandlock the broker connects the app's own socket, and changes the mode, owner and times
-// of open files, which Landlock does not check.
+// It makes every connect call. At LevelNamespaces the app's sockets are in a network namespace from which
+// nothing can be reached. For a permitted TCP connection the broker connects a socket in the server's network
+// and puts it in place of the app's. It also makes every bind and listen call, which are forbidden for such a
+// socket. No datagrams leave the namespace; DNS queries go through the name server. At LevelLandlock the broker
+// connects the app's own socket. It also changes the mode, owner and times of open files, which Landlock does
+// not check.
 type Broker struct {
 	network  Network
 	listener int
-	calls    map[int32]func(notification) error // by the number of the system call
-	slots    chan struct{}                      // one for each call under way
+	calls    map[int32]func(notification) error // by system call number
+	slots    chan struct{}                      // one for each call in progress
 
-	private bool   // the app has a network namespace of its own
-	cookie  uint64 // identifies it
-	uid     int    // the app's, with its group, as in Profile
+	private bool   // whether the app has its own network namespace
+	cookie  uint64 // identifies the namespace
+	uid     int    // the app's user and group, as in Profile
 	group   int
-	write   []string // real paths of directories whose files are the app's
-	read    []string // those that it may only read, which can lie in the others
+	write   []string // real paths of directories whose files belong to the app
+	read    []string // directories that it may only read; may be inside the others
 	sockets []string // real paths of further sockets that were granted
 	names   *nameServer
 	denials denials // refused connections to this machine
 }
 
-// The broker's descriptors lie in the shim, which has at least shimFiles of them whatever the app may open, and uses at
-// most callFiles for one call.
+// The broker's descriptors are in the shim, which has at least shimFiles of them regardless of the app's limit.
+// One call uses at most callFiles.
 const (
 	shimFiles = 2048
 	callFiles = 6
-	maxCalls  = 128 // under way for one app; more are refused
+	maxCalls  = 128 // in progress for one app; more are refused
 )
 
 // The kernel's structures for seccomp notifications.
@@ -72,8 +74,8 @@ type (
 	}
 )
 
-// newBroker makes the broker of the calling thread, at LevelNamespaces with a network namespace. It is nil when there is
-// nothing to decide.
+// newBroker creates the broker for the calling thread, with a network namespace at LevelNamespaces. It returns
+// nil when there is nothing to decide.
 func newBroker(p *Profile) (*Broker, error) {
 	b := &Broker{network: p.Network, uid: p.UID, group: p.Group, private: p.Level >= LevelNamespaces && p.Network.mode() != NetworkAll, calls: map[int32]func(notification) error{}}
 	b.grant(p)
@@ -98,10 +100,10 @@ func newBroker(p *Profile) (*Broker, error) {
 	return b, b.isolate(p)
 }
 
-// isolate gives the calling thread a network namespace.
+// isolate moves the calling thread to a new network namespace.
 func (b *Broker) isolate(p *Profile) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("make a network namespace: %w", err)
+		return fmt.Errorf("create a network namespace: %w", err)
 	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -120,8 +122,8 @@ func (b *Broker) isolate(p *Profile) error {
 	return err
 }
 
-// grant records what the app may connect to by path: sockets in the directories that it may write to, and sockets that
-// are named themselves. A directory that it may read grants none of the sockets in it.
+// grant records which sockets the app may connect to by path: those in directories it may write to, and those
+// granted by name. A directory that it may only read does not grant the sockets in it.
 func (b *Broker) grant(p *Profile) {
 	paths := slices.Clone(p.Write)
 	if p.Level >= LevelNamespaces { // these are the app's own there
@@ -147,7 +149,7 @@ func (b *Broker) grant(p *Profile) {
 	}
 }
 
-// isOwnFile reports whether an open file lies where the app may write.
+// isOwnFile reports whether an open file is in a directory that the app may write to.
 func (b *Broker) isOwnFile(fd int) bool {
 	path, err := os.Readlink(descriptorPath(fd))
 	if err != nil {
@@ -167,8 +169,8 @@ func (b *Broker) isOwnFile(fd int) bool {
 
 func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// loopbackUp starts the loopback interface of the calling thread's namespace. It gets an address that is
-// not a loopback address, because C libraries look up no IPv4 addresses on a machine without one.
+// loopbackUp brings up the loopback interface of the calling thread's namespace. It adds an address that is not
+// a loopback address, because C libraries do not look up IPv4 addresses on a machine without one.
 func loopbackUp(fd int) error {
 	up, err := unix.NewIfreq("lo")
 	if err != nil {
@@ -185,7 +187,7 @@ func loopbackUp(fd int) error {
 	return errors.Join(unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, up), unix.IoctlIfreq(fd, unix.SIOCSIFADDR, alias))
 }
 
-// Serve answers the notifications until no process of the app is left.
+// Serve answers notifications until no process of the app is left.
 func (b *Broker) Serve() {
 	if b.names != nil {
 		b.names.serve()
@@ -203,7 +205,7 @@ func (b *Broker) Serve() {
 	}
 }
 
-// start makes a call, unless too many are under way.
+// start makes a call, unless too many are in progress.
 func (b *Broker) start(n notification) {
 	select {
 	case b.slots <- struct{}{}:
@@ -235,15 +237,15 @@ func (b *Broker) answer(n notification, err error) {
 		}
 		r.errno = -int32(errno)
 	}
-	_ = b.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // the app's thread may have gone
+	_ = b.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // the app's thread may have ended
 }
 
-// valid reports whether the app's thread still waits for the answer.
+// valid reports whether the app's thread is still waiting for the answer.
 func (b *Broker) valid(n notification) bool {
 	return b.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&n.id)) == 0
 }
 
-// connect decides on one connect and makes the connection.
+// connect decides on one connect call and makes the connection.
 func (b *Broker) connect(n notification) error {
 	address, err := readMemory(int(n.pid), uintptr(n.args[1]), uintptr(n.args[2]))
 	if err != nil {
@@ -267,7 +269,7 @@ func (b *Broker) connect(n notification) error {
 	case unix.AF_UNIX:
 		return b.connectUnix(n, socket, address)
 	case unix.AF_UNSPEC:
-		// A socket of the server's network must not become one without a peer.
+		// A socket of the server's network must not lose its peer.
 		if b.private && !socket.private {
 			return unix.EINVAL
 		}
@@ -300,19 +302,19 @@ func (b *Broker) connectInternet(n notification, s appSocket, to netip.AddrPort,
 	return unix.EACCES
 }
 
-// hasFailed reports whether a connection that a socket has just begun was refused: on a loopback interface that is known at
-// once.
+// hasFailed reports whether a connection that a socket has just started was refused. On a loopback interface
+// that is known at once.
 func hasFailed(fd int) bool {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	return err == nil && info.State == tcpClose
 }
 
-// OnDenied has report called, now and then, with the services of this machine to which connections were refused. It is
-// called before Serve.
+// OnDenied sets the function that is called now and then with services on this machine to which connections
+// were refused. Call it before Serve.
 func (b *Broker) OnDenied(report func(target string, count int)) { b.denials.report = report }
 
-// bind gives a socket an address, and listen makes one wait for connections, unless it is a socket that the broker
-// connected: an app can let go of a connection that is being made, and the socket would be one of the server's network.
+// bind makes a bind or listen call, unless the broker connected the socket: an app could abandon a connection
+// in progress, and would then hold a socket in the server's network.
 func (b *Broker) bind(n notification) error {
 	address, err := readMemory(int(n.pid), uintptr(n.args[1]), uintptr(n.args[2]))
 	if err != nil {
@@ -352,7 +354,7 @@ func (b *Broker) listen(n notification) error {
 	return unix.Listen(s.fd, int(int32(n.args[1])))
 }
 
-// ownSocket is a socket of the app that lies in its network namespace.
+// ownSocket returns a socket of the app that is in its network namespace.
 func (b *Broker) ownSocket(n notification) (appSocket, error) {
 	s, err := b.appSocket(n)
 	if err == nil && !s.private {
@@ -361,14 +363,14 @@ func (b *Broker) ownSocket(n notification) (appSocket, error) {
 	return s, err
 }
 
-// becomeApp gives the calling goroutine the rights of the app, for a call in which the kernel looks at
-// them or tells them the other side. It has a thread of its own from then on, which ends with it.
+// becomeApp gives the calling goroutine the app's credentials, for calls in which the kernel checks them or
+// shows them to the peer. From then on the goroutine has its own thread, which ends with it.
 func (b *Broker) becomeApp() error {
 	runtime.LockOSThread()
 	return dropRights(b.uid, b.group)
 }
 
-// becomeThread is becomeApp with the working directory and the file mode mask of the app's thread.
+// becomeThread is becomeApp with the working directory and umask of the app's thread.
 func (b *Broker) becomeThread(n notification) error {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
@@ -388,7 +390,7 @@ func (b *Broker) becomeThread(n notification) error {
 	return dropRights(b.uid, b.group)
 }
 
-// fileModeMask is the umask of the app's thread.
+// fileModeMask returns the umask of the app's thread.
 func fileModeMask(n notification) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.pid))
 	if err != nil {
@@ -418,7 +420,7 @@ func parseAddress(raw []byte) (netip.AddrPort, bool) {
 	if raw[0] == unix.AF_INET {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(raw[4:8])), port), true
 	}
-	if len(raw) < unix.SizeofSockaddrInet6-4 { // the scope may be left out
+	if len(raw) < unix.SizeofSockaddrInet6-4 { // the scope may be omitted
 		return netip.AddrPort{}, false
 	}
 	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(raw[8:24])), port), true

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Confine restricts the calling thread, and with it every process that it starts. The goroutine must be
-// locked to its thread and must not end before the app. The broker is nil where connections are not
-// checked; other threads of the process keep their rights, and it runs on them.
+// Confine restricts the calling thread and with it every process that it starts. The goroutine must be locked
+// to its thread and must outlive the app. The broker is nil if connections are not checked. Other threads of
+// the process keep their privileges, and the broker runs on them.
 func (p *Profile) Confine() (b *Broker, err error) {
 	if p.Level == LevelNone {
 		return nil, nil
@@ -51,13 +51,13 @@ func (p *Profile) Confine() (b *Broker, err error) {
 	return b, err
 }
 
-// dropRights takes the capabilities of the calling thread, and makes it the user uid, in one further group, unless that
-// is 0.
-// The system calls are made directly: those of package syscall change all threads.
+// dropRights drops the capabilities of the calling thread and switches it to the user uid, in one further
+// group, unless uid is 0. It makes the system calls directly, because those of package syscall change all
+// threads.
 func dropRights(uid, group int) error {
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
-		_ = unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0) // refused to a process that has none
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0) // refused for a process that has none
 	}
 	if uid != 0 {
 		id := uintptr(uid)

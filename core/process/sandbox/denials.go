@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// denials counts the connections to services of this machine that an app was refused, and reports them now and then.
+// denials counts the refused connections of an app to services on this machine, and reports them now and then.
 type denials struct {
 	mu     sync.Mutex
 	counts map[string]int
-	report func(target string, count int) // nil reports nothing
-	due    bool                           // whether a report is under way
+	report func(target string, count int) // may be nil
+	due    bool                           // whether a report is scheduled
 }
 
-// An app that asks all the time costs one report in reportPause, of at most maxDenied destinations.
+// However many connections an app attempts, it causes only one report per reportPause, with at most maxDenied
+// destinations.
 const (
 	reportPause = 500 * time.Millisecond
 	maxDenied   = 20
@@ -50,7 +51,7 @@ func (d *denials) add(to netip.AddrPort) {
 	}
 }
 
-// flush reports what was counted.
+// flush reports the counts.
 func (d *denials) flush() {
 	d.mu.Lock()
 	counts, report := maps.Clone(d.counts), d.report

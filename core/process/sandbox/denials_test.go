@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestAFloodOfRefusedConnectionsIsCountedAndReportedNowAndThen(t *testing.T) {
+func TestAFloodOfRefusedConnectionsIsCountedAndReportedPeriodically(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reports, sum := 0, map[string]int{}
 		d := denials{report: func(target string, count int) { reports++; sum[target] += count }}

@@ -10,8 +10,8 @@ import (
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
-// forbidden are the system calls that no app needs: they change mounts, namespaces, the kernel or the
-// clock, look into other processes, or, as io_uring, go past this filter.
+// forbidden returns the system calls that no app needs: they change mounts, namespaces, the kernel or the
+// clock, inspect other processes, or bypass this filter, as io_uring does.
 func forbidden() []uintptr {
 	return append([]uintptr{
 		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN,
@@ -27,8 +27,9 @@ func forbidden() []uintptr {
 	}, forbiddenHere()...)
 }
 
-// metadata are the system calls that change the owner, mode or times of a file by its path, or its attributes.
-// Landlock does not check them: at LevelLandlock they are forbidden. The broker makes those that take an open file.
+// metadata returns the system calls that change a file's attributes, or its owner, mode or times by path.
+// Landlock does not check them, so they are forbidden at LevelLandlock. The broker makes those that take an
+// open file.
 func metadata() []uintptr {
 	return append([]uintptr{
 		unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_SETXATTRAT,
@@ -36,15 +37,16 @@ func metadata() []uintptr {
 	}, metadataHere()...)
 }
 
-// fileSetattr is file_setattr of Linux 6.17, which has one number on all processors.
+// fileSetattr is file_setattr of Linux 6.17. Its number is the same on all architectures.
 const fileSetattr = 469
 
-// fileIoctls refuses the ioctls that change the attributes of an open file or make something below an open directory,
-// whatever these were opened for: those of file systems that write (linux/fs.h, linux/fscrypt.h, linux/fsverity.h, and
-// what ext4, XFS, F2FS and FAT add), and of Btrfs all but those that copy data into a file that is open for writing.
+// fileIoctls refuses the ioctls that change the attributes of an open file or create something in an open
+// directory, regardless of how it was opened. These are the ioctls that write in linux/fs.h, linux/fscrypt.h
+// and linux/fsverity.h, and those of ext4, XFS, F2FS and FAT. Of Btrfs it refuses all except those that copy
+// data into a file open for writing.
 func fileIoctls() (code []bpf.Instruction) {
 	const (
-		kind, written  = 0xff00, 0x40000000 // parts of the number (linux/ioctl.h)
+		kind, written  = 0xff00, 0x40000000 // parts of the ioctl number (linux/ioctl.h)
 		extents        = 0xc020660b         // FS_IOC_FIEMAP
 		clone, copying = 0x40049409, 0x4020940d
 		dedupe, btrfs  = 0xc0189436, 0x9400
@@ -58,8 +60,8 @@ func fileIoctls() (code []bpf.Instruction) {
 	return append(code, equalPart(1, kind, btrfs, refuse(unix.EPERM))...)
 }
 
-// interprocess are the ways of System V and POSIX message queues between processes. At LevelLandlock they
-// are those of the machine, and of all programs of the server's user.
+// interprocess returns the system calls for System V IPC and POSIX message queues. At LevelLandlock they would
+// reach the machine's objects, and so all programs of the server's user.
 func interprocess() []uintptr {
 	return []uintptr{
 		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
@@ -67,14 +69,14 @@ func interprocess() []uintptr {
 	}
 }
 
-// missing are the system calls that look as if the kernel did not have them, so that programs do
-// without: the arguments of clone3 and openat2 lie in memory, where a filter does not see them, and the
-// memory of a memfd belongs to no process, so that nobody counts it.
+// missing returns the system calls that fail as if the kernel did not have them, so that programs fall back to
+// others. The arguments of clone3 and openat2 are in memory, where a filter cannot see them. The memory of a
+// memfd does not belong to a process, so it would not be counted.
 func missing() []uintptr {
 	return []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET}
 }
 
-// systemCalls is the filter of what an app may not do at all.
+// systemCalls returns the filter for everything an app must not do.
 func (p *Profile) systemCalls() (*program, error) {
 	f, err := newProgram()
 	if err != nil {
@@ -107,7 +109,7 @@ func (p *Profile) systemCalls() (*program, error) {
 	return f, nil
 }
 
-// ioctls refuses input to a terminal and, where metadata does, the attributes of files.
+// ioctls refuses input to a terminal and, where metadata does, changes to file attributes.
 func (p *Profile) ioctls() (code []bpf.Instruction) {
 	for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX} {
 		code = append(code, equal(1, request, refuse(unix.EPERM))...)
@@ -118,10 +120,11 @@ func (p *Profile) ioctls() (code []bpf.Instruction) {
 	return code
 }
 
-// others refuses changes to limits and scheduling of another process, which the kernel permits between processes of one
-// user, and Landlock does not check: the shim, which measures the app, and at LevelLandlock the server. Without a process
-// id each of these calls concerns the caller. A thread id is one as well, so that threads get other processors only at
-// LevelNamespaces, where no other process can be named but the shim, and that does it no harm.
+// others refuses changes to the limits and scheduling of another process. The kernel allows them between
+// processes of one user, and Landlock does not check them. Otherwise an app could change the shim, which
+// measures it, and at LevelLandlock the server. With process id 0 each of these calls affects the caller. A
+// thread id is also a process id here, so threads can set their CPU affinity only at LevelNamespaces, where the
+// shim is the only other process that can be named, and that does no harm.
 func (p *program) others(level Level) {
 	p.on(unix.SYS_PRLIMIT64, slices.Concat(equal(0, 0, permit()), pointer(2, refuse(unix.EPERM)))...)
 	for number, process := range map[uintptr]uint32{unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0} {
@@ -141,8 +144,8 @@ func (p *program) others(level Level) {
 
 const ioprioProcess = 1 // IOPRIO_WHO_PROCESS of linux/ioprio.h
 
-// modes refuses files that run with their owner's rights: those of an app that has the server's user
-// would give these rights to whoever executes them.
+// modes refuses to create setuid and setgid files: if an app runs as the server's user, such a file would give
+// that user's rights to whoever executes it.
 func (p *program) modes() {
 	for number, mode := range modeArguments() {
 		p.on(number, when(mode, setID, refuse(unix.EPERM))...)
@@ -154,8 +157,8 @@ func (p *program) modes() {
 
 const setID = unix.S_ISUID | unix.S_ISGID
 
-// sockets permits the families and protocols that programs use, and nothing that is addressed by sending, which the
-// broker does not see: no connection that is made so, and no datagrams between Unix sockets.
+// sockets allows the families and protocols that programs use. It refuses anything addressed by a send call,
+// which the broker does not see: connections made that way, and datagrams between Unix sockets.
 func (p *program) sockets() {
 	internet := slices.Concat(
 		equalPart(1, 0xf, unix.SOCK_STREAM, slices.Concat(equal(2, 0, permit()), equal(2, unix.IPPROTO_TCP, permit()), refuse1(unix.EPROTONOSUPPORT))...),
@@ -164,7 +167,7 @@ func (p *program) sockets() {
 	local := slices.Concat(equalPart(1, 0xf, unix.SOCK_DGRAM, refuse(unix.EACCES)), equalPart(1, 0xf, unix.SOCK_RAW, refuse(unix.EACCES)))
 	p.on(unix.SYS_SOCKET, slices.Concat(
 		equal(0, unix.AF_UNIX, append(local, permit())...),
-		equal(0, unix.AF_NETLINK, equal(2, unix.NETLINK_ROUTE, permit())...), // reads the own network namespace
+		equal(0, unix.AF_NETLINK, equal(2, unix.NETLINK_ROUTE, permit())...), // reads its own network namespace
 		equal(0, unix.AF_INET, internet...), equal(0, unix.AF_INET6, internet...),
 		refuse1(unix.EACCES))...)
 	p.on(unix.SYS_SOCKETPAIR, slices.Concat(equal(0, unix.AF_UNIX, append(local, permit())...), refuse1(unix.EACCES))...)
@@ -173,7 +176,7 @@ func (p *program) sockets() {
 	}
 }
 
-// brokered is the filter that hands calls to the broker.
+// brokered returns the filter that passes calls to the broker.
 func (b *Broker) brokered() (*program, error) {
 	f, err := newProgram()
 	if err != nil {

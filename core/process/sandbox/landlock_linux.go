@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlockABI is the version that the sandbox takes: from 6 on the kernel also keeps signals and
-// abstract sockets inside a domain.
+// landlockABI is the version that the sandbox requires: since version 6 the kernel also confines signals and
+// abstract sockets to a domain.
 const landlockABI = 6
 
 const (
@@ -26,7 +26,7 @@ const (
 	landlockWrite = landlockAll &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 )
 
-// landlockVersion is the version of Landlock that this kernel has; 0 for none.
+// landlockVersion returns the Landlock version of this kernel, or 0.
 func landlockVersion() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -35,8 +35,8 @@ func landlockVersion() int {
 	return int(version)
 }
 
-// landlockDomain makes the rules about files. It is called with the rights of the shim: those of the app may not lead to
-// its own directory, or to what is hidden from it.
+// landlockDomain creates the rules for files. It runs with the shim's privileges, because the app's may not
+// suffice to reach its own directory, or the paths hidden from it.
 func (p *Profile) landlockDomain() (_ landlockRules, err error) {
 	attr := unix.LandlockRulesetAttr{
 		Handled_access_fs: landlockAll,
@@ -55,7 +55,7 @@ func (p *Profile) landlockDomain() (_ landlockRules, err error) {
 	return rules, nil
 }
 
-// enter puts the calling thread into a Landlock domain. What it starts is in it, too.
+// enter puts the calling thread into a Landlock domain, along with everything that it starts.
 func (r landlockRules) enter() error {
 	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r), 0, 0)
 	if err := unix.Close(int(r)); errno == 0 {
@@ -64,15 +64,15 @@ func (r landlockRules) enter() error {
 	return fmt.Errorf("enter a Landlock domain: %w", errno)
 }
 
-// KillAll sends SIGKILL to all processes in the sandbox of the calling thread, which has entered it, but not to its
-// own process. The kernel does so in one step: no process can escape by forking meanwhile. At LevelNone there is
-// nothing that would keep the signal from the other processes of the user, and it is not sent.
+// KillAll sends SIGKILL to all processes in the sandbox of the calling thread, except its own process. The
+// thread must have entered the sandbox. The kernel does so in one step: no process can escape by forking at the
+// same time. At LevelNone KillAll does nothing, because the signal would reach the user's other processes.
 func (p *Profile) KillAll() {
 	if p.Level == LevelNone {
 		return
 	}
 	firstOfNamespace := os.Getpid() == 1
-	// The parent is outside of the Landlock domain: a thread that may signal it is in none.
+	// The parent is outside the Landlock domain: a thread that may signal it is not in one.
 	if firstOfNamespace || unix.Kill(os.Getppid(), 0) == unix.EPERM {
 		_ = unix.Kill(-1, unix.SIGKILL)
 	}
@@ -112,8 +112,8 @@ func (p *Profile) access() map[string]uint64 {
 	return access
 }
 
-// around is a path, or what lies in it when hidden paths do, without these. A Landlock rule opens all that
-// lies below a directory, and no other rule can close a part of it.
+// around returns path itself, or, if it contains hidden paths, its contents without them. A Landlock rule opens
+// everything below a directory, and no other rule can close a part of it.
 func around(path string, hide []string) []string {
 	var hidden []string
 	for _, h := range hide {
@@ -130,7 +130,7 @@ func aroundHidden(path string, hidden []string) []string {
 	var open []string
 	entries, err := os.ReadDir(real)
 	if err != nil {
-		return nil // nothing of it is opened
+		return nil // none of it is opened
 	}
 	for _, e := range entries {
 		at := filepath.Join(real, e.Name())
@@ -141,7 +141,7 @@ func aroundHidden(path string, hidden []string) []string {
 	return open
 }
 
-// realPath resolves the symbolic links of a path, as far as it exists: what is hidden may be made later.
+// realPath resolves the symbolic links of a path as far as it exists: a hidden file may be created later.
 func realPath(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil {
@@ -155,8 +155,8 @@ func realPath(path string) string {
 
 type landlockRules int
 
-// allow adds a rule for a path, if it exists. A path that is only to be read and that cannot be reached stays closed, and
-// so does one that must be exact and has become a symbolic link.
+// allow adds a rule for a path, if it exists. A read-only path that cannot be reached stays closed, and so does
+// an exact path that has become a symbolic link.
 func (r landlockRules) allow(path string, access uint64, exact bool) (err error) {
 	open := func(path string) (int, error) { return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0) }
 	if exact {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsHiddenIsNotOpenedByTheDirectoryThatContainsIt(t *testing.T) {
+func TestAHiddenPathIsNotOpenedByItsDirectory(t *testing.T) {
 	opt := t.TempDir()
 	home := filepath.Join(opt, "vendor/ropewalk/home")
 	program := filepath.Join(opt, "vendor/ropewalk/bin")
@@ -25,7 +25,7 @@ func TestWhatIsHiddenIsNotOpenedByTheDirectoryThatContainsIt(t *testing.T) {
 	if err := os.Symlink(home, filepath.Join(opt, "link")); err != nil {
 		t.Fatal(err)
 	}
-	later := filepath.Join(opt, "later") // a file that the server may yet make
+	later := filepath.Join(opt, "later") // a file that the server may create later
 	p := &Profile{Level: LevelLandlock, Read: []string{opt, bundle}, Hide: []string{home, config, later}}
 	access := p.access()
 	for _, path := range []string{program, other, bundle} {

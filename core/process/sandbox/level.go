@@ -7,9 +7,9 @@ type Level int
 
 // The levels.
 const (
-	LevelNone       Level = iota // the app runs with the server's rights
+	LevelNone       Level = iota // the app runs with the server's privileges
 	LevelLandlock                // Landlock and the system call filter
-	LevelNamespaces              // these, and namespaces of its own
+	LevelNamespaces              // LevelLandlock plus namespaces
 )
 
 func (l Level) String() string {
@@ -23,7 +23,7 @@ func (l Level) String() string {
 	}
 }
 
-// ParseLevel reads a level as String writes it.
+// ParseLevel parses a level as formatted by String.
 func ParseLevel(s string) (Level, error) {
 	for _, l := range []Level{LevelNone, LevelLandlock, LevelNamespaces} {
 		if l.String() == s {
@@ -33,10 +33,10 @@ func ParseLevel(s string) (Level, error) {
 	return LevelNone, fmt.Errorf("%q is not a level: use none, landlock or namespaces", s)
 }
 
-// MarshalText writes the level's name.
+// MarshalText returns the level's name.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText reads the level's name.
+// UnmarshalText parses the level's name.
 func (l *Level) UnmarshalText(text []byte) (err error) {
 	*l, err = ParseLevel(string(text))
 	return err

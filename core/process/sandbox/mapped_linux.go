@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openExact opens a path in which no part is a symbolic link.
+// openExact opens a path that contains no symbolic links.
 func openExact(path string) (int, error) {
 	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 }
 
-// OwnerOf is the user and group that a path without symbolic links belongs to.
+// OwnerOf returns the owner of a path. It fails if the path contains symbolic links.
 func OwnerOf(path string) (Owner, error) {
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil {
@@ -22,9 +22,9 @@ func OwnerOf(path string) (Owner, error) {
 	return Owner{UID: int(stat.Uid), GID: int(stat.Gid)}, nil
 }
 
-// OpenMapped opens a path, in which no part is a symbolic link, as a mount of its own. users is a user namespace that
-// maps the path's owner to somebody else, who owns the files in that mount; what it does not map belongs to nobody there.
-// It takes the rights of root, and a file system that can be mapped.
+// OpenMapped opens a path, which must not contain symbolic links, as a mount of its own. users is a user
+// namespace that maps the path's owner to another user, who owns the files in that mount. Unmapped ids appear
+// as nobody. It needs root, and a file system that supports ID-mapped mounts.
 func OpenMapped(path string, users *os.File, write bool) (*os.File, error) {
 	fd, err := openExact(path)
 	if err != nil {
@@ -47,8 +47,8 @@ func OpenMapped(path string, users *os.File, write bool) (*os.File, error) {
 	return mount, nil
 }
 
-// Accessible reports whether a user without further rights may read a path, and write to it. At LevelNamespaces the
-// directories above it do not matter: the app's own file tree has others.
+// Accessible reports whether an unprivileged user may read a path, and write to it if write is set. At
+// LevelNamespaces the directories above it do not matter, because the app's file tree replaces them.
 func Accessible(path string, uid int, write bool, level Level) bool {
 	fd, err := openExact(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func Accessible(path string, uid int, write bool, level Level) bool {
 	}
 	found := make(chan error)
 	go func() {
-		runtime.LockOSThread() // its rights are gone, and the thread ends with the goroutine
+		runtime.LockOSThread() // its privileges are gone; it ends with the goroutine
 		if err := dropRights(uid, 0); err != nil {
 			found <- err
 			return

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changeMode, changeOwner and changeTimes act on an open file that lies where the app may write. A file that it may only
-// read can belong to the same user, and Landlock does not look at these calls.
+// changeMode, changeOwner and changeTimes act on an open file in a directory that the app may write to. A file
+// that it may only read can have the same owner, and Landlock does not check these calls.
 func (b *Broker) changeMode(n notification) error {
 	return b.change(n, func(fd int) error { return unix.Fchmod(fd, uint32(n.args[1])) })
 }
@@ -16,7 +16,7 @@ func (b *Broker) changeOwner(n notification) error {
 	return b.change(n, func(fd int) error { return unix.Fchown(fd, int(int32(n.args[1])), int(int32(n.args[2]))) })
 }
 
-// changeTimes is utimensat without a path.
+// changeTimes handles utimensat without a path.
 func (b *Broker) changeTimes(n notification) error {
 	var times *byte
 	if n.args[2] != 0 {

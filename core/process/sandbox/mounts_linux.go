@@ -11,22 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the trees lie while the new root is made. The first must exist on every machine.
+// Where the trees are mounted while the new root is being built. The first directory must exist on every
+// machine.
 const (
 	stagingDir = "/tmp"
 	oldRoot    = "/old"
 	newRoot    = "/new"
 )
 
-// The options of the app's own file systems in memory. TMPDIR lies in the app's data. The kernel keeps about 1 KiB for a
-// file, also for an empty one.
+// The options of the app's own in-memory file systems. TMPDIR is in the app's data directory. The kernel uses
+// about 1 KiB per file, even an empty one.
 const (
 	tmpOptions  = "size=256m,mode=1777,nr_inodes=16384"
 	maskOptions = "size=4k,mode=755,nr_inodes=1"
 )
 
-// buildRoot replaces the file tree of this mount namespace by one that holds the allowed paths only,
-// at the places where they are outside.
+// buildRoot replaces the file tree of this mount namespace with one that contains only the allowed paths, in
+// their original places.
 func (p *Profile) buildRoot() error {
 	tree := p.layout()
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -58,25 +59,25 @@ func (p *Profile) buildRoot() error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
 }
 
-// layout is what a new file tree is made of. All paths are as outside.
+// layout describes a new file tree. All paths are as seen outside the sandbox.
 type layout struct {
 	links map[string]string // symbolic links on the way to the allowed paths, with their targets
-	binds []bind            // parents before what they contain
+	binds []bind            // parents before their contents
 	hide  []string
-	shm   int64 // bytes of /dev/shm
+	shm   int64 // size of /dev/shm in bytes
 
 	layers map[string]Layer // by the real path of the directory
-	resolv bool             // the broker answers name queries
+	resolv bool             // the broker answers DNS queries
 }
 
 type bind struct {
 	path  string
 	write bool
 	exact bool // without symbolic links
-	mount int  // the descriptor of a mount that shows it; 0 for none
+	mount int  // descriptor of a mount to use; 0 for none
 }
 
-// layout resolves the allowed paths, in the file tree of the server.
+// layout resolves the allowed paths in the server's file tree.
 func (p *Profile) layout() layout {
 	l := layout{links: map[string]string{}, layers: map[string]Layer{}, shm: p.Limits.Memory / 4, resolv: !slices.Contains([]string{NetworkAll, NetworkNone}, p.Network.mode())}
 	for _, path := range p.Read {
@@ -106,7 +107,7 @@ func (p *Profile) layout() layout {
 	return l
 }
 
-// place says how a path is shown. One of Exact that leads somewhere else by now is not.
+// place says how a path is shown. It returns false for an Exact path that now leads somewhere else.
 func (p *Profile) place(l layout, path string, write bool) (bind, bool) {
 	if !slices.Contains(p.Exact, path) {
 		real, ok := l.follow(path)
@@ -122,7 +123,7 @@ func (p *Profile) place(l layout, path string, write bool) (bind, bool) {
 	return b, err == nil && real == path
 }
 
-// maxLinks bounds the symbolic links of one path, as the kernel does.
+// maxLinks bounds the symbolic links in one path, like the kernel does.
 const maxLinks = 40
 
 // follow records the symbolic links on the way to path and returns where it leads.
@@ -166,13 +167,13 @@ func (l layout) build() error {
 	}
 	for at, target := range l.links {
 		if err := os.MkdirAll(filepath.Dir(newRoot+at), 0o755); err == nil {
-			_ = os.Symlink(target, newRoot+at) // it exists where a bound directory holds it
+			_ = os.Symlink(target, newRoot+at) // it exists already if a bound directory contains it
 		}
 	}
 	return nil
 }
 
-// bind makes one path visible. What a parent already shows the same way needs no mount of its own.
+// bind makes one path visible. If a parent already shows it the same way, it does not need its own mount.
 func (l layout) bind(b bind) error {
 	layer, layered := l.layers[b.path]
 	if !b.write && !layered && b.mount == 0 && l.covered(b) {
@@ -191,8 +192,8 @@ func (l layout) bind(b bind) error {
 	return l.mask(b.path)
 }
 
-// show mounts a path of the old root. A device can be written to on a mount that is read-only; its mode, owner and times
-// cannot be changed there.
+// show mounts a path of the old root. On a read-only mount a device can still be written to, but its mode,
+// owner and times cannot be changed.
 func (l layout) show(b bind, at string) error {
 	if err := b.attach(at); err != nil {
 		return err
@@ -207,7 +208,8 @@ func (l layout) show(b bind, at string) error {
 	return unix.MountSetattr(unix.AT_FDCWD, at, unix.AT_RECURSIVE, &attr)
 }
 
-// attach makes the mount. A path of Exact is opened once, so that no part of it can be exchanged for a link meanwhile.
+// attach makes the mount. An Exact path is opened once, so that no part of it can be replaced by a link in the
+// meantime.
 func (b bind) attach(at string) error {
 	tree := b.mount
 	if tree == 0 && !b.exact {
@@ -227,14 +229,14 @@ func (b bind) attach(at string) error {
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// mount shows a directory of the old root at its place, with the changes of the layer.
+// mount shows a directory of the old root in its place, with the layer's changes.
 func (l Layer) mount(dir string) error {
 	escape := strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace
 	options := "userxattr,lowerdir=" + escape(oldRoot+dir) + ",upperdir=" + escape(oldRoot+l.Upper) + ",workdir=" + escape(oldRoot+l.Work)
 	return unix.Mount("overlay", newRoot+dir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
-// covered reports whether the nearest bound parent of b shows it, unless something between is hidden.
+// covered reports whether b's nearest bound parent shows it, and nothing in between is hidden.
 func (l layout) covered(b bind) bool {
 	for _, other := range l.binds {
 		if pathWithin(b.path, other.path) && b.path != other.path && !slices.ContainsFunc(l.hide, func(h string) bool { return pathWithin(b.path, h) }) {
@@ -244,7 +246,7 @@ func (l layout) covered(b bind) bool {
 	return false
 }
 
-// mask hides what lies below a path that was just bound.
+// mask hides what is below a path that was just bound.
 func (l layout) mask(path string) error {
 	for _, h := range l.hide {
 		info, err := os.Lstat(newRoot + h)
@@ -263,7 +265,7 @@ func (l layout) mask(path string) error {
 	return nil
 }
 
-// mountPoint makes the place where path is mounted: a directory or a file, as the path is.
+// mountPoint creates the place to mount path on: a directory or a file, whichever path is.
 func mountPoint(path string) error {
 	info, err := os.Lstat(oldRoot + path)
 	if err != nil {
@@ -304,7 +306,7 @@ func mountTmp() error {
 	return unix.Mount("tmpfs", newRoot+"/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, tmpOptions)
 }
 
-// devices are the harmless files of /dev.
+// devices returns the harmless files of /dev.
 func devices() []string { return []string{"null", "zero", "full", "random", "urandom"} }
 
 func (l layout) mountDev() error {

@@ -19,13 +19,13 @@ import (
 
 const (
 	nameTimeout  = 5 * time.Second
-	maxQuestions = 64 // at the same time; more are not answered
+	maxQuestions = 64 // at once; more are not answered
 	resolvConf   = "/etc/resolv.conf"
 )
 
-// nameServer puts an app's name queries to the name servers of this machine. It listens in the
-// app's network namespace, on 127.0.0.1:53, and asks from the server's. An app whose destinations are
-// listed learns the addresses of these names only, so that queries carry nothing else out.
+// nameServer forwards an app's DNS queries to this machine's name servers. It listens in the app's network
+// namespace, on 127.0.0.1:53, and sends queries from the server's. An app with a list of destinations can
+// resolve only their names, so that queries cannot be used to leak data.
 type nameServer struct {
 	upstream []string // host:port
 	network  Network
@@ -34,7 +34,7 @@ type nameServer struct {
 	slots    chan struct{}
 }
 
-// nameServersOf reads the name servers of a resolv.conf.
+// nameServersOf returns the name servers in a resolv.conf.
 func nameServersOf(conf string) []string {
 	var found []string
 	for line := range strings.Lines(conf) {
@@ -47,7 +47,7 @@ func nameServersOf(conf string) []string {
 		}
 	}
 	if len(found) == 0 {
-		found = []string{"127.0.0.1:53"} // as resolv.conf(5) says
+		found = []string{"127.0.0.1:53"} // the default in resolv.conf(5)
 	}
 	return found
 }
@@ -71,7 +71,7 @@ func newNameServer(upstream []string, network Network) (*nameServer, error) {
 	return s, errors.Join(err, stream.Close())
 }
 
-// listenLocal is a socket of the calling thread's network namespace: those of package net may be made on
+// listenLocal returns a socket in the calling thread's network namespace. Package net may create sockets on
 // another thread.
 func listenLocal(kind int) (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -82,7 +82,7 @@ func listenLocal(kind int) (*os.File, error) {
 	if err == nil && kind == unix.SOCK_STREAM {
 		err = unix.Listen(fd, maxQuestions)
 	}
-	return os.NewFile(uintptr(fd), "name server"), os.NewSyscallError("listen for name queries", err)
+	return os.NewFile(uintptr(fd), "name server"), os.NewSyscallError("listen for DNS queries", err)
 }
 
 func (s *nameServer) serve() {
@@ -103,7 +103,7 @@ func (s *nameServer) serve() {
 	}()
 }
 
-// start runs f, unless too many questions are open.
+// start runs f, unless too many queries are pending.
 func (s *nameServer) start(f func()) bool {
 	select {
 	case s.slots <- struct{}{}:
@@ -143,12 +143,12 @@ func (s *nameServer) serveStreams() {
 	}
 }
 
-// ask answers one message: with what a name server says about its question, or with a refusal. No byte of the app goes
-// further than the name it asks for: the query that is sent is a new one.
+// ask answers one message: with a name server's answer to its question, or with a refusal. Nothing from the app
+// is forwarded except the name, because a new query is sent.
 func (s *nameServer) ask(network string, message []byte) (answer []byte, err error) {
 	q, refusal, err := readQuery(message)
 	if err != nil {
-		return nil, err // it is not a query: nobody is answered
+		return nil, err // not a query, so it is not answered
 	}
 	if refusal == dnsmessage.RCodeSuccess && !s.allows(q.question.Name) {
 		refusal = dnsmessage.RCodeNameError
@@ -174,22 +174,22 @@ func (s *nameServer) ask(network string, message []byte) (answer []byte, err err
 	return nil, err
 }
 
-// query is what is read of a message of the app.
+// query is the part of an app's message that is used.
 type query struct {
 	header   dnsmessage.Header
 	question dnsmessage.Question
-	extended bool // it has an OPT record (RFC 6891); what that says is not passed on
+	extended bool // has an OPT record (RFC 6891), whose contents are not forwarded
 }
 
-// readQuery reads a message. One that is not a query with one question gets a refusal; an error is for what cannot be
-// answered at all.
+// readQuery parses a message. It returns a refusal for anything other than a query with one question, and an
+// error for a message that cannot be answered at all.
 func readQuery(message []byte) (q query, refusal dnsmessage.RCode, err error) {
 	var parser dnsmessage.Parser
 	if q.header, err = parser.Start(message); err != nil {
 		return q, 0, err
 	}
 	if q.header.Response {
-		return q, 0, errors.New("it is an answer")
+		return q, 0, errors.New("the message is an answer")
 	}
 	if q.header.OpCode != 0 { // QUERY
 		return q, dnsmessage.RCodeNotImplemented, nil
@@ -223,13 +223,13 @@ func readQuery(message []byte) (q query, refusal dnsmessage.RCode, err error) {
 	return q, dnsmessage.RCodeSuccess, nil
 }
 
-// typeIXFR is the transfer of a zone's changes (RFC 1995).
+// typeIXFR is an incremental zone transfer (RFC 1995).
 const typeIXFR dnsmessage.Type = 251
 
-// answerSize is how long an answer by UDP may be, where the app can take more than 512 bytes.
+// answerSize is the maximum size of a UDP answer if the app can receive more than 512 bytes.
 const answerSize = 1232
 
-// pack is the query as it is sent.
+// pack encodes the query to send.
 func (q query) pack(id uint16) ([]byte, error) {
 	m := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: id, RecursionDesired: q.header.RecursionDesired, AuthenticData: q.header.AuthenticData, CheckingDisabled: q.header.CheckingDisabled},
@@ -245,7 +245,7 @@ func (q query) pack(id uint16) ([]byte, error) {
 	return m.Pack()
 }
 
-// refused is the answer to a query that is not passed on.
+// refused returns the answer to a query that is not forwarded.
 func (q query) refused(code dnsmessage.RCode) ([]byte, error) {
 	m := dnsmessage.Message{Header: dnsmessage.Header{ID: q.header.ID, Response: true, OpCode: q.header.OpCode, RecursionDesired: q.header.RecursionDesired, RCode: code}}
 	if q.question.Name.Length > 0 {
@@ -254,7 +254,8 @@ func (q query) refused(code dnsmessage.RCode) ([]byte, error) {
 	return m.Pack()
 }
 
-// allows reports whether the app may ask for a name: when its destinations are listed, for these only.
+// allows reports whether the app may look up a name. If it has a list of destinations, it may look up only
+// these.
 func (s *nameServer) allows(asked dnsmessage.Name) bool {
 	if s.network.mode() != "list" {
 		return true
@@ -305,7 +306,7 @@ func writeFrame(w io.Writer, message []byte) error {
 	return err
 }
 
-// lookup resolves a name with the name servers of this machine.
+// lookup resolves a name with this machine's name servers.
 func (s *nameServer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()

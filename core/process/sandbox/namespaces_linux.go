@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes adds to attr what makes a shim start in namespaces of its own, and records the server's
-// user in p. It is called in the server.
+// Attributes sets attr so that a shim starts in its own namespaces, and records the server's user in p. The
+// server calls it.
 func (p *Profile) Attributes(attr *syscall.SysProcAttr) {
 	p.Owner = Owner{UID: os.Geteuid(), GID: os.Getegid()}
 	if p.Level < LevelNamespaces {
@@ -20,8 +20,8 @@ func (p *Profile) Attributes(attr *syscall.SysProcAttr) {
 	}
 	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 	if os.Geteuid() != 0 {
-		// The shim writes its own identity mapping (mapOwnID). Its files in /proc are root's as long as
-		// the memory is that of the server, which is not dumpable.
+		// The shim writes its own identity mapping (mapOwnID). Its files in /proc belong to root while it has
+		// the server's memory, which is not dumpable.
 		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_PTRACE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
 		return
 	}
@@ -33,8 +33,7 @@ func (p *Profile) Attributes(attr *syscall.SysProcAttr) {
 	attr.GidMappingsEnableSetgroups = true
 }
 
-// Enter prepares the shim itself: the mapping of its user id, the file tree, and the limits that
-// processes inherit.
+// Enter prepares the shim itself: its user id mapping, the file tree, and the limits that processes inherit.
 func (p *Profile) Enter() error {
 	if p.Level >= LevelNamespaces {
 		if err := p.mapOwnID(); err != nil {
@@ -49,7 +48,7 @@ func (p *Profile) Enter() error {
 	}
 	files := uint64(p.Limits.OpenFiles)
 	if files > 0 {
-		files = max(files, shimFiles) // LimitProgram sets less
+		files = max(files, shimFiles) // LimitProgram sets a lower limit
 	}
 	for resource, limit := range map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: files, unix.RLIMIT_FSIZE: uint64(p.Limits.FileSize),
@@ -64,11 +63,11 @@ func (p *Profile) Enter() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// watchShare is the part of the machine's inotify watches that one app may have.
+// watchShare is the fraction of the machine's inotify watches that one app may have: one in watchShare.
 const watchShare = 4
 
-// shareWatches bounds the inotify instances and watches of the user namespace, where the kernel has such
-// bounds. They count for the server's user too, so that one app could otherwise leave the others none.
+// shareWatches limits the inotify instances and watches of the user namespace, if the kernel supports it. The
+// kernel also counts them for the server's user, so without this one app could leave none for the others.
 func shareWatches() {
 	for _, name := range []string{"instances", "watches"} {
 		raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_" + name)
@@ -81,11 +80,12 @@ func shareWatches() {
 	}
 }
 
-// LimitProgram sets the limits of one process of the app that the shim does not have itself: it would fail with the
-// program, and nobody would know why. The calling goroutine gets the rights of the app, and its thread ends with it.
+// LimitProgram sets limits for one of the app's processes that the shim itself does not have: it would fail
+// along with the program, and the reason would be lost. The calling goroutine gets the app's privileges, and
+// its thread ends with it.
 func (p *Profile) LimitProgram(pid int) error {
 	runtime.LockOSThread()
-	if err := dropRights(p.UID, p.Group); err != nil { // the kernel asks for nothing else to limit a process of that user
+	if err := dropRights(p.UID, p.Group); err != nil { // the kernel requires nothing else for limiting a process of that user
 		return err
 	}
 	for resource, limit := range map[int]int{unix.RLIMIT_NPROC: p.Limits.Tasks, unix.RLIMIT_NOFILE: p.Limits.OpenFiles} {
@@ -107,7 +107,7 @@ func (p *Profile) LimitProgram(pid int) error {
 	return nil
 }
 
-// lower sets a limit, or keeps the present one when that is lower.
+// lower sets a limit, or keeps the current one if that is lower.
 func lower(resource int, limit uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(resource, &now); err != nil {

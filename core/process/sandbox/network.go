@@ -10,24 +10,25 @@ import (
 	"strings"
 )
 
-// The modes of a Network beside a list of destinations.
+// The modes of a Network that is not a list of destinations.
 const (
 	NetworkNone        = "none"         // no connections
-	NetworkLoopbackOff = "loopback-off" // connections to other machines only
-	NetworkAll         = "all"          // the server's own network, without checks
+	NetworkLoopbackOff = "loopback-off" // only connections to other machines
+	NetworkAll         = "all"          // the server's own network, unchecked
 )
 
 // Network says which connections an app may make. The zero value is NetworkLoopbackOff.
 type Network struct {
 	Mode  string   `json:"mode,omitempty"`  // a mode, or "" when Allow is set
-	Allow []string `json:"allow,omitempty"` // host:port; the host is a name, an address or a prefix, the port a number or *
+	Allow []string `json:"allow,omitempty"` // host:port; host is a name, an address or a prefix, port is a number or *
 
-	// Also are destinations of this machine that NetworkLoopbackOff leaves open, as in Allow. Their names may
-	// stand for addresses of this machine: whoever configures the server has chosen them.
+	// Also lists destinations on this machine that NetworkLoopbackOff allows, in the same format as Allow.
+	// Their names may resolve to addresses of this machine, because whoever configures the server has chosen
+	// them.
 	Also []string `json:"also,omitempty"`
 }
 
-// ParseNetwork reads the values of a configuration: one mode, or destinations.
+// ParseNetwork parses the values of a configuration: one mode, or destinations.
 func ParseNetwork(values []string) (Network, error) {
 	if len(values) == 0 {
 		return Network{Mode: NetworkLoopbackOff}, nil
@@ -43,7 +44,7 @@ func ParseNetwork(values []string) (Network, error) {
 	return Network{Allow: values}, nil
 }
 
-// Values is the network as ParseNetwork reads it.
+// Values returns the network in the form that ParseNetwork parses.
 func (n Network) Values() []string {
 	if len(n.Allow) > 0 {
 		return n.Allow
@@ -74,8 +75,8 @@ func splitDestination(s string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// permits reports whether a connection to addr may be made. isOwn reports whether an address belongs to this machine; what
-// it cannot tell, it must take for one that does.
+// permits reports whether a connection to addr may be made. isOwn reports whether an address belongs to this
+// machine; it must return true if it cannot tell.
 func (n Network) permits(ctx context.Context, addr netip.AddrPort, isOwn func(netip.Addr) bool, lookup func(context.Context, string) ([]netip.Addr, error)) bool {
 	ip := addr.Addr().Unmap().WithZone("")
 	switch n.mode() {
@@ -87,7 +88,7 @@ func (n Network) permits(ctx context.Context, addr netip.AddrPort, isOwn func(ne
 		return !isClosed(ip, isOwn) || slices.ContainsFunc(n.Also, func(d string) bool { return isDestination(ctx, d, ip, addr.Port(), lookup) })
 	}
 	return slices.ContainsFunc(n.Allow, func(d string) bool {
-		// Who answers for a name must not choose an address of this machine.
+		// Whoever answers for a name must not be able to choose an address of this machine.
 		return isDestination(ctx, d, ip, addr.Port(), func(ctx context.Context, host string) ([]netip.Addr, error) {
 			if isClosed(ip, isOwn) && !strings.EqualFold(host, "localhost") {
 				return nil, nil
@@ -97,7 +98,7 @@ func (n Network) permits(ctx context.Context, addr netip.AddrPort, isOwn func(ne
 	})
 }
 
-// isDestination reports whether ip and port are a destination, as splitDestination reads it.
+// isDestination reports whether ip and port match a destination, as parsed by splitDestination.
 func isDestination(ctx context.Context, destination string, ip netip.Addr, port uint16, lookup func(context.Context, string) ([]netip.Addr, error)) bool {
 	host, wanted, err := splitDestination(destination)
 	if err != nil || wanted != 0 && wanted != port {
@@ -113,15 +114,15 @@ func isDestination(ctx context.Context, destination string, ip netip.Addr, port 
 	return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap() == ip })
 }
 
-// isClosed reports whether an address is open only to apps whose destinations name it: addresses of this
-// machine, and those at which clouds tell a machine its secrets.
+// isClosed reports whether an address is open only to apps that list it as a destination: addresses of this
+// machine, and those where clouds serve a machine's secrets.
 func isClosed(ip netip.Addr, isOwn func(netip.Addr) bool) bool {
 	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() ||
 		slices.Contains(metadataServices(), ip.String()) || isOwn(ip)
 }
 
-// metadataServices are the addresses of such services that are not link-local: of Amazon, Google, Alibaba,
-// Oracle and Azure.
+// metadataServices returns the addresses of such services that are not link-local: those of Amazon, Google,
+// Alibaba, Oracle and Azure.
 func metadataServices() []string {
 	return []string{"fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// SystemPaths are the files of the machine that every program may read: programs, libraries, and the
-// part of /etc that they look things up in. Nothing of it is secret.
+// SystemPaths returns the files that every program may read: programs, libraries, and the parts of /etc used
+// for lookups. None of it is secret.
 func SystemPaths() []string {
 	paths := []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", "/snap"}
 	for _, name := range []string{
@@ -24,28 +24,28 @@ func SystemPaths() []string {
 	return paths
 }
 
-// RuntimePaths are what a program needs besides the system's files: its interpreters, libraries and packages. The program
-// is one of the server's choice, such as one on its search path. Of the directories around a program nothing else is
-// opened: what lies beside it, or above its directory, belongs to its user. Never opened are protected directories, and
-// those above them.
+// RuntimePaths returns what a program needs in addition to the system's files: its interpreters, libraries and
+// packages. The program is one that the server chose, such as one on its search path. Nothing else in the
+// directories around a program is opened, because it belongs to the program's user. Protected directories and
+// their parents are never opened.
 func RuntimePaths(program string, searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath}
 	r.addProgram(program)
 	return r.found
 }
 
-// ForeignRuntimePaths are the RuntimePaths of a program that a bundle names. What a bundle says in files beside the
-// program, such as where the Python of a virtual environment lies, is followed only to what is recognized as an
-// installation of Python. The first protected directory is the server's home, in which the bundle lies that is opened
-// as a whole.
+// ForeignRuntimePaths returns the RuntimePaths of a program named by a bundle. Files next to the program, such
+// as the one that says where the Python of a virtual environment is, come from the bundle. They are followed
+// only to what is recognized as a Python installation. The first protected directory is the server's home,
+// which contains the bundle; the bundle is opened as a whole.
 func ForeignRuntimePaths(program string, searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath, foreign: true}
 	r.addProgram(program)
 	return r.found
 }
 
-// SearchPathPrograms are the programs on the search path that do not belong to the system, with what each needs. Other
-// files in their directories stay closed.
+// SearchPathPrograms returns the programs on the search path that do not belong to the system, with what each
+// needs. Other files in their directories stay closed.
 func SearchPathPrograms(searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath}
 	for _, dir := range searchPath {
@@ -56,16 +56,16 @@ func SearchPathPrograms(searchPath, protected []string) []string {
 	return r.found
 }
 
-// runtimePaths collects paths. It leaves out those of the system, which every program may read.
+// runtimePaths collects paths. It leaves out system paths, which every program may read.
 type runtimePaths struct {
 	protected  []string
 	searchPath []string
-	foreign    bool // the program is a bundle's
+	foreign    bool // the program comes from a bundle
 	found      []string
 	seen       []string // programs
 }
 
-// add adds a file or directory, if there is one.
+// add adds a file or directory, if it exists.
 func (r *runtimePaths) add(path string) {
 	if _, err := os.Stat(path); err != nil || path == "/" || slices.Contains(r.found, path) || inSystem(path) {
 		return
@@ -76,7 +76,7 @@ func (r *runtimePaths) add(path string) {
 	r.found = append(r.found, path)
 }
 
-// inHome reports whether a file lies in the server's home, which is the first of the protected directories.
+// inHome reports whether a file is in the server's home, which is the first protected directory.
 func (r *runtimePaths) inHome(file string) bool {
 	return len(r.protected) > 0 && pathWithin(file, r.protected[0])
 }
@@ -87,7 +87,7 @@ func (r *runtimePaths) addFile(file string) {
 	}
 }
 
-// maxPrograms bounds how many programs of one directory of the search path are opened.
+// maxPrograms bounds how many programs are opened per directory of the search path.
 const maxPrograms = 500
 
 func (r *runtimePaths) addPrograms(dir string) {
@@ -111,7 +111,7 @@ func isExecutable(file string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// addProgram adds a program with what executes it.
+// addProgram adds a program and whatever executes it.
 func (r *runtimePaths) addProgram(program string) {
 	if slices.Contains(r.seen, program) || len(r.seen) > maxChain {
 		return
@@ -123,7 +123,7 @@ func (r *runtimePaths) addProgram(program string) {
 	}
 }
 
-// addChain adds a file, what its symbolic links lead to, and the libraries and packages that belong to these.
+// addChain adds a file, the targets of its symbolic links, and the libraries and packages that belong to them.
 func (r *runtimePaths) addChain(program string) {
 	for _, file := range chain(program) {
 		r.addFile(file)
@@ -147,16 +147,17 @@ func (r *runtimePaths) addChain(program string) {
 	}
 }
 
-// isOnSearchPath reports whether a program is one of the server's choice.
+// isOnSearchPath reports whether the server chose the program.
 func (r *runtimePaths) isOnSearchPath(file string) bool {
 	return slices.Contains(r.searchPath, filepath.Dir(file)) && !r.inHome(file)
 }
 
-// runtimes are kinds of installations by what is recognized in them, from the directory above that of the program or,
-// with a dot, from its own; and what they need there. None of it is where people keep files of their own.
+// runtimes maps what identifies a kind of installation to the paths that it needs. Paths are relative to the
+// parent of the program's directory or, if they begin with a dot, to the program's directory. None of these
+// places is where people keep their own files.
 func runtimes() map[string][]string {
 	return map[string][]string{
-		"lib/node_modules":        {"lib/node_modules"}, // with Node.js, or the global packages of npm
+		"lib/node_modules":        {"lib/node_modules"}, // with Node.js, or npm's global packages
 		"lib/python3*/os.py":      {"lib"},
 		"lib/ruby":                {"lib/ruby", "lib/libruby*"},
 		"lib/perl5":               {"lib/perl5"},
@@ -173,9 +174,9 @@ func runtimes() map[string][]string {
 	}
 }
 
-// addLibraries adds the libraries and packages that belong to a program by where it lies.
+// addLibraries adds the libraries and packages that belong to a program because of its location.
 func (r *runtimePaths) addLibraries(file string) {
-	if modules, _, ok := strings.Cut(file, "/node_modules/"); ok { // a package needs others beside it
+	if modules, _, ok := strings.Cut(file, "/node_modules/"); ok { // a package needs its siblings
 		r.add(modules + "/node_modules")
 	}
 	dir := filepath.Dir(file)
@@ -193,11 +194,11 @@ func (r *runtimePaths) addLibraries(file string) {
 			r.addAll(filepath.Join(base, path))
 		}
 	}
-	r.addAll(filepath.Join(dir, "*.so")) // libraries that a program finds beside it
+	r.addAll(filepath.Join(dir, "*.so")) // libraries that a program finds in its own directory
 	r.addAll(filepath.Join(dir, "*.so.[0-9]*"))
 }
 
-// addAll adds what a pattern stands for.
+// addAll adds the matches of a pattern.
 func (r *runtimePaths) addAll(pattern string) {
 	found, err := filepath.Glob(pattern)
 	if err != nil {
@@ -208,14 +209,14 @@ func (r *runtimePaths) addAll(pattern string) {
 	}
 }
 
-// interpreter is the program that the first line of a script names, "" for none.
+// interpreter returns the program named on the first line of a script, or "".
 func (r *runtimePaths) interpreter(script string) string {
 	file, err := os.Open(script)
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = file.Close() }()
-	line := make([]byte, 256) // as the kernel's BINPRM_BUF_SIZE
+	line := make([]byte, 256) // like the kernel's BINPRM_BUF_SIZE
 	n, err := io.ReadFull(file, line)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return ""
@@ -244,7 +245,7 @@ func (r *runtimePaths) interpreter(script string) string {
 	return ""
 }
 
-// addPython adds the installation that a Python interpreter belongs to, when there is one.
+// addPython adds the installation that a Python interpreter belongs to, if there is one.
 func (r *runtimePaths) addPython(interpreter string) {
 	prefix := filepath.Dir(filepath.Dir(interpreter))
 	library, err := filepath.Glob(filepath.Join(prefix, "lib", "python3*", "os.py"))
@@ -255,7 +256,7 @@ func (r *runtimePaths) addPython(interpreter string) {
 	r.add(filepath.Join(prefix, "lib"))
 }
 
-// chain is a file and what its symbolic links lead to, one after the other.
+// chain returns a file and the targets of its symbolic links, in order.
 func chain(file string) []string {
 	files := []string{file}
 	for range maxChain {
@@ -278,10 +279,10 @@ func chain(file string) []string {
 // maxChain bounds the symbolic links of one program.
 const maxChain = 16
 
-// environmentConfig is the file that makes a directory a virtual environment of Python.
+// environmentConfig is the file that marks a directory as a Python virtual environment.
 const environmentConfig = "pyvenv.cfg"
 
-// environmentHome is the directory of the Python that the virtual environment of a program was made from.
+// environmentHome returns the directory of the Python from which the program's virtual environment was created.
 func environmentHome(program string) (string, bool) {
 	raw, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(program)), environmentConfig))
 	if err != nil {
@@ -301,7 +302,7 @@ func inSystem(dir string) bool {
 	return slices.ContainsFunc(SystemPaths(), func(s string) bool { return pathWithin(dir, s) })
 }
 
-// pathWithin reports whether path is dir or lies below it.
+// pathWithin reports whether path is dir or is below it.
 func pathWithin(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// put writes an executable file, and returns its path.
+// put writes an executable file and returns its path.
 func put(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -23,7 +23,7 @@ func put(t *testing.T, dir, name, content string) string {
 	return path
 }
 
-func TestABundleOpensNoDirectoryByItsProgramOrWhatLiesBesideIt(t *testing.T) {
+func TestABundleOpensNoDirectoryThroughItsProgramOrTheFilesNextToIt(t *testing.T) {
 	secret, bundle, home := t.TempDir(), t.TempDir(), t.TempDir()
 	put(t, secret, "id_rsa", "secret")
 	tool := put(t, secret, "bin/tool", "#!/bin/sh")
@@ -31,9 +31,9 @@ func TestABundleOpensNoDirectoryByItsProgramOrWhatLiesBesideIt(t *testing.T) {
 	other := put(t, home, "apps/other/bundle/1/venv/bin/python", "")
 	put(t, home, "apps/other/bundle/1/venv/pyvenv.cfg", "home = "+secret+"\n")
 	for name, program := range map[string]string{
-		"a file that says where a Python lies": put(t, bundle, "server/bin/run", ""),
-		"a program of the machine":             tool,
-		"a program of another app":             other,
+		"a file that says where Python is": put(t, bundle, "server/bin/run", ""),
+		"a program of the machine":         tool,
+		"a program of another app":         other,
 	} {
 		for _, path := range sandbox.ForeignRuntimePaths(program, []string{"/usr/bin"}, []string{home, "/home/somebody"}) {
 			if path != tool && (strings.HasPrefix(path, secret) || strings.HasPrefix(path, home)) {
@@ -43,7 +43,7 @@ func TestABundleOpensNoDirectoryByItsProgramOrWhatLiesBesideIt(t *testing.T) {
 	}
 }
 
-func TestOfAProgramBesideTheHomeOnlyItsFileIsOpened(t *testing.T) {
+func TestOnlyTheFileOfAProgramNextToTheHomeIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	home := filepath.Join(dir, "home")
 	program := put(t, dir, "ropewalk", "")
@@ -59,7 +59,7 @@ func TestOfAProgramBesideTheHomeOnlyItsFileIsOpened(t *testing.T) {
 	}
 }
 
-func TestThePythonThatAVirtualEnvironmentWasMadeFromIsOpened(t *testing.T) {
+func TestThePythonOfAVirtualEnvironmentIsOpened(t *testing.T) {
 	python, bundle := t.TempDir(), t.TempDir()
 	interpreter := put(t, python, "bin/python3.12", "")
 	put(t, python, "lib/python3.12/os.py", "")
@@ -76,9 +76,8 @@ func TestThePythonThatAVirtualEnvironmentWasMadeFromIsOpened(t *testing.T) {
 	}
 }
 
-// TestRuntimesOpenTheirInterpreterLibrariesAndPackagesOnly lays out runtimes as their managers do, with files next to them
-// that nobody may read.
-func TestRuntimesOpenTheirInterpreterLibrariesAndPackagesOnly(t *testing.T) {
+// The test lays out runtimes as their managers do, with files next to them that must stay closed.
+func TestRuntimesOpenOnlyTheirInterpreterLibrariesAndPackages(t *testing.T) {
 	user := t.TempDir()
 	canaries := []string{
 		".npmrc", ".netrc", ".env", ".cargo/credentials.toml", ".cargo/config.toml", ".nvm/.npmrc", ".nvm/versions/node/v22/.npmrc", ".nvm/versions/node/v22/etc/npmrc",

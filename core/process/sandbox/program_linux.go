@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets in the kernel's struct seccomp_data. Both supported processors are little-endian: the low
-// half of an argument comes first.
+// Offsets in the kernel's struct seccomp_data. Both supported architectures are little-endian: the low half of
+// an argument comes first.
 const (
 	offsetNumber    = 0
 	offsetProcessor = 4
 	offsetArguments = 16
 )
 
-// x32 marks the system calls of a second calling convention on amd64.
+// x32 marks the system calls of amd64's second calling convention.
 const x32 = 0x40000000
 
-// program is a system call filter that is being written.
+// program is a system call filter under construction.
 type program struct{ code []bpf.Instruction }
 
 func (p *program) add(code ...bpf.Instruction) { p.code = append(p.code, code...) }
@@ -29,7 +29,7 @@ func refuse(errno unix.Errno) bpf.Instruction {
 	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
 }
 
-// refuse1 is refuse as a list, for slices.Concat.
+// refuse1 is refuse as a slice, for slices.Concat.
 func refuse1(errno unix.Errno) []bpf.Instruction { return []bpf.Instruction{refuse(errno)} }
 
 func permit() bpf.Instruction { return bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW} }
@@ -56,7 +56,7 @@ func when(n, bits uint32, code ...bpf.Instruction) []bpf.Instruction {
 	return append([]bpf.Instruction{argument(n), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: bits, SkipFalse: uint8(len(code))}}, code...)
 }
 
-// pointer runs code when an argument is not zero in any of its 64 bits.
+// pointer runs code when any of an argument's 64 bits is set.
 func pointer(n uint32, code ...bpf.Instruction) []bpf.Instruction {
 	return append([]bpf.Instruction{
 		argument(n), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 2},
@@ -64,14 +64,14 @@ func pointer(n uint32, code ...bpf.Instruction) []bpf.Instruction {
 	}, code...)
 }
 
-// on runs code for one system call, and permits the call when the code does not decide.
+// on runs code for one system call, and allows the call if the code does not decide.
 func (p *program) on(number uintptr, code ...bpf.Instruction) {
 	p.add(bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: uint8(len(code) + 1)})
 	p.add(code...)
 	p.add(permit())
 }
 
-// newProgram loads the number of the system call, and refuses those of another calling convention.
+// newProgram loads the system call number and refuses calls of other calling conventions.
 func newProgram() (*program, error) {
 	processor, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 	if !ok {
@@ -87,8 +87,8 @@ func newProgram() (*program, error) {
 	}}, nil
 }
 
-// install sets the filter on the calling thread. With unix.SECCOMP_FILTER_FLAG_NEW_LISTENER the result
-// is the descriptor on which notifications arrive.
+// install installs the filter on the calling thread. With unix.SECCOMP_FILTER_FLAG_NEW_LISTENER the result is
+// the descriptor on which notifications arrive.
 func (p *program) install(flags uintptr) (listener int, err error) {
 	raw, err := bpf.Assemble(p.code)
 	if err != nil {

@@ -9,18 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopbackIndex is the number of the loopback interface in every network namespace, as in the kernel's flow.h.
+// loopbackIndex is the index of the loopback interface in every network namespace, as in the kernel's flow.h.
 const loopbackIndex = 1
 
-// isOwnAddress reports whether a packet to an address stays on this machine, as the kernel's routing tables say. An address
-// that the kernel does not tell about counts as one of this machine: the caller refuses those.
+// isOwnAddress reports whether a packet to an address stays on this machine, according to the kernel's routing
+// tables. If the kernel does not answer, the address counts as this machine's, because the caller refuses
+// those.
 func isOwnAddress(ip netip.Addr) bool {
 	routed, err := leavesMachine(ip)
 	return err != nil || !routed
 }
 
-// leavesMachine asks the kernel for the route to an address (rtnetlink(7)): it is of the type unicast, by another
-// interface than loopback, for addresses of other machines only.
+// leavesMachine asks the kernel for the route to an address (rtnetlink(7)). Only addresses of other machines
+// have a unicast route through an interface other than loopback.
 func leavesMachine(ip netip.Addr) (bool, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -56,7 +57,7 @@ func routeQuestion(ip netip.Addr) []byte {
 	return append(q, destination...)
 }
 
-var errNoRoute = errors.New("the kernel's answer about a route cannot be read")
+var errNoRoute = errors.New("cannot read the kernel's answer about a route")
 
 func readRoute(answer []byte) (leaves bool, err error) {
 	if len(answer) < unix.SizeofNlMsghdr+unix.SizeofRtMsg {
@@ -83,5 +84,5 @@ func readRoute(answer []byte) (leaves bool, err error) {
 		}
 		rest = rest[min((length+unix.RTA_ALIGNTO-1)&^(unix.RTA_ALIGNTO-1), len(rest)):]
 	}
-	return false, nil // a route by several interfaces has no single one: RTA_MULTIPATH is resolved by the kernel
+	return false, nil // a multipath route would have no single interface, but the kernel resolves RTA_MULTIPATH
 }

@@ -10,37 +10,38 @@ import (
 
 var errNoSandbox = errors.New("only Linux has a sandbox")
 
-// Broker makes the connections of an app; there is none here.
+// Broker makes the connections of an app. It does not exist on this system.
 type Broker struct{}
 
-// OnDenied has nothing to report.
+// OnDenied does nothing.
 func (*Broker) OnDenied(func(string, int)) {}
 
-// Serve has nothing to do.
+// Serve does nothing.
 func (*Broker) Serve() {}
 
-// Attributes changes nothing.
+// Attributes does nothing.
 func (p *Profile) Attributes(*syscall.SysProcAttr) {}
 
-// Enter fails: Supported says so before.
+// Enter always fails. Supported reports that beforehand.
 func (p *Profile) Enter() error { return errNoSandbox }
 
-// Confine fails: Supported says so before.
+// Confine always fails. Supported reports that beforehand.
 func (p *Profile) Confine() (*Broker, error) { return nil, errNoSandbox }
 
-// Supported is the highest level that this kernel can have, with the reason when it is not the highest.
+// Supported returns the highest level that this kernel can provide, with the reason if it is not the highest
+// there is.
 func Supported() (Level, string) { return LevelNone, errNoSandbox.Error() }
 
-// InChroot reports whether this process is in a chroot, which is not found out here.
+// InChroot always returns false: this system does not expose it.
 func InChroot() bool { return false }
 
-// OwnerOf is not known.
+// OwnerOf always fails.
 func OwnerOf(string) (Owner, error) { return Owner{}, errNoSandbox }
 
 // OpenMapped always fails. Only Linux has mapped mounts.
 func OpenMapped(string, *os.File, bool) (*os.File, error) { return nil, errNoSandbox }
 
-// Accessible is true: an app has the rights of the server's user.
+// Accessible always returns true: an app has the permissions of the server's user.
 func Accessible(string, int, bool, Level) bool { return true }
 
 // KillAll does nothing.
@@ -49,11 +50,11 @@ func (p *Profile) KillAll() {}
 // LimitProgram does nothing.
 func (p *Profile) LimitProgram(int) error { return nil }
 
-// ProcessUsage measures nothing.
+// ProcessUsage always returns false.
 func ProcessUsage(int) (Usage, bool) { return Usage{}, false }
 
-// SharedFairly measures nothing.
+// SharedFairly always returns false.
 func SharedFairly(int) (int64, bool) { return 0, false }
 
-// DetachedMemory measures nothing.
+// DetachedMemory always returns 0.
 func DetachedMemory() int64 { return 0 }

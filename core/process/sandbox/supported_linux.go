@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Supported is the highest level that this kernel can have, with the reason when it is not the highest.
-// Whether namespaces can be made shows only when a shim is started in them; package process does that.
+// Supported returns the highest level that this kernel can provide, with the reason if it is not the highest
+// there is. Whether namespaces can be created shows only when a shim is started in them; package process does
+// that.
 func Supported() (Level, string) {
 	if _, err := newProgram(); err != nil {
 		return LevelNone, err.Error()
 	}
 	if version := landlockVersion(); version < landlockABI {
-		return LevelNone, fmt.Sprintf("the kernel has Landlock version %d and %d is needed (Linux 6.12, with landlock in its list of security modules)", version, landlockABI)
+		return LevelNone, fmt.Sprintf("the kernel has Landlock version %d but version %d is needed (Linux 6.12, with landlock in its list of security modules)", version, landlockABI)
 	}
 	if limit, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err == nil && strings.TrimSpace(string(limit)) == "0" {
 		return LevelLandlock, "user namespaces are turned off (user.max_user_namespaces is 0)"
@@ -21,16 +22,16 @@ func Supported() (Level, string) {
 	return LevelNamespaces, ""
 }
 
-// InChroot reports whether the root directory of this process was set by chroot: no mount is at "/" then. The kernel
-// lets such a process make no user namespaces (user_namespaces(7)). A chroot into a directory that is itself a mount
-// is not recognized.
+// InChroot reports whether the root directory of this process was set by chroot, in which case there is no
+// mount at "/". The kernel does not allow such a process to create user namespaces (user_namespaces(7)). A
+// chroot into a directory that is itself a mount is not recognized.
 func InChroot() bool {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	return err == nil && !hasRootMount(string(mounts))
 }
 
-// hasRootMount looks for a mount at "/" in the text of /proc/self/mountinfo (proc_pid_mountinfo(5)), whose fifth field
-// is the mount point as the process sees it.
+// hasRootMount looks for a mount at "/" in the contents of /proc/self/mountinfo (proc_pid_mountinfo(5)). Its
+// fifth field is the mount point as the process sees it.
 func hasRootMount(mountinfo string) bool {
 	for line := range strings.Lines(mountinfo) {
 		if fields := strings.Fields(line); len(fields) > 4 && fields[4] == "/" {

@@ -19,10 +19,10 @@ func TestAProcessWithoutAMountAtTheRootIsInAChroot(t *testing.T) {
 			t.Errorf("a mount at the root is %v, want %v, in\n%s", got, want, mounts)
 		}
 	}
-	// Where the kernel makes a user namespace there is no chroot.
+	// If the kernel creates a user namespace, there is no chroot.
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", "^$")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
 	if cmd.Run() == nil && InChroot() {
-		t.Error("this process is said to be in a chroot")
+		t.Error("this process is reported to be in a chroot")
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// clockTicks is the unit of processor time in /proc, which is the same on every Linux.
+// clockTicks is the unit of processor time in /proc, which is the same on every Linux system.
 const clockTicks = 100
 
-// ProcessUsage is what one process uses, by its files in /proc. Of memory it counts what the process, or
-// processes that share it, have written: not the code of libraries. What several processes share is
-// counted for each; SharedFairly is exact.
+// ProcessUsage returns what one process uses, according to /proc. Memory includes only pages that the process,
+// or processes that share them, have written, not library code. Shared memory is counted for each process;
+// SharedFairly is exact.
 func ProcessUsage(pid int) (u Usage, ok bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	status, err := os.ReadFile(dir + "/status")
@@ -27,9 +27,9 @@ func ProcessUsage(pid int) (u Usage, ok bool) {
 	return u, true
 }
 
-// SharedFairly is the memory of a process as ProcessUsage counts it, with memory that several processes
-// share counted in parts. The kernel looks at each page for it. ok is false when the process has hidden
-// itself or ended.
+// SharedFairly returns the memory of a process as ProcessUsage does, but divides shared memory among the
+// processes that share it. The kernel has to look at each page for that. ok is false when the process has
+// hidden itself or ended.
 func SharedFairly(pid int) (memory int64, ok bool) {
 	rollup, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {
@@ -38,7 +38,8 @@ func SharedFairly(pid int) (memory int64, ok bool) {
 	return kibibytes(rollup, "Pss_Anon:", "Pss_Shmem:", "SwapPss:"), true
 }
 
-// DetachedMemory is the System V shared memory of this IPC namespace that no process has attached.
+// DetachedMemory returns the System V shared memory in this IPC namespace that no process has attached, in
+// bytes.
 func DetachedMemory() int64 {
 	const attached, resident = 6, 14 // the columns
 	segments, err := os.ReadFile("/proc/sysvipc/shm")
@@ -56,7 +57,7 @@ func DetachedMemory() int64 {
 	return sum
 }
 
-// kibibytes is the sum of lines such as "RssAnon:   12 kB", in bytes.
+// kibibytes returns the sum of lines such as "RssAnon:   12 kB", in bytes.
 func kibibytes(lines []byte, names ...string) (sum int64) {
 	for line := range bytes.Lines(lines) {
 		for _, name := range names {

@@ -15,7 +15,7 @@ func checks() []check { return slices.Concat(attacks(), trust(), costs(), floods
 // costs are the checks of what protection costs, and of the code that others wrote.
 func costs() []check {
 	return []check{
-		{"Start of an app", "core/process", "TestTheSandboxMakesStartsAndCallsHardlySlower"},
+		{"Start of an app", "core/process", "TestTheSandboxBarelySlowsDownStartsAndCalls"},
 		{"Cost of a start", "core/apps/files", "TestCheckingFilesCostsAboutTheTimeToReadThem"},
 		{"The same list read again", "core/trust", "TestTheSameListIsReadAgainWithoutReadingTheStore"},
 		{"37", "", "vulnerabilities"},
@@ -39,20 +39,20 @@ func trust() []check {
 // attacks are the checks of the numbered rows, and of apps, tools and approvals.
 func attacks() []check {
 	return []check{
-		{"7", "core/process", "TestNoTrickOfAnAppSurvivesItsStop|TestTheWholeTreeEnds"},
+		{"7", "core/process", "TestNoTrickOfAnAppSurvivesAStop|TestTheWholeTreeEnds"},
 		{"8", "core/process", "TestNoTrickOfAnAppSurvivesTheKillOfTheServer"},
-		{"A hostile app", "core/process", "TestAHostileAppGetsNothing|TestAHostileAppOfAnOrdinaryUserGetsNothing|TestAHostileAppBesideAProtectedServerReadsNothingOfIt"},
+		{"A hostile app", "core/process", "TestAHostileAppGetsNothing|TestAHostileAppRunByAnOrdinaryUserGetsNothing|TestAHostileAppReadsNothingFromAProtectedServer"},
 		{"A hostile app", "test/e2e/apps", "TestAHostileAppOfARealServerGetsNothing"},
 		{"Apps that take all threads", "core/process", "TestAThreadBombLeavesTheServerItsThreads"},
 		{"Connects that wait until descriptors", "core/process", "TestAnAppReachesNoOwnAddressWhenDescriptorsAreUsedUp"},
-		{"Credentials next to a runtime", "core/process/sandbox", "TestRuntimesOpenTheirInterpreterLibrariesAndPackagesOnly"},
+		{"Credentials next to a runtime", "core/process/sandbox", "TestRuntimesOpenOnlyTheirInterpreterLibrariesAndPackages"},
 		{"Credentials next to a runtime", "test/e2e/install", "TestARuntimeInAHomeStartsAndReadsNothingNextToIt"},
 		{"An app or a plugin that runs as the user of the server", "test/e2e/apps", "TestAnAppIsNotTheOwnerOfItsServer"},
 		{"Another user's process on the control", "core/control", "TestAHomeThatOthersCanChangeHasNoSocket|TestAnotherUsersSocketGetsNoCommand"},
 		{"A backup with tables", "core/store", "TestARestoreThatIsRefusedChangesNothing"},
 		{"A resource of an app, or an attachment", "core/httpapi", "TestAResourceOfAnAppIsNeverServedAsAScript"},
 		{"A tree that takes a shim's name", "core/process", "TestAProgramThatTakesAShimsNameAndKillsItsShimLeavesNoSurvivors|TestAConfinedTreeThatKillsItsShimLeavesNoSurvivors"},
-		{"A tree over its memory", "core/process", "TestATreeOverItsLimitEndsWithTheReason|TestMemoryThatProcessesShareIsCountedOnce"},
+		{"A tree over its memory", "core/process", "TestATreeThatExceedsItsLimitEndsWithTheReason|TestMemoryThatProcessesShareIsCountedOnce"},
 		{"Environment variables of callers", "core/bundle", "TestCheckEnvRefusesAndNamesTheKey"},
 		{"26", "core/store", "TestNothingAcknowledgedIsLost.*"},
 		{"28", "test/e2e/cluster", "TestOpenSessionsContinueWhilePostgreSQLIsAwayForAMinute"},

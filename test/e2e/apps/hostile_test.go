@@ -38,7 +38,7 @@ func TestAHostileAppOfARealServerGetsNothing(t *testing.T) {
 			})
 		}
 		t.Run(who+" at landlock", func(t *testing.T) {
-			escapes(t, user, "", program, "landlock", "a datagram to loopback", "a datagram by a socket that was let go", "all inotify instances")
+			escapes(t, user, "", program, "landlock", "a datagram to loopback", "a datagram through a disconnected socket", "all inotify instances")
 		})
 	}
 }
@@ -122,7 +122,7 @@ func escapes(t *testing.T, user *syscall.Credential, database, program, level st
 	target := knowledge(t, s, allowed.Addr().String(), bundle)
 	answer := s.Call(t, "hostile", "attack", map[string]any{"target": target, "except": append(except,
 		"a port of the server's network", // needs a service that takes no connection
-		"a file in the own bundle",       // goes to a layer, see below
+		"a file in its own bundle",       // goes to a layer, see below
 	)})
 	raw, err := json.Marshal(answer)
 	if err != nil {
