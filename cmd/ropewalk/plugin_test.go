@@ -104,7 +104,7 @@ func TestPluginInfoStartsThePluginAsWhateverItIs(t *testing.T) {
 	s.run("ropewalk", "plugin", "info", "--kind", "registry", alias).exits(1, "of the kind auth", "of the kind registry")
 	s.run("ropewalk", "plugin", "info", "--kind", "hat", alias).exits(1, `--kind is "hat"`)
 	s.run("ropewalk", "plugin", "info", "./none").exits(1, "no such file")
-	s.run("ropewalk", "plugin", "info", "/bin/false").exits(1, "none of [sessionstore auth registry audit]")
+	s.run("ropewalk", "plugin", "info", "/bin/false").exits(1, "does not serve any of [sessionstore auth registry audit]")
 }
 
 func TestPluginInfoDoesNotStartAnInstalledPluginThatHasChanged(t *testing.T) {

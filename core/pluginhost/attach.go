@@ -17,21 +17,21 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
-// A plugin can be attached that somebody else started, under a debugger for example. The calls of a slot are
-// then made on it, without time limits, while the slot's own process goes on. When the attachment ends, for
-// whatever reason, calls are made on the slot's own process again, also those that were cut off.
+// A plugin that someone else started, for example under a debugger, can be attached. The slot's calls then go
+// to that process, without time limits, while the slot's own process keeps running. When the attachment ends,
+// for whatever reason, calls go to the slot's own process again, including those that were cut off.
 
-// detachDrain is how long the calls in flight of an attached plugin may take before it is detached. What takes
-// longer is cut off and made again on the slot's own process.
+// detachDrain is how long an attached plugin's pending calls may take before it is detached. Longer calls are
+// cut off and repeated on the slot's own process.
 const detachDrain = 2 * time.Second
 
-// shutdownTimeout is how long an attached plugin may take to answer that it ends.
+// shutdownTimeout is how long an attached plugin may take to acknowledge a shutdown.
 const shutdownTimeout = time.Second
 
 // ErrDetached reports that an attachment ended before the operator ended it.
 var ErrDetached = errors.New("detached")
 
-// attachment is the connection to a plugin that somebody else started.
+// attachment is the connection to a plugin that someone else started.
 type attachment struct {
 	conn   *grpc.ClientConn
 	info   plugins.Info
@@ -41,9 +41,9 @@ type attachment struct {
 	closed chan struct{} // closed when nothing of the attachment is left
 }
 
-// Attach makes the calls of a loaded plugin on the process that listens on a unix socket, until ctx ends (nil)
-// or the process does (ErrDetached). An empty name means the only plugin of the kind. After it has taken its
-// settings and before the first call, attached is called.
+// Attach directs a loaded plugin's calls to the process listening on a Unix socket, until ctx ends (nil) or the
+// process does (ErrDetached). An empty name means the only plugin of that kind. attached is called after the
+// process has accepted its settings and before the first call.
 func (h *Host) Attach(ctx context.Context, kind plugins.Kind, name, socket string, attached func(plugins.Info)) error {
 	var found []reporter
 	for _, s := range h.loaded() {
@@ -53,9 +53,9 @@ func (h *Host) Attach(ctx context.Context, kind plugins.Kind, name, socket strin
 	}
 	switch {
 	case len(found) == 0:
-		return fmt.Errorf("no %s plugin %q is loaded; `ropewalk plugin list` shows those that are", kind, name)
+		return fmt.Errorf("no %s plugin %q is loaded; `ropewalk plugin list` shows the loaded ones", kind, name)
 	case len(found) > 1 && name == "":
-		return fmt.Errorf("there are %d %s plugins; name one of them, see `ropewalk plugin list`", len(found), kind)
+		return fmt.Errorf("there are %d %s plugins; name one of them (see `ropewalk plugin list`)", len(found), kind)
 	}
 	return found[len(found)-1].attach(ctx, socket, attached) // the last one replaces the others
 }
@@ -76,7 +76,7 @@ func (s *slot[T]) attach(ctx context.Context, socket string, attached func(plugi
 	case s.attached != nil:
 		err = fmt.Errorf("another process is attached to the %s plugin %q; detach it first", s.target.kind, s.target.label)
 	case s.closing || s.suspended != nil:
-		err = fmt.Errorf("the %s plugin %q is being exchanged; try again", s.target.kind, s.target.label)
+		err = fmt.Errorf("the %s plugin %q is being replaced; try again", s.target.kind, s.target.label)
 	default:
 		s.attached = g
 		s.notify()
@@ -85,7 +85,7 @@ func (s *slot[T]) attach(ctx context.Context, socket string, attached func(plugi
 	if err != nil {
 		return err
 	}
-	s.log.Warn("plugin attached: a process that the server did not start answers the calls", "version", a.info.Version, "socket", socket)
+	s.log.Warn("plugin attached: calls go to a process that the server did not start", "version", a.info.Version, "socket", socket)
 	attached(a.info)
 	defer s.detach(g)
 	var watching sync.WaitGroup
@@ -101,16 +101,16 @@ func (s *slot[T]) attach(ctx context.Context, socket string, attached func(plugi
 	case <-ctx.Done():
 		return nil
 	case <-a.stop:
-		return fmt.Errorf("%w: the plugin was exchanged by a reload, or the server ends", ErrDetached)
+		return fmt.Errorf("%w: a reload replaced the plugin, or the server is shutting down", ErrDetached)
 	case <-a.ended:
 		return fmt.Errorf("%w: the attached process ended or closed its connection", ErrDetached)
 	}
 }
 
-// dialAttached connects to a plugin and gives it the settings of the slot.
+// dialAttached connects to a plugin and sends it the slot's settings.
 func (s *slot[T]) dialAttached(ctx context.Context, socket string) (_ *attachment, err error) {
 	if s.target.impl != nil {
-		return nil, fmt.Errorf("the adapter %q runs inside the server; configure one with a process of its own", s.target.label)
+		return nil, fmt.Errorf("the adapter %q runs inside the server; configure one with its own process", s.target.label)
 	}
 	conn, err := grpc.NewClient("unix:"+socket, append(tracing.PluginCalls(string(s.target.kind), s.target.name),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), host.DialOption(), grpc.WithIdleTimeout(0), grpc.WithDefaultCallOptions(
@@ -132,16 +132,16 @@ func (s *slot[T]) dialAttached(ctx context.Context, socket string) (_ *attachmen
 	case a.info.Kind != s.target.kind:
 		return nil, fmt.Errorf("the process on %s is a plugin of the kind %s, not %s", socket, a.info.Kind, s.target.kind)
 	case isExclusive(a.info) || s.has(plugins.CapabilityExclusive, func(T) bool { return false }):
-		return nil, fmt.Errorf("the plugin %q is exclusive: its backend has one writer, which is the process of the server", s.target.label)
+		return nil, fmt.Errorf("the plugin %q is exclusive: its backend allows one writer, which is the server's process", s.target.label)
 	}
 	if err := s.secrets.redactError(host.NewControl(conn).Configure(ctx, s.host.settings(s.target))); err != nil {
-		return nil, fmt.Errorf("the process on %s does not take the settings of the plugin: %w", socket, err)
+		return nil, fmt.Errorf("the process on %s does not accept the plugin's settings: %w", socket, err)
 	}
 	return a, nil
 }
 
-// detach lets new calls go to the slot's own process, waits for those in flight and asks the attached process
-// to end.
+// detach directs new calls to the slot's own process, waits for pending ones and asks the attached process to
+// exit.
 func (s *slot[T]) detach(g *generation[T]) {
 	s.mu.Lock()
 	s.attached = nil
@@ -169,10 +169,10 @@ func (s *slot[T]) detach(g *generation[T]) {
 	defer cancel()
 	// A process that is stopped at a breakpoint does not answer, and one that has ended cannot.
 	_ = g.attached.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
-	s.log.Info("plugin detached: the server's own process answers the calls", "plugin", s.target.title())
+	s.log.Info("plugin detached: calls go to the server's own process", "plugin", s.target.title())
 }
 
-// endAttachment detaches the plugin that is attached, if there is one, and returns when that is done.
+// endAttachment detaches the attached plugin, if any, and returns when that is done.
 func (s *slot[T]) endAttachment() {
 	s.mu.Lock()
 	g := s.attached
@@ -185,7 +185,7 @@ func (s *slot[T]) endAttachment() {
 	}
 }
 
-// untimed returns ctx without its deadline: it ends when ctx is canceled.
+// untimed returns ctx without its deadline. It still ends when ctx is cancelled.
 func untimed(ctx context.Context) (context.Context, context.CancelFunc) {
 	free, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -17,10 +17,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// startAlone starts a built-in session store as a developer does, and returns its process and its socket.
+// startAlone starts a built-in session store as a developer would, and returns its process and its socket.
 func startAlone(t *testing.T, adapter string) (process *os.Process, socket string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "") // short enough for a socket
+	dir, err := os.MkdirTemp("", "") // short enough for a socket path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +46,8 @@ func startAlone(t *testing.T, adapter string) (process *os.Process, socket strin
 	return cmd.Process, fields[3]
 }
 
-// attach attaches a process to the only session store. It returns what ends the attachment, and what it
-// ends with.
+// attach attaches a process to the only session store. It returns a function that ends the attachment, and a
+// channel with its result.
 func attach(t *testing.T, h *pluginhost.Host, socket string) (detach context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	ctx, detach := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func answeredBy(t *testing.T, s *pluginhost.SessionStore) string {
 	return r.Subject
 }
 
-func TestAnAttachedPluginAnswersUntilEitherEndGoesAwayAndNoCallFails(t *testing.T) {
+func TestAnAttachedPluginAnswersUntilEitherEndDisconnectsAndNoCallFails(t *testing.T) {
 	h := newHost(t)
 	s := openStore(t, h, config.Plugin{Adapter: "child"})
 	stop := make(chan struct{})
@@ -116,7 +116,7 @@ func TestAnAttachedPluginAnswersUntilEitherEndGoesAwayAndNoCallFails(t *testing.
 	}
 }
 
-func TestAnAttachedPluginHasNoTimeLimitAndItsCallsAreMadeAgainWhenItIsDetachedAtABreakpoint(t *testing.T) {
+func TestAnAttachedPluginHasNoTimeLimitAndItsCallsAreRepeatedWhenItIsDetachedAtABreakpoint(t *testing.T) {
 	h := newHost(t, func(o *pluginhost.Options) { o.CallTimeout = 2 * time.Second })
 	s := openStore(t, h, config.Plugin{Adapter: "child"})
 	_, socket := startAlone(t, "child")
@@ -132,7 +132,7 @@ func TestAnAttachedPluginHasNoTimeLimitAndItsCallsAreMadeAgainWhenItIsDetachedAt
 	select {
 	case <-result:
 		t.Error("a call that is at a breakpoint ended")
-	case <-time.After(2500 * time.Millisecond): // more than a call may take
+	case <-time.After(2500 * time.Millisecond): // longer than a call may take
 	}
 	detach()
 	if err := <-ended; err != nil {
@@ -143,7 +143,7 @@ func TestAnAttachedPluginHasNoTimeLimitAndItsCallsAreMadeAgainWhenItIsDetachedAt
 	}
 }
 
-func TestWhatCannotBeAttachedIsRefusedWithTheReason(t *testing.T) {
+func TestAttachSaysWhyAProcessCannotBeAttached(t *testing.T) {
 	h := newHost(t)
 	never := func(plugins.Info) { t.Error("it was attached") }
 	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "", "/nowhere", never), "no sessionstore plugin", "plugin list")

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/audit"
 )
 
-// Audit is an audit sink in its own process. It is an audit.Reader; Close it when nobody uses it any more.
+// Audit is an audit sink in its own process. It implements audit.Reader. Close it when it is no longer used.
 type Audit struct{ *slot[audit.Sink] }
 
 // Audit starts a configured audit sink, as open does.
@@ -22,17 +22,18 @@ func (h *Host) Audit(ctx context.Context, p config.Plugin, old ...*Audit) (*Audi
 	return &Audit{s}, nil
 }
 
-// Write is audit.Sink's. A call whose process died is repeated: the contract has a sink keep a record once.
+// Write implements audit.Sink. If the process dies during the call, it is repeated: the contract requires a
+// sink to keep a record only once.
 func (a Audit) Write(ctx context.Context, stream string, records []audit.Record) error {
 	return a.call(ctx, func(ctx context.Context, sink audit.Sink) error { return sink.Write(ctx, stream, records) })
 }
 
-// Read is audit.Reader's; plugins.ErrUnimplemented when the sink does not show what it has kept.
+// Read implements audit.Reader. It returns plugins.ErrUnimplemented if the sink cannot read back its records.
 func (a Audit) Read(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
 	return ask(ctx, a.call, capable[audit.Reader, audit.Sink](func(ctx context.Context, reader audit.Reader) ([]audit.Record, error) {
 		return reader.Read(ctx, stream, after, limit)
 	}))
 }
 
-// Reads reports whether the sink declares that it shows what it has kept.
+// Reads reports whether the sink declares that it can read back its records.
 func (a Audit) Reads() bool { return declares[audit.Reader](a.slot, plugins.CapabilityRead) }

@@ -9,9 +9,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Auth is an auth adapter in its own process. It is an auth.Adapter and an auth.Login; while the
-// plugin is unavailable every method is plugins.ErrUnavailable, so it fails closed. Close it when nobody
-// uses it any more.
+// Auth is an auth adapter in its own process. It implements auth.Adapter and auth.Login. While the plugin is
+// unavailable every method returns plugins.ErrUnavailable, so it fails closed. Close it when it is no longer
+// used.
 type Auth struct{ *slot[auth.Adapter] }
 
 var (
@@ -23,7 +23,7 @@ var (
 // Auth starts a configured auth adapter, as open does.
 func (h *Host) Auth(ctx context.Context, p config.Plugin, old ...*Auth) (*Auth, error) {
 	s, err := open(ctx, h, kind[auth.Adapter]{plugins.KindAuth, auth.Clients(), func(ctx context.Context, a auth.Adapter) error {
-		_, err := a.Describe(ctx) // without the provider: while that is unavailable, cached verdicts still count
+		_, err := a.Describe(ctx) // does not contact the provider: while that is unavailable, cached verdicts still count
 		return err
 	}}, p, old)
 	if err != nil {
@@ -32,49 +32,50 @@ func (h *Host) Auth(ctx context.Context, p config.Plugin, old ...*Auth) (*Auth, 
 	return &Auth{s}, nil
 }
 
-// Describe is auth.Adapter's.
+// Describe implements auth.Adapter.
 func (a Auth) Describe(ctx context.Context) (auth.Description, error) {
 	return ask(ctx, a.call, func(ctx context.Context, adapter auth.Adapter) (auth.Description, error) {
 		return adapter.Describe(ctx)
 	})
 }
 
-// Verify is auth.Adapter's.
+// Verify implements auth.Adapter.
 func (a Auth) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
 	return ask(ctx, a.call, func(ctx context.Context, adapter auth.Adapter) (auth.Identity, error) {
 		return adapter.Verify(ctx, req)
 	})
 }
 
-// Metadata is auth.Adapter's.
+// Metadata implements auth.Adapter.
 func (a Auth) Metadata(ctx context.Context) (json.RawMessage, error) {
 	return ask(ctx, a.call, func(ctx context.Context, adapter auth.Adapter) (json.RawMessage, error) { return adapter.Metadata(ctx) })
 }
 
-// AuthorizeURL is auth.Login's; plugins.ErrUnimplemented when the adapter has no browser login.
+// AuthorizeURL implements auth.Login. It returns plugins.ErrUnimplemented if the adapter has no browser login.
 func (a Auth) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (string, error) {
 	return ask(ctx, a.call, capable[auth.Login, auth.Adapter](func(ctx context.Context, login auth.Login) (string, error) {
 		return login.AuthorizeURL(ctx, req)
 	}))
 }
 
-// Exchange is auth.Login's; plugins.ErrUnimplemented when the adapter has no browser login. A code is
-// good for one exchange, so unlike every other method it is never retried.
+// Exchange implements auth.Login. It returns plugins.ErrUnimplemented if the adapter has no browser login. A
+// code can be exchanged only once, so unlike most methods it is never retried.
 func (a Auth) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
 	return ask(ctx, a.once, capable[auth.Login, auth.Adapter](func(ctx context.Context, login auth.Login) (auth.Identity, error) {
 		return login.Exchange(ctx, req)
 	}))
 }
 
-// CheckSession is auth.Sessions'; plugins.ErrUnimplemented when the adapter does not ask the provider again.
-// A renewal is good for one check, so it is never retried.
+// CheckSession implements auth.Sessions. It returns plugins.ErrUnimplemented if the adapter does not recheck
+// with the provider. A renewal token can be used only once, so it is never retried.
 func (a Auth) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
 	return ask(ctx, a.once, capable[auth.Sessions, auth.Adapter](func(ctx context.Context, sessions auth.Sessions) (auth.Identity, error) {
 		return sessions.CheckSession(ctx, req)
 	}))
 }
 
-// VerifyLogout is auth.Sessions'; plugins.ErrUnimplemented when the adapter takes no logout tokens.
+// VerifyLogout implements auth.Sessions. It returns plugins.ErrUnimplemented if the adapter does not support
+// logout tokens.
 func (a Auth) VerifyLogout(ctx context.Context, token string) (auth.Logout, error) {
 	return ask(ctx, a.call, capable[auth.Sessions, auth.Adapter](func(ctx context.Context, sessions auth.Sessions) (auth.Logout, error) {
 		return sessions.VerifyLogout(ctx, token)
@@ -89,8 +90,8 @@ func (a Auth) VerifiesRequests() bool {
 	return declares[auth.RequestVerifier](a.slot, plugins.CapabilityVerifyRequest)
 }
 
-// Watch is auth.Revoker's. It lasts as long as the process that it was made on, and is not among the
-// calls that a process which is replaced may finish.
+// Watch implements auth.Revoker. It lasts as long as the process on which it was started, and is not among the
+// calls that a replaced process may finish.
 func (a Auth) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
 	g, err := a.acquire(ctx)
 	if err != nil {

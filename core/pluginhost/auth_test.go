@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-func TestAPluginLearnsTheVersionAndTheCapabilitiesOfTheServerAndItsDirectory(t *testing.T) {
+func TestAPluginIsGivenTheServersVersionAndCapabilitiesAndItsDirectory(t *testing.T) {
 	var home string
 	h := newHost(t, func(o *pluginhost.Options) { home, o.Version = o.Home, "1.2.3" })
 	want := []string{"version 1.2.3", "capabilities [exclusive revocations session.replace verify.request]", filepath.Join(home, "plugins", "data", "sessionstore-mirror")}
@@ -33,7 +33,7 @@ func openAuth(t *testing.T, h *pluginhost.Host, adapter string) *pluginhost.Auth
 	return a
 }
 
-func TestAWatchEndsWithItsProcessAndBeginsAgainOnTheNextOne(t *testing.T) {
+func TestAWatchEndsWithItsProcessAndRestartsOnTheNextOne(t *testing.T) {
 	h := newHost(t)
 	a := openAuth(t, h, "revoking")
 	if !a.Revokes() {

@@ -8,22 +8,22 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// A plugin with the capability "exclusive" has a backend with one writer, which two processes cannot share.
-// When one of an old and a new plugin has it, the new one is given its settings only after the calls of the
-// old one and its process have ended. Calls wait meanwhile, and are then made on the new one. When that
-// does not start, or is closed before the old one is, the old one is started again.
+// A plugin with the capability "exclusive" has a backend with a single writer, which two processes cannot
+// share. If the old or the new plugin has this capability, the new one gets its settings only after the old
+// one's calls and process have ended. Calls wait in the meantime and then go to the new one. If it does not
+// start, or is closed before the old one is, the old one is started again.
 
-// suspendDrain is how long the calls in flight of a plugin may take before it is suspended. What takes
-// longer is cut off and made again on the next process.
+// suspendDrain is how long a plugin's pending calls may take before it is suspended. Longer calls are cut off
+// and repeated on the next process.
 const suspendDrain = 2 * time.Second
 
-// suspension is the time in which another plugin has the backend of a slot.
+// suspension is the period during which another plugin owns a slot's backend.
 type suspension struct {
-	halted  chan struct{} // closed when nothing of the slot runs
-	resumed chan struct{} // closed when the slot goes on
+	halted  chan struct{} // closed when nothing of the slot is running
+	resumed chan struct{} // closed when the slot resumes
 }
 
-// suspendOld suspends the slots of old whose backend the plugin that info describes takes over.
+// suspendOld suspends the slots of old whose backend is taken over by the plugin that info describes.
 func (s *slot[T]) suspendOld(ctx context.Context, info plugins.Info, old []*slot[T]) {
 	for _, other := range old {
 		exclusive := isExclusive(info) || other.has(plugins.CapabilityExclusive, func(T) bool { return false })
@@ -37,14 +37,14 @@ func isExclusive(info plugins.Info) bool {
 	return slices.Contains(info.Capabilities, plugins.CapabilityExclusive)
 }
 
-// mayShareBackend reports whether the plugin of t may have the backend of the slot: it has the same place in
-// the configuration, or the same directory.
+// mayShareBackend reports whether t's plugin may use the slot's backend: it has the same place in the
+// configuration, or the same directory.
 func (s *slot[T]) mayShareBackend(t target) bool {
 	return s.target.kind == plugins.KindSessionStore || s.target.label == t.label || s.target.name == t.name
 }
 
-// suspend lets the calls in flight end and then ends the process; new calls wait. False when the slot has no
-// process of its own, is closed, or is suspended already.
+// suspend lets pending calls finish and then ends the process; new calls wait. It returns false if the slot has
+// no process of its own, is closed, or is already suspended.
 func (s *slot[T]) suspend(ctx context.Context) bool {
 	s.mu.Lock()
 	if s.closing || s.suspended != nil || s.target.impl != nil {
@@ -63,11 +63,11 @@ func (s *slot[T]) suspend(ctx context.Context) bool {
 	case <-now.halted:
 	case <-s.ended:
 	}
-	s.log.Info("plugin suspended: the one that replaces it gets its backend")
+	s.log.Info("plugin suspended: its replacement takes over the backend")
 	return true
 }
 
-// awaitResume returns when a suspended slot is to go on; false when it is closed.
+// awaitResume returns true when a suspended slot must resume, and false when it is closed.
 func (s *slot[T]) awaitResume() bool {
 	s.mu.Lock()
 	now := s.suspended
@@ -84,8 +84,8 @@ func (s *slot[T]) awaitResume() bool {
 	}
 }
 
-// succeed makes the slot answer the calls of those that were suspended for it, where it has their place in
-// the configuration. The calls of the others wait.
+// succeed makes the slot answer the calls of the suspended slots whose place in the configuration it has. Calls
+// to the others wait.
 func (s *slot[T]) succeed() {
 	for _, other := range s.replaced {
 		if s.target.kind == plugins.KindSessionStore || other.target.label == s.target.label {
@@ -94,7 +94,7 @@ func (s *slot[T]) succeed() {
 	}
 }
 
-// giveBack makes the calls of the slots that were suspended for s wait for them again.
+// giveBack makes calls to the slots suspended for s wait for them again.
 func (s *slot[T]) giveBack() {
 	for _, other := range s.replaced {
 		other.mu.Lock()
@@ -113,7 +113,7 @@ func (s *slot[T]) setSuccessor(other *slot[T]) {
 	s.notify()
 }
 
-// resumeOld starts the slots again that were suspended for s, and waits until they serve.
+// resumeOld restarts the slots that were suspended for s, and waits until they serve.
 func (s *slot[T]) resumeOld(ctx context.Context) {
 	for _, other := range s.replaced {
 		other.resume(ctx)
@@ -121,7 +121,7 @@ func (s *slot[T]) resumeOld(ctx context.Context) {
 	s.replaced = nil
 }
 
-// resume starts a suspended slot again, unless it is closed.
+// resume restarts a suspended slot, unless it is closed.
 func (s *slot[T]) resume(ctx context.Context) {
 	s.mu.Lock()
 	now := s.suspended

@@ -18,8 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// sole is a session store that locks its backend, as an embedded database does. Its settings can keep it
-// from starting.
+// sole is a session store that locks its backend, like an embedded database. Its settings can prevent it from
+// starting.
 type sole struct {
 	sessionstore.Store
 	held *os.File
@@ -62,7 +62,7 @@ func soleStore(settings string) config.Plugin {
 	return config.Plugin{Adapter: "sole", Settings: config.NewSettings([]byte(settings))}
 }
 
-// callUntil asks for each of the ids until stop is closed, and returns the calls that failed.
+// callUntil gets each of the ids until stop is closed, and returns the calls that failed.
 func callUntil(t *testing.T, s *pluginhost.SessionStore, stop <-chan struct{}, ids ...string) <-chan error {
 	failed := make(chan error, 100)
 	var callers sync.WaitGroup
@@ -88,7 +88,7 @@ func callUntil(t *testing.T, s *pluginhost.SessionStore, stop <-chan struct{}, i
 	return failed
 }
 
-func TestAnExclusivePluginIsEndedBeforeTheNextOneGetsItsSettingsAndNoCallFails(t *testing.T) {
+func TestAnExclusivePluginEndsBeforeTheNextOneGetsItsSettingsAndNoCallFails(t *testing.T) {
 	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait = 30 * time.Second })
 	old := openStore(t, h, soleStore(`{}`))
 	stop := make(chan struct{})
@@ -114,7 +114,7 @@ func TestAnExclusivePluginIsEndedBeforeTheNextOneGetsItsSettingsAndNoCallFails(t
 	}
 }
 
-func TestAnExclusivePluginGoesOnWhenTheNextOneDoesNotStartOrIsNotUsed(t *testing.T) {
+func TestAnExclusivePluginResumesWhenTheNextOneDoesNotStartOrIsNotUsed(t *testing.T) {
 	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait = 30 * time.Second })
 	old := openStore(t, h, soleStore(`{}`))
 	stop := make(chan struct{})
@@ -128,7 +128,7 @@ func TestAnExclusivePluginGoesOnWhenTheNextOneDoesNotStartOrIsNotUsed(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	next.Close(t.Context()) // as a reload does that fails later
+	next.Close(t.Context()) // like a reload that fails later
 	if _, err := old.Get(t.Context(), "after"); err != nil {
 		t.Errorf("after a plugin that was not used: %v", err)
 	}

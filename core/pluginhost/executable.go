@@ -13,22 +13,22 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// KindOf is the kind that a plugin's file name begins with, as in sessionstore-redis; false when
-// it begins with none.
+// KindOf returns the kind that a plugin's file name begins with, as in sessionstore-redis. It returns false if
+// there is none.
 func KindOf(path string) (plugins.Kind, bool) {
 	kind, _, _ := strings.Cut(filepath.Base(path), "-")
 	return plugins.Kind(kind), slices.Contains(plugins.Kinds(), plugins.Kind(kind))
 }
 
-// Executable is what a configuration would say to have the file at path run as it is now: its
-// absolute path, its present sha256, and a name made of the file's own.
+// Executable returns the configuration for running the file at path as it is now: its absolute path, its
+// current sha256, and a name derived from the file name.
 func Executable(path string) (config.Plugin, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return config.Plugin{}, err
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return config.Plugin{}, fmt.Errorf("%s is a directory: give the executable in it, such as %s", path, filepath.Join(path, filepath.Base(path)))
+		return config.Plugin{}, fmt.Errorf("%s is a directory: name the executable in it, such as %s", path, filepath.Join(path, filepath.Base(path)))
 	}
 	sum, err := HashFile(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func Executable(path string) (config.Plugin, error) {
 	return config.Plugin{Adapter: adapterOf(path), Path: path, SHA256: sum}, nil
 }
 
-// adapterOf is the file's name, less its kind, its platform and its extension, as an adapter's name.
+// adapterOf derives an adapter name from a file name, without kind, platform and extension.
 func adapterOf(path string) string {
 	name := strings.ToLower(plugins.WithoutPlatform(filepath.Base(path)))
 	name = strings.TrimSuffix(name, filepath.Ext(name))
@@ -56,15 +56,15 @@ func adapterOf(path string) string {
 	return name
 }
 
-// Identity is what a plugin reports about itself, and the protocol version that was negotiated.
+// Identity is what a plugin reports about itself, plus the negotiated protocol version.
 type Identity struct {
 	plugins.Info
 	ProtocolVersion int
 }
 
-// Identify starts a plugin, asks for its Info and ends it again. It is started as each of kinds until
-// it serves one; without kinds, as all of them, beginning with the one in its file's name. The error
-// is the *StartError of the first kind.
+// Identify starts a plugin, asks for its Info and ends it. It tries each of kinds until the plugin serves one.
+// Without kinds it tries all of them, starting with the one in the file name. The error is the *StartError for
+// the first kind.
 func (h *Host) Identify(ctx context.Context, p config.Plugin, kinds ...plugins.Kind) (Identity, error) {
 	if len(kinds) == 0 {
 		kinds = plugins.Kinds()
@@ -86,7 +86,7 @@ func (h *Host) Identify(ctx context.Context, p config.Plugin, kinds ...plugins.K
 		}
 	}
 	if failed, ok := errors.AsType[*StartError](first); ok && len(kinds) > 1 {
-		failed.Reason += fmt.Sprintf(", and it serves none of %v", kinds)
+		failed.Reason += fmt.Sprintf(", and it does not serve any of %v", kinds)
 	}
 	return Identity{}, first
 }

@@ -30,7 +30,7 @@ func TestAnExecutableIsNamedForItsFileAndHashedAsItIs(t *testing.T) {
 	}
 }
 
-func TestAPluginSaysWhoItIsWhateverItsFileIsNamed(t *testing.T) {
+func TestAPluginIsIdentifiedRegardlessOfItsFileName(t *testing.T) {
 	dir := t.TempDir()
 	third, _ := thirdParty(t, dir)
 	alias := filepath.Join(dir, "auth-misnamed")
@@ -63,5 +63,5 @@ func TestAnExecutableThatIsNotAPluginIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = newHost(t).Identify(t.Context(), p)
-	says(t, err, "/bin/false", "ended before it served", "none of [sessionstore auth registry audit]")
+	says(t, err, "/bin/false", "ended before it served", "does not serve any of [sessionstore auth registry audit]")
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// StartError says why a plugin could not be started: which one, where its file is, what was wrong
-// and what to do.
+// StartError explains why a plugin could not be started: which plugin, where its file is, what was wrong and
+// what to do.
 type StartError struct {
 	Kind   plugins.Kind
 	Name   string
 	Path   string // "" for a built-in
 	Reason string
-	Advice string // "" when the reason says it all
-	Stderr string // the last lines the plugin wrote, "" when it wrote none
+	Advice string // "" if the reason is enough
+	Stderr string // the last lines the plugin wrote; may be ""
 
-	maybeOtherKind bool // a plugin of another kind fails in the same way
+	maybeOtherKind bool // a plugin of another kind would fail in the same way
 }
 
 func (e *StartError) Error() string {
@@ -42,7 +42,7 @@ func (t target) failed(reason, advice string) *StartError {
 	return &StartError{Kind: t.kind, Name: t.name, Path: t.path, Reason: reason, Advice: advice}
 }
 
-// handshakeError turns go-plugin's error of a start into one for an operator.
+// handshakeError turns go-plugin's start error into one for operators.
 func (t target) handshakeError(err error, run *runner) error {
 	e := t.failed(err.Error(), "")
 	if run.ended() {
@@ -65,19 +65,19 @@ func (t target) handshakeError(err error, run *runner) error {
 		e.Advice = "a plugin prints its handshake line as soon as it serves; see docs/plugins.md, or raise plugins.startTimeoutSeconds"
 	case strings.Contains(said, "exited before we could connect"), strings.Contains(err.Error(), "Failed to read any lines"):
 		e.Reason, e.maybeOtherKind = fmt.Sprintf("it ended before it served (%s)", run.exitReason()), true
-		e.Advice = fmt.Sprintf("check that it is a plugin of the kind %s, and run it by hand to see what it says", t.kind)
+		e.Advice = fmt.Sprintf("check that it is a plugin of the kind %s, and run it by hand to see its output", t.kind)
 	case strings.Contains(said, "Unrecognized remote plugin message"):
-		e.Reason = fmt.Sprintf("what it printed first is not the handshake line (%s)", strings.TrimPrefix(said, "Unrecognized remote plugin message: "))
+		e.Reason = fmt.Sprintf("its first output is not the handshake line (%s)", strings.TrimPrefix(said, "Unrecognized remote plugin message: "))
 		e.Advice = "standard output belongs to the handshake: log to standard error"
 	case strings.Contains(said, "core API version"), strings.Contains(said, "core protocol version"):
-		e.Reason, e.Advice = "its handshake line does not begin with 1, the version of the handshake", "print the line that docs/plugins.md has, with its six fields"
+		e.Reason, e.Advice = "its handshake line does not begin with 1, the version of the handshake", "print the line described in docs/plugins.md, with its six fields"
 	case strings.Contains(said, "address type"):
 		e.Reason, e.Advice = "the network in its handshake line is unknown", "the third field of the line must be unix or tcp"
 	case strings.Contains(said, "parsing server cert"):
 		e.Reason = "the certificate in its handshake line cannot be read"
 		e.Advice = "the sixth field of the line must be its certificate: DER, in base64 without padding"
 	case strings.Contains(strings.ToLower(said), "incompatible api version"):
-		e.Reason = "it speaks no protocol version that this server speaks"
+		e.Reason = "it supports no protocol version that this server supports"
 		e.Advice = "rebuild it with this server's SDK"
 	case strings.Contains(said, "unsupported plugin protocol"):
 		e.Reason, e.Advice = "it does not speak gRPC", "the fifth field of its handshake line must be grpc"

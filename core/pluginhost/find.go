@@ -19,27 +19,27 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// target is which executable, or which constructor, an adapter means.
+// target is the executable or constructor that an adapter refers to.
 type target struct {
 	kind   plugins.Kind
-	name   string // the adapter's
-	label  string // what the configuration calls it
+	name   string // the adapter's name
+	label  string // its name in the configuration
 	path   string // "" for a built-in
-	kept   string // the copy that is started; path when there is none
-	sha256 string // what the file must hash to; "" for a built-in
-	pinned bool   // sha256 is not configured: the first use remembers it
+	kept   string // the copy to start; path if there is none
+	sha256 string // the expected hash of the file; "" for a built-in
+	pinned bool   // sha256 is not configured: the first use records it
 	impl   func() plugins.Plugin
 	config config.Plugin
 }
 
 var adapterName = regexp.MustCompile(`^[a-z0-9-]+$`)
 
-// find decides what an adapter means: an explicit path with its sha256 wins, then a built-in of
-// that name, then <home>/plugins/<kind>-<name>. PATH is never searched.
+// find resolves an adapter: an explicit path with its sha256 wins, then a built-in of that name, then
+// <home>/plugins/<kind>-<name>. PATH is never searched.
 func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 	t := target{kind: kind, name: p.Adapter, label: cmp.Or(p.Name, p.Adapter), config: p}
 	if !adapterName.MatchString(p.Adapter) {
-		return t, &StartError{Kind: kind, Name: p.Adapter, Reason: "is not an adapter name", Advice: "names are made of a-z, 0-9 and -"}
+		return t, &StartError{Kind: kind, Name: p.Adapter, Reason: "is not an adapter name", Advice: "names consist of a-z, 0-9 and -"}
 	}
 	if p.Path != "" {
 		t.path, t.sha256 = p.Path, p.SHA256
@@ -72,7 +72,7 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 		return t, t.failed(err.Error(), "see `ropewalk plugin verify`")
 	}
 	if h.opts.RequireSignature && !slices.Contains(h.opts.TrustedKeys, record.Signer) {
-		return t, t.failed("it has no signature by a key of plugins.trustedKeys, and plugins.requireSignature is set",
+		return t, t.failed("it is not signed with a key from plugins.trustedKeys, and plugins.requireSignature is set",
 			"install it with `ropewalk plugin install`, or give its path and sha256 in the configuration")
 	}
 	t.sha256, t.pinned = sum, true
@@ -85,7 +85,7 @@ func (h *Host) builtinNames(kind plugins.Kind) []string {
 
 func (h *Host) lockFile() LockFile { return LockFile{Home: h.opts.Home} }
 
-// checkFile reports who may exchange the file of the plugin, if somebody may who must not.
+// checkFile returns an error if someone who must not could replace the plugin's file.
 func (t target) checkFile() error {
 	if err := checkOwnership(t.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return t.failed(err.Error(), "")
@@ -93,7 +93,7 @@ func (t target) checkFile() error {
 	return nil
 }
 
-// HashFile returns the sha256 of a file in lower-case hex.
+// HashFile returns the SHA-256 of a file in lower-case hex.
 func HashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -107,13 +107,13 @@ func HashFile(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Configured is an adapter that a configuration names.
+// Configured is an adapter named in a configuration.
 type Configured struct {
 	config.Plugin
 	Kind plugins.Kind
 }
 
-// AllConfigured returns every adapter that the configuration names.
+// AllConfigured returns every adapter named in the configuration.
 func AllConfigured(c *config.Config) []Configured {
 	var all []Configured
 	for _, a := range c.Auth {

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-func TestAPluginHangsWhenItMissesTwoChecksAndAnswersNoCall(t *testing.T) {
+func TestAPluginCountsAsHungWhenItMissesTwoChecksAndAnswersNoCall(t *testing.T) {
 	silent, notServing := context.DeadlineExceeded, fmt.Errorf("%w: it reports NOT_SERVING", errNotServing)
 	type check struct {
 		err            error
-		answered, busy bool // it answered a call; it waits for a processor
+		answered, busy bool // it answered a call; it is waiting for a processor
 		want           bool
 	}
 	slow := slices.Repeat([]check{{err: silent, busy: true}}, busyHungAfter)
 	slow[len(slow)-1].want = true
 	for name, checks := range map[string][]check{
-		"silent":                                     {{err: silent}, {err: silent, want: true}},
-		"silent once":                                {{err: silent}, {}, {err: silent}, {answered: true}},
-		"slow, but it answers calls":                 {{err: silent}, {err: silent, answered: true}, {err: silent}, {err: silent, answered: true}},
-		"silent after it answered a call":            {{err: silent, answered: true}, {err: silent}, {err: silent, want: true}},
-		"silent while it waits for a processor":      slow,
-		"it answers calls and says it serves not":    {{err: notServing, answered: true}, {err: notServing, answered: true, busy: true, want: true}},
-		"silent, then it answers that it serves not": {{err: silent}, {err: notServing, busy: true, want: true}},
+		"silent":                                    {{err: silent}, {err: silent, want: true}},
+		"silent once":                               {{err: silent}, {}, {err: silent}, {answered: true}},
+		"slow but answering calls":                  {{err: silent}, {err: silent, answered: true}, {err: silent}, {err: silent, answered: true}},
+		"silent after it answered a call":           {{err: silent, answered: true}, {err: silent}, {err: silent, want: true}},
+		"silent while waiting for a processor":      slow,
+		"answering calls but reporting not serving": {{err: notServing, answered: true}, {err: notServing, answered: true, busy: true, want: true}},
+		"silent, then reporting not serving":        {{err: silent}, {err: notServing, busy: true, want: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h health
@@ -37,7 +37,7 @@ func TestAPluginHangsWhenItMissesTwoChecksAndAnswersNoCall(t *testing.T) {
 	}
 }
 
-func TestTheDelayOfTheServerIsThatOfItsLatestTick(t *testing.T) {
+func TestTheServersDelayIsThatOfItsLatestTick(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ticks := make(chan time.Time)
 	go func() {

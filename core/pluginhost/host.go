@@ -15,44 +15,45 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/server"
 )
 
-// Options configure a Host. Durations that are 0 have the default given.
+// Options configure a Host. Durations of 0 mean the default given.
 type Options struct {
-	Home     string // the service's home: plugins are looked up in <home>/plugins
+	Home     string // the server's home: plugins are looked up in <home>/plugins
 	Builtins Builtins
 	Logger   hclog.Logger
-	Version  string             // of the server, which plugins get with their settings
-	Env      config.Environment // the server's environment; only a list of names reaches a plugin
-	PassEnv  []string           // further names on that list
+	Version  string             // of the server, passed to plugins with their settings
+	Env      config.Environment // the server's environment; only listed names reach a plugin
+	PassEnv  []string           // additional names on that list
 	Limits   config.PluginLimits
 
-	// RequireSignature refuses plugins in the home that `plugin install` did not verify with one of TrustedKeys.
+	// RequireSignature rejects plugins in the home that `plugin install` did not verify with one of
+	// TrustedKeys.
 	RequireSignature bool
 	TrustedKeys      []string // minisign public keys
 
-	StartTimeout time.Duration // from launch to the first answer: 10 s
-	CallTimeout  time.Duration // the longest a call may take: 10 s
-	ReplaceWait  time.Duration // how long a call waits for a new generation: 10 s
-	PingEvery    time.Duration // how often a plugin's health is checked: 2 s
+	StartTimeout time.Duration // from launch to the first answer; default 10 s
+	CallTimeout  time.Duration // the longest a call may take; default 10 s
+	ReplaceWait  time.Duration // how long a call waits for a new generation; default 10 s
+	PingEvery    time.Duration // how often a plugin's health is checked; default 2 s
 
-	Metrics Metrics // nil measures nothing
+	Metrics Metrics // may be nil
 
-	// Heard gets what plugins write to standard error and standard output, as they write it, secrets included;
-	// of a process that was ended, everything. Nil is for a server: nobody hears more than the log has.
+	// Heard receives everything plugins write to standard error and standard output, as they write it, secrets
+	// included. nil is for a server, which keeps only what goes to the log.
 	Heard io.Writer
 }
 
-// Metrics measures the plugins.
+// Metrics records measurements of plugins.
 type Metrics interface {
-	// PluginCall records a call of a plugin.
+	// PluginCall records a call to a plugin.
 	PluginCall(kind plugins.Kind, name, adapter string, took time.Duration, err error)
 }
 
-// Builtins are the adapters inside this executable, by kind and name. Each is served as a child
-// process of the same executable, exactly as a third party's would be.
+// Builtins are the adapters in this executable, by kind and name. Each is served by a child process of the same
+// executable, exactly like a third-party plugin.
 type Builtins map[plugins.Kind]map[string]func() plugins.Plugin
 
-// InProcess is the one adapter that may run inside the server, over the same contract: sessions
-// of a single server need no second process.
+// InProcess is the only adapter that may run inside the server, over the same contract: a single server's
+// sessions do not need a second process.
 const InProcess = "memory"
 
 // Host starts plugins and keeps them alive. It is safe for concurrent use.
@@ -61,7 +62,7 @@ type Host struct {
 	log  hclog.Logger
 
 	mu    sync.Mutex
-	slots []reporter // of the handles that are open, in the order they were loaded
+	slots []reporter // of the open handles, in the order they were loaded
 }
 
 type reporter interface {
@@ -71,7 +72,7 @@ type reporter interface {
 	attach(ctx context.Context, socket string, attached func(plugins.Info)) error
 }
 
-// New returns a Host that has started nothing.
+// New returns a Host that has not started anything.
 func New(o Options) *Host {
 	for _, d := range []struct {
 		field *time.Duration
@@ -95,20 +96,20 @@ func New(o Options) *Host {
 // Status is the state of one loaded plugin.
 type Status struct {
 	Kind     plugins.Kind
-	Name     string // what the configuration calls it: a registry's name, else the adapter's
+	Name     string // its name in the configuration: a registry's name, otherwise the adapter's
 	Adapter  string
 	Path     string // "" for a built-in
 	Version  string
 	State    string // Running, Restarting, InProcessState or Attached
 	PID      int
-	Since    time.Time // start of the present generation
+	Since    time.Time // start of the current generation
 	Restarts int
-	Degraded bool          // it answers, but most of its last calls failed or were slow
-	Protocol int           // the protocol version that was negotiated; 0 in process
+	Degraded bool          // it answers, but most of its recent calls failed or were slow
+	Protocol int           // the negotiated protocol version; 0 in process
 	SHA256   string        // of the executable; "" for a built-in
-	Calls    uint64        // made so far
-	Failures uint64        // of those, answered by ErrUnavailable
-	P50, P99 time.Duration // of the last calls
+	Calls    uint64        // total number of calls
+	Failures uint64        // of those, calls that returned ErrUnavailable
+	P50, P99 time.Duration // of the recent calls
 	Memory   uint64        // resident bytes of its process; 0 in process
 	LastErr  error         // why the last generation ended or did not start
 }
@@ -118,7 +119,7 @@ const (
 	Running        = "running"
 	Restarting     = "restarting"
 	InProcessState = "in-process"
-	Attached       = "attached" // a process that the server did not start answers; see Host.Attach
+	Attached       = "attached" // calls go to a process that the server did not start; see Host.Attach
 )
 
 // Status returns the state of every loaded plugin, in the order they were loaded.
@@ -137,9 +138,9 @@ func (h *Host) loaded() []reporter {
 	return slices.Clone(h.slots)
 }
 
-// Check starts an adapter, has it check its settings and ends it again, changing nothing. Wrong
-// settings are a *plugins.ConfigError. The error is plugins.ErrUnimplemented when the adapter can check
-// settings only by taking them.
+// Check starts an adapter, has it check its settings and ends it, without changing anything. Wrong settings are
+// a *plugins.ConfigError. The error is plugins.ErrUnimplemented if the adapter can only check settings by
+// applying them.
 func (h *Host) Check(ctx context.Context, kind plugins.Kind, p config.Plugin) error {
 	target, err := h.find(kind, p)
 	if err != nil {

@@ -28,8 +28,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// The test binary is the shim, every built-in, and, under another file name, a third party's
-// plugin.
+// The test binary is the shim, every built-in and, under a different file name, a third-party plugin.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
 		os.Exit(process.ShimMain(os.Args[2:]))
@@ -62,14 +61,14 @@ var builtins = pluginhost.Builtins{
 	},
 }
 
-// store answers odd questions, so that a test can look inside its process.
+// store handles special requests, so that a test can look inside its process.
 type store struct {
 	sessionstore.Store
 	log      hclog.Logger
 	password string
 }
 
-// Configure takes a password, which the plugin writes when it crashes.
+// Configure accepts a password, which the plugin writes when it crashes.
 func (s *store) Configure(_ context.Context, c plugins.Config) error {
 	var settings struct {
 		Password string `json:"password"`
@@ -85,7 +84,7 @@ func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 	switch {
 	case id == "slow":
 		s.log.Info("A slow call began.")
-		<-time.After(300 * time.Millisecond) // a backend that takes its time
+		<-time.After(300 * time.Millisecond) // a slow backend
 		return sessionstore.Record{ID: id}, nil
 	case id == "breakpoint":
 		if os.Getenv("STARTED_BY") == "developer" {
@@ -113,7 +112,7 @@ func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 	return s.Store.Get(ctx, id)
 }
 
-// fleeting starts well, and ends at once.
+// fleeting starts normally and exits at once.
 type fleeting struct{ sessionstore.Store }
 
 func (*fleeting) Configure(context.Context, plugins.Config) error {
@@ -121,7 +120,7 @@ func (*fleeting) Configure(context.Context, plugins.Config) error {
 	return nil
 }
 
-// hanging does not end when it is asked to.
+// hanging does not exit when asked to.
 type hanging struct{ sessionstore.Store }
 
 func (*hanging) Close() error { select {} }
@@ -135,7 +134,7 @@ func (p *picky) Configure(_ context.Context, c plugins.Config) error {
 	}{})
 }
 
-// holder names the struct of its settings, and answers with the version of the server.
+// holder names the struct for its settings, and answers with the server's version.
 type holder struct{ picky }
 
 func (*holder) NewSettings() any {
@@ -167,7 +166,7 @@ func reflected(c plugins.Config) error {
 	return problems
 }
 
-// revoking is an auth adapter that revokes the subject that its process id names.
+// revoking is an auth adapter that revokes the subject named by its process id.
 type revoking struct{ yes }
 
 func (revoking) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
@@ -217,7 +216,7 @@ func roundTrip(ctx context.Context, s sessionstore.Store, id string) error {
 	return err
 }
 
-func TestAnAdapterServesWhetherInProcessOrAsAChildOrAsAThirdPartysFile(t *testing.T) {
+func TestAnAdapterServesInProcessAsAChildAndAsAThirdPartyFile(t *testing.T) {
 	third, sum := thirdParty(t, t.TempDir())
 	h := newHost(t)
 	for name, c := range map[string]struct {
@@ -250,7 +249,7 @@ func TestAnAdapterServesWhetherInProcessOrAsAChildOrAsAThirdPartysFile(t *testin
 	}
 }
 
-func TestAPluginInTheHomeIsFoundByItsNameAndPinnedAtFirstUse(t *testing.T) {
+func TestAPluginInTheHomeIsFoundByNameAndPinnedAtFirstUse(t *testing.T) {
 	var home string
 	h := newHost(t, func(o *pluginhost.Options) { home = o.Home })
 	thirdParty(t, filepath.Join(home, "plugins"))
@@ -258,7 +257,7 @@ func TestAPluginInTheHomeIsFoundByItsNameAndPinnedAtFirstUse(t *testing.T) {
 	if err := h.Check(t.Context(), plugins.KindSessionStore, config.Plugin{Adapter: "third"}); !errors.Is(err, plugins.ErrUnimplemented) {
 		t.Fatal(err)
 	}
-	changeOneByte(t, file) // a check has decided nothing
+	changeOneByte(t, file) // a check does not accept a file
 	openStore(t, h, config.Plugin{Adapter: "third"}).Close(t.Context())
 	changeOneByte(t, file)
 	_, err := h.SessionStore(t.Context(), config.Plugin{Adapter: "third"})
@@ -283,7 +282,7 @@ func TestAFileChangedByOneByteIsNotStarted(t *testing.T) {
 	says(t, err, "third", file, "sha256")
 }
 
-func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
+func TestAPluginThatCannotServeCausesOneClearError(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, body string) config.Plugin {
 		path := filepath.Join(dir, name)
@@ -313,13 +312,13 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 		"one that exits at once":             {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
 		"one of an unknown protocol version": {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no protocol version", "rebuild"}},
 		"one that does not speak gRPC":       {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
-		"one that logs what hclog would not": {
+		"one that logs what hclog never would": {
 			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
 		},
-		"one that is not executable":  {notExecutable, []string{"executable"}},
-		"one that is not there":       {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, hanging, holder, memory, mirror, picky, sole"}},
-		"a name that leads elsewhere": {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
-		"a path that is not there":    {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
+		"one that is not executable":   {notExecutable, []string{"executable"}},
+		"a missing one":                {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, hanging, holder, memory, mirror, picky, sole"}},
+		"a name that points elsewhere": {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
+		"a missing path":               {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {
 			config.Plugin{Adapter: "third", Path: third, SHA256: sum}, []string{"of the kind sessionstore", "of the kind auth"},
 		},
@@ -340,7 +339,7 @@ func TestAPluginThatCannotServeGivesOneClearError(t *testing.T) {
 				t.Error("a plugin that did not start is listed")
 			}
 			if got := lines.String(); strings.Contains(got, "plugin process exited") || strings.Contains(got, "exit gracefully") {
-				t.Errorf("the log has lines about the process beside the error, which says it all: %s", got)
+				t.Errorf("the log has lines about the process in addition to the error: %s", got)
 			}
 		})
 	}
@@ -385,7 +384,7 @@ func TestAPluginThatFailsInConfigureSaysHow(t *testing.T) {
 	}
 }
 
-func TestTheReasonOfADeathHasTheLastLinesWithoutSecrets(t *testing.T) {
+func TestTheErrorOfADeadPluginHasItsLastLinesWithoutSecrets(t *testing.T) {
 	h := newHost(t)
 	s := openStore(t, h, config.Plugin{Adapter: "child", Settings: config.NewSettings([]byte(`{"password": "hunter22"}`))})
 	if _, err := s.Get(t.Context(), "crash"); err == nil {
@@ -398,7 +397,7 @@ func TestTheReasonOfADeathHasTheLastLinesWithoutSecrets(t *testing.T) {
 	}
 }
 
-func TestNothingOfTheHostsEnvironmentReachesAPluginButTheList(t *testing.T) {
+func TestOnlyListedEnvironmentVariablesReachAPlugin(t *testing.T) {
 	s := openStore(t, newHost(t), config.Plugin{Adapter: "child"})
 	for name, want := range map[string]string{"CANARY": "", "HOME": "", "PATH": os.Getenv("PATH")} {
 		if rec, err := s.Get(t.Context(), "env:"+name); err != nil || rec.Subject != want {
@@ -411,7 +410,7 @@ func TestNothingOfTheHostsEnvironmentReachesAPluginButTheList(t *testing.T) {
 	}
 }
 
-func TestThePluginIsGivenACertificateThatEveryTLSLibraryAccepts(t *testing.T) {
+func TestAPluginIsGivenACertificateThatEveryTLSLibraryAccepts(t *testing.T) {
 	s := openStore(t, newHost(t), config.Plugin{Adapter: "child"})
 	rec, err := s.Get(t.Context(), "env:PLUGIN_CLIENT_CERT")
 	if err != nil {
@@ -430,7 +429,7 @@ func TestThePluginIsGivenACertificateThatEveryTLSLibraryAccepts(t *testing.T) {
 	}
 }
 
-// says fails unless err holds every one of the parts.
+// says fails unless err contains all of the parts.
 func says(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
@@ -443,8 +442,8 @@ func says(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// thirdParty puts a copy of the test binary into dir, under the name that makes it a session
-// store, and returns its path and sha256.
+// thirdParty copies the test binary to dir, under a name that makes it a session store, and returns its path
+// and sha256.
 func thirdParty(t *testing.T, dir string) (path, sum string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -468,7 +467,7 @@ func thirdParty(t *testing.T, dir string) (path, sum string) {
 	return path, sum
 }
 
-// changeOneByte appends to the file, which keeps it a working executable.
+// changeOneByte appends to the file, which remains a working executable.
 func changeOneByte(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)

@@ -21,26 +21,26 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
-// instance is one plugin process that answered the handshake.
+// instance is one plugin process that completed the handshake.
 type instance struct {
 	client   *goplugin.Client
 	conn     *grpc.ClientConn
-	protocol int // the protocol version that was negotiated
+	protocol int // the negotiated protocol version
 	info     plugins.Info
 	run      *runner
 	since    time.Time
 }
 
-// newestProtocol is the newest protocol version this server speaks; every kind has one so far.
+// newestProtocol is the newest protocol version this server supports. So far every kind has only one.
 const newestProtocol = 1
 
-// hostEnv are the variables of the server's environment that a plugin may see. It has no others
-// but those that plugins.passEnv names.
+// hostEnv returns the variables of the server's environment that a plugin may see, apart from those listed in
+// plugins.passEnv.
 func hostEnv() []string {
 	return []string{"PATH", "TMPDIR", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 }
 
-// launch starts a plugin and asks for its Info. After an error no process is left.
+// launch starts a plugin and asks for its Info. If it fails, no process is left behind.
 func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	log := h.log.Named(string(t.kind) + "." + t.name)
 	mtls, certificate, err := mutualTLS()
@@ -65,7 +65,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		TLSConfig:        mtls,
 		SkipHostEnv:      true,
 		Logger:           quietLogger{log},
-		// What a plugin prints beside its log; a lost line of it would be a lost clue.
+		// What a plugin prints outside its log may hold the clue to a failure, so none of it may be lost.
 		SyncStdout: printed, SyncStderr: printed, PluginLogBufferSize: lineBytes,
 		GRPCDialOptions: append(tracing.PluginCalls(string(t.kind), t.name), host.DialOption(), grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage))),
@@ -81,7 +81,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
 	defer cancel()
 	if inst.info, err = host.NewControl(inst.conn).Info(ctx); err != nil {
-		return nil, t.failed(fmt.Sprintf("it does not answer Info: %v", err), "it must serve ropewalk.plugin.v1.PluginService with TLS as PLUGIN_CLIENT_CERT asks; see docs/plugins.md")
+		return nil, t.failed(fmt.Sprintf("it does not answer Info: %v", err), "it must serve ropewalk.plugin.v1.PluginService with TLS as PLUGIN_CLIENT_CERT requires; see docs/plugins.md")
 	}
 	if inst.info.Kind != t.kind {
 		other := t.failed(fmt.Sprintf("it is a plugin of the kind %s", inst.info.Kind), fmt.Sprintf("configure it where a %s belongs", inst.info.Kind))
@@ -95,18 +95,18 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	return inst, nil
 }
 
-// quietLogger is the logger of go-plugin's own lines, which are about processes that exited or did not end:
-// all at debug, because the error of a failed start and the supervisor say the same with the reason. What a
-// plugin logs comes by Named, at its own level.
+// quietLogger logs all of go-plugin's own messages at debug. They are about processes that exited or did not
+// end, and the start error or the supervisor reports the same along with the reason. A plugin's own log
+// messages use Named and keep their level.
 type quietLogger struct{ hclog.Logger }
 
-// Info writes a line at the level debug.
+// Info logs at debug.
 func (l quietLogger) Info(msg string, args ...any) { l.Debug(msg, args...) }
 
-// Warn writes a line at the level debug.
+// Warn logs at debug.
 func (l quietLogger) Warn(msg string, args ...any) { l.Debug(msg, args...) }
 
-// Error writes a line at the level debug.
+// Error logs at debug.
 func (l quietLogger) Error(msg string, args ...any) { l.Debug(msg, args...) }
 
 func (i *instance) connect(t target) error {
@@ -122,7 +122,7 @@ func (i *instance) connect(t target) error {
 	return nil
 }
 
-// configure gives a plugin its settings, once.
+// configure sends a plugin its settings, once.
 func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 	settings := h.settings(t)
 	if err := os.MkdirAll(settings.DataDir, 0o700); err != nil {
@@ -138,14 +138,14 @@ func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 	case errors.Is(err, host.ErrDisconnected):
 		return i.crashedInConfigure(ctx, t)
 	case errors.Is(err, context.DeadlineExceeded):
-		return t.failed(fmt.Sprintf("it did not take its settings within %v", h.opts.StartTimeout), "raise plugins.startTimeoutSeconds, or see what its Configure waits for")
+		return t.failed(fmt.Sprintf("it did not take its settings within %v", h.opts.StartTimeout), "raise plugins.startTimeoutSeconds, or find out what its Configure is waiting for")
 	case errors.Is(err, plugins.ErrUnavailable):
-		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it runs")
+		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it is running")
 	}
-	return t.failed(fmt.Sprintf("it fails in Configure: %v", err), "this is a fault of the plugin; what it logged is above")
+	return t.failed(fmt.Sprintf("it fails in Configure: %v", err), "this is a bug in the plugin; see its log output above")
 }
 
-// crashedInConfigure describes a process that ended while it was given its settings.
+// crashedInConfigure describes a process that ended during Configure.
 func (i *instance) crashedInConfigure(ctx context.Context, t target) error {
 	soon, cancel := context.WithTimeout(ctx, exitDelay)
 	defer cancel()
@@ -160,11 +160,11 @@ func (i *instance) crashedInConfigure(ctx context.Context, t target) error {
 	return e
 }
 
-// settings is what a plugin is configured with.
+// settings returns the configuration to send to a plugin.
 func (h *Host) settings(t target) plugins.Config {
 	name := t.name
 	if t.kind == plugins.KindAuth || t.kind == plugins.KindAudit {
-		name = t.label // two of one adapter must not share a directory
+		name = t.label // two plugins of one adapter must not share a directory
 	}
 	return plugins.Config{
 		JSON:        t.config.Settings.JSON(),
@@ -173,13 +173,13 @@ func (h *Host) settings(t target) plugins.Config {
 	}
 }
 
-// hostCapabilities are the parts of the contracts beyond the basic ones that the server makes use of, as
-// proto/ropewalk/plugin/v1 names them.
+// hostCapabilities returns the optional parts of the contracts that the server uses, by their names in
+// proto/ropewalk/plugin/v1.
 func hostCapabilities() []string {
 	return []string{plugins.CapabilityExclusive, plugins.CapabilityRevocations, "session.replace", plugins.CapabilityVerifyRequest}
 }
 
-var errNotServing = errors.New("the plugin does not serve")
+var errNotServing = errors.New("the plugin is not serving")
 
 // ping calls the plugin's health service.
 func (i *instance) ping(ctx context.Context) error {
@@ -193,7 +193,7 @@ func (i *instance) ping(ctx context.Context) error {
 	return nil
 }
 
-// deathReason says how the process ended, with the last lines that it wrote.
+// deathReason describes how the process ended, with the last lines that it wrote.
 func (i *instance) deathReason() error {
 	i.run.stderr.wait()
 	if wrote := i.run.stderr.String(); wrote != "" {
@@ -202,10 +202,10 @@ func (i *instance) deathReason() error {
 	return fmt.Errorf("its process ended: %s", i.run.exitReason())
 }
 
-// done is closed when the process and all its descendants are gone.
+// done returns a channel that is closed when the process and all its descendants have ended.
 func (i *instance) done() <-chan struct{} { return i.run.process().Done() }
 
-// kill asks the plugin to end, then kills it; it returns when the whole process tree is gone.
+// kill asks the plugin to exit, then kills it. It returns when the whole process tree has ended.
 func (i *instance) kill() {
 	i.client.Kill()
 	if i.run.stderr.heard != nil {
@@ -213,7 +213,7 @@ func (i *instance) kill() {
 	}
 }
 
-// endedByItself reports whether a plugin that was asked to end has done so.
+// endedByItself reports whether a plugin exited after it was asked to.
 func (i *instance) endedByItself() bool {
 	exit, failed := errors.AsType[*process.ExitError](i.run.process().Err())
 	return !failed || exit.Signal != syscall.SIGKILL.String()
@@ -236,8 +236,8 @@ func (h *Host) command(t target) process.Command {
 	return c
 }
 
-// title is what the process list shows as the plugin's name. It ends with the path, because plugins take
-// theirs from there.
+// title returns the plugin's name for the process list. It ends with the path, because plugins derive their
+// path from it.
 func (t target) title() string {
 	title := fmt.Sprintf("ropewalk-plugin %s-%s", t.kind, t.label)
 	if t.path != "" {
@@ -246,7 +246,7 @@ func (t target) title() string {
 	return title
 }
 
-// connector returns the bare connection: the contract packages make their clients of it.
+// connector exposes the plain connection, on which the contract packages create their clients.
 type connector struct {
 	goplugin.NetRPCUnsupportedPlugin
 }

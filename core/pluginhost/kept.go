@@ -22,13 +22,13 @@ import (
 // keptName matches the names of kept files: .<kind>-<name>.<sha256>
 var keptName = regexp.MustCompile(`^\..+\.[0-9a-f]{64}$`)
 
-// keptPath is where the copy of a plugin's executable belongs.
+// keptPath returns the path of the copy of a plugin's executable.
 func (h *Host) keptPath(t target) string {
 	return filepath.Join(h.lockFile().Dir(), fmt.Sprintf(".%s-%s.%s", t.kind, t.name, strings.ToLower(t.sha256)))
 }
 
-// kept returns t with the copy that is started. A plugin that cannot be copied, because the disk is
-// full, is started where it is.
+// kept returns t with the copy to start. A plugin that cannot be copied, for example because the disk is full,
+// is started from its own file.
 func (h *Host) kept(t target) target {
 	if t.path == "" {
 		return t
@@ -42,11 +42,11 @@ func (h *Host) kept(t target) target {
 	return t
 }
 
-// keep copies the executable of a plugin into the folder of the plugins, under its SHA-256, and
-// returns where it is. Every generation starts from the copy, so that a file that is replaced,
-// removed or broken in place changes nothing before the next reload.
+// keep copies a plugin's executable into the plugins directory, named after its SHA-256, and returns the copy's
+// path. Every generation starts from the copy, so a file that is replaced, removed or damaged has no effect
+// before the next reload.
 //
-// A script whose file is elsewhere is started where it is: it loads what lies beside it.
+// A script outside the plugins directory is not copied, because it loads files from its own directory.
 func (h *Host) keep(t target) (string, error) {
 	dir := h.lockFile().Dir()
 	kept := h.keptPath(t)
@@ -76,14 +76,14 @@ func (h *Host) keep(t target) (string, error) {
 	return kept, copyVerified(kept, io.MultiReader(bytes.NewReader(first[:n]), source), t.sha256)
 }
 
-// has reports whether a file is there and has the SHA-256 sum.
+// has reports whether a file exists and has this SHA-256.
 func has(path, sum string) bool {
 	now, err := HashFile(path)
 	return err == nil && strings.EqualFold(now, sum)
 }
 
-// Replaced says that the file of a plugin with a configured path no longer has the configured SHA-256, while a server
-// starts the copy that it kept of the one that had; after "; " it says what to do. It is "" for any other plugin.
+// Replaced describes a plugin whose file no longer has the configured SHA-256 while a server starts the copy it
+// kept of the accepted file. The text after "; " says what to do. It returns "" for any other plugin.
 func (h *Host) Replaced(kind plugins.Kind, p config.Plugin) string {
 	t, err := h.find(kind, p)
 	if err != nil {
@@ -97,8 +97,8 @@ func (h *Host) Replaced(kind plugins.Kind, p config.Plugin) string {
 		"put the file back, or set sha256 to that of the new one and run `ropewalk reload`", t.path, now, t.sha256, kept)
 }
 
-// replaced returns the kept copy of a file that was replaced, and the SHA-256 that the file has now; "" when it was not, or
-// no copy is kept.
+// replaced returns the kept copy of a replaced file, and the file's current SHA-256. now is "" if the file was
+// not replaced or there is no copy.
 func (h *Host) replaced(t target) (kept, now string) {
 	if t.config.Path == "" {
 		return "", ""
@@ -110,7 +110,7 @@ func (h *Host) replaced(t target) (kept, now string) {
 	return h.keptPath(t), now
 }
 
-// copyVerified writes source to path if it has the SHA-256 sum.
+// copyVerified writes source to path if it has this SHA-256.
 func copyVerified(path string, source io.Reader, sum string) error {
 	out, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o500))
 	if err != nil {
@@ -122,12 +122,12 @@ func copyVerified(path string, source io.Reader, sum string) error {
 		return err
 	}
 	if now := hex.EncodeToString(hash.Sum(nil)); !strings.EqualFold(now, sum) {
-		return fmt.Errorf("its sha256 is %s, and not %s", now, sum)
+		return fmt.Errorf("its sha256 is %s, not %s", now, sum)
 	}
 	return out.CloseAtomicallyReplace()
 }
 
-// keptFiles returns the paths of the kept files of a plugin in a folder of plugins.
+// keptFiles returns the paths of a plugin's kept files in a plugins directory.
 func keptFiles(dir, name string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -151,12 +151,12 @@ func (l LockFile) RemoveCopies(name string) error {
 	return err
 }
 
-// removeUnused removes the kept files of a plugin that no open plugin runs from. The last one stays
-// when the server ends.
+// removeUnused removes a plugin's kept files that no open plugin runs from. The last one stays when the server
+// ends.
 func (h *Host) removeUnused(t target) {
 	kept, err := keptFiles(h.lockFile().Dir(), fmt.Sprintf("%s-%s", t.kind, t.name))
 	if err != nil {
-		h.log.Warn("unused plugin files are not removed", "error", err)
+		h.log.Warn("could not remove unused plugin files", "error", err)
 		return
 	}
 	used := map[string]bool{}
@@ -170,7 +170,7 @@ func (h *Host) removeUnused(t target) {
 			continue
 		}
 		if err := os.Remove(path); err != nil {
-			h.log.Warn("unused plugin file is not removed", "path", path, "error", err)
+			h.log.Warn("could not remove an unused plugin file", "path", path, "error", err)
 		}
 	}
 }

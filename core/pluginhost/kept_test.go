@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestAPluginWhoseFileWasReplacedInPlaceIsRestartedFromTheAcceptedOne(t *testing.T) {
+func TestAPluginWhoseFileWasReplacedIsRestartedFromTheAcceptedFile(t *testing.T) {
 	var home string
 	h := newHost(t, func(o *pluginhost.Options) { home = o.Home })
 	dir := filepath.Join(home, "plugins")
@@ -36,7 +36,7 @@ func TestAPluginWhoseFileWasReplacedInPlaceIsRestartedFromTheAcceptedOne(t *test
 	}
 }
 
-func TestOnlyTheKeptFilesOfRunningPluginsStay(t *testing.T) {
+func TestOnlyCopiesOfRunningPluginsAreKept(t *testing.T) {
 	var home string
 	h := newHost(t, func(o *pluginhost.Options) { home = o.Home })
 	dir := filepath.Join(home, "plugins")
@@ -67,7 +67,7 @@ func TestAChangedPluginIsRefusedEvenWhenTheLockFileWasRemoved(t *testing.T) {
 	says(t, err, "has changed since it was accepted", "ropewalk plugin verify --accept")
 }
 
-func TestSumsOfOlderServersMoveIntoTheLockFile(t *testing.T) {
+func TestChecksumsOfOlderServersAreMovedToTheLockFile(t *testing.T) {
 	home := t.TempDir()
 	file, sum := thirdParty(t, filepath.Join(home, "plugins"))
 	old := filepath.Join(home, "plugins", "SHA256SUMS")
@@ -90,17 +90,17 @@ func TestSumsOfOlderServersMoveIntoTheLockFile(t *testing.T) {
 	}
 }
 
-func TestAPluginThatOthersMayExchangeIsRefused(t *testing.T) {
+func TestAPluginThatOthersMayReplaceIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, file string) error
 		says   string
 	}{
-		"a file that everybody may write":     {func(_ *testing.T, f string) error { return os.Chmod(f, 0o757) }, "chmod go-w"},
-		"a file that the group may write":     {func(_ *testing.T, f string) error { return os.Chmod(f, 0o775) }, "chmod go-w"},
-		"a folder that everybody may write":   {func(_ *testing.T, f string) error { return os.Chmod(filepath.Dir(f), 0o777) }, "chmod go-w"},
-		"a symbolic link":                     {linked, "symbolic link"},
-		"a file of another user":              {ofNobody, "must belong to the server's user"},
-		"a folder of another user than these": {func(t *testing.T, f string) error { return ofNobody(t, filepath.Dir(f)) }, "must belong to the server's user"},
+		"a world-writable file":      {func(_ *testing.T, f string) error { return os.Chmod(f, 0o757) }, "chmod go-w"},
+		"a group-writable file":      {func(_ *testing.T, f string) error { return os.Chmod(f, 0o775) }, "chmod go-w"},
+		"a world-writable directory": {func(_ *testing.T, f string) error { return os.Chmod(filepath.Dir(f), 0o777) }, "chmod go-w"},
+		"a symbolic link":            {linked, "symbolic link"},
+		"another user's file":        {ofNobody, "must belong to the server's user"},
+		"another user's directory":   {func(t *testing.T, f string) error { return ofNobody(t, filepath.Dir(f)) }, "must belong to the server's user"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, sum := thirdParty(t, t.TempDir())

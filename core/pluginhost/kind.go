@@ -10,11 +10,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// kind is what the host knows about the plugins of a kind.
+// kind is what the host knows about a kind of plugin.
 type kind[T any] struct {
-	name     plugins.Kind
-	clients  map[int]func(grpc.ClientConnInterface) T // by protocol version
-	harmless func(context.Context, T) error           // a call that changes nothing and fails when the plugin cannot serve
+	name    plugins.Kind
+	clients map[int]func(grpc.ClientConnInterface) T // by protocol version
+	probe   func(context.Context, T) error           // a call without side effects that fails if the plugin cannot serve
 }
 
 // holder is a handle of a kind.
@@ -22,8 +22,8 @@ type holder[T any] interface{ self() *slot[T] }
 
 func (s *slot[T]) self() *slot[T] { return s }
 
-// open starts the plugin that a section names. Wrong settings are a *plugins.ConfigError, everything else that keeps it
-// from starting a *StartError. Handles of old are those that the caller closes when the new one is in use; see
+// open starts the plugin configured in a section. Wrong settings are a *plugins.ConfigError, anything else that
+// prevents a start is a *StartError. old are the handles that the caller closes once the new one is in use; see
 // exclusive.go for what happens to them.
 func open[T any, H holder[T]](ctx context.Context, h *Host, k kind[T], p config.Plugin, old []H) (*slot[T], error) {
 	t, err := h.find(k.name, p)
@@ -37,7 +37,7 @@ func open[T any, H holder[T]](ctx context.Context, h *Host, k kind[T], p config.
 	return load(ctx, h, t, k, slots)
 }
 
-// newClient returns the contract's client for the protocol version that was negotiated.
+// newClient returns the contract's client for the negotiated protocol version.
 func (s *slot[T]) newClient(conn *grpc.ClientConn, version int) (client T, err error) {
 	newClient, ok := s.kind.clients[version]
 	if !ok {
@@ -46,7 +46,7 @@ func (s *slot[T]) newClient(conn *grpc.ClientConn, version int) (client T, err e
 	return newClient(conn), nil
 }
 
-// ask returns the answer of a call, which do makes: slot.call or slot.once.
+// ask returns the result of a call that is made through do: slot.call or slot.once.
 func ask[T, A any](ctx context.Context, do func(context.Context, func(context.Context, T) error) error, call func(context.Context, T) (A, error)) (answer A, err error) {
 	err = do(ctx, func(ctx context.Context, plugin T) (err error) {
 		answer, err = call(ctx, plugin)
@@ -55,7 +55,8 @@ func ask[T, A any](ctx context.Context, do func(context.Context, func(context.Co
 	return answer, err
 }
 
-// capable makes a call that needs the capability C of a plugin; without it the answer is plugins.ErrUnimplemented.
+// capable makes a call that requires the plugin's capability C. Without it the result is
+// plugins.ErrUnimplemented.
 func capable[C, T, A any](call func(context.Context, C) (A, error)) func(context.Context, T) (A, error) {
 	return func(ctx context.Context, plugin T) (answer A, err error) {
 		with, ok := any(plugin).(C)
@@ -66,7 +67,7 @@ func capable[C, T, A any](call func(context.Context, C) (A, error)) func(context
 	}
 }
 
-// declares reports whether a plugin has a capability, which an implementation in this process has with the interface C.
+// declares reports whether a plugin has a capability. An in-process implementation has it if it implements C.
 func declares[C, T any](s *slot[T], capability string) bool {
 	return s.has(capability, func(plugin T) bool {
 		_, has := any(plugin).(C)

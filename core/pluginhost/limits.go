@@ -13,11 +13,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// measureEvery is how often the use of a plugin is measured.
+// measureEvery is how often a plugin's resource usage is measured.
 const measureEvery = 250 * time.Millisecond
 
-// watchLimits ends the plugin when it uses more than it may, and records which limit that was. It returns
-// when the plugin has ended.
+// watchLimits ends the plugin when it exceeds a limit, and records which one. It returns when the plugin has
+// ended.
 func (r *runner) watchLimits(l config.PluginLimits) {
 	if l.Memory == 0 && l.OpenFiles == 0 && l.Processes == 0 {
 		return
@@ -47,7 +47,7 @@ type treeUse struct {
 	files, processes int
 }
 
-// exceeded says which limit is exceeded, and the setting that has it; "" for none.
+// exceeded returns a sentence about the exceeded limit and its setting, or "".
 func exceeded(l config.PluginLimits, u treeUse) string {
 	switch {
 	case l.Memory > 0 && u.memory > l.Memory:
@@ -60,7 +60,7 @@ func exceeded(l config.PluginLimits, u treeUse) string {
 	return ""
 }
 
-// measureTree measures a process and its descendants. It finds nothing where there is no /proc.
+// measureTree measures a process and its descendants. Without /proc it finds nothing.
 func measureTree(pid int) (total treeUse) {
 	for waiting := []int{pid}; len(waiting) > 0; {
 		pid := waiting[0]
@@ -70,7 +70,7 @@ func measureTree(pid int) (total treeUse) {
 			continue
 		}
 		dir := "/proc/" + strconv.Itoa(pid)
-		files, _ := os.ReadDir(dir + "/fd") // none once the process has ended
+		files, _ := os.ReadDir(dir + "/fd") // empty once the process has ended
 		total.memory += use.Memory
 		total.files += len(files)
 		total.processes++
@@ -78,9 +78,9 @@ func measureTree(pid int) (total treeUse) {
 	return total
 }
 
-// childrenOf returns the children of all threads of a process.
+// childrenOf returns the children of all of a process's threads.
 func childrenOf(pid int) (all []int) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // its only error is a bad pattern
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // fails only for a bad pattern
 	for _, list := range lists {
 		raw, _ := os.ReadFile(list)
 		for _, field := range strings.Fields(string(raw)) {
@@ -92,15 +92,15 @@ func childrenOf(pid int) (all []int) {
 	return all
 }
 
-// lineRate counts the lines of each second.
+// lineRate limits the lines per second.
 type lineRate struct {
-	limit  int // 0 is none
+	limit  int // 0 means no limit
 	second time.Time
 	lines  int
 }
 
-// admit returns the line if it is within the rate, a notice in the place of the first one of a second that
-// is not, and nothing for the others.
+// admit returns the line if it is within the limit. It replaces the first line of a second that exceeds it with
+// a notice, and drops the others.
 func (r *lineRate) admit(now time.Time, line []byte) []byte {
 	if r.limit == 0 {
 		return line
@@ -112,7 +112,7 @@ func (r *lineRate) admit(now time.Time, line []byte) []byte {
 	case r.lines <= r.limit:
 		return line
 	case r.lines == r.limit+1:
-		return fmt.Appendf(nil, "[WARN] this plugin may log %d lines per second (plugins.limits.logLinesPerSecond); the others of this second are dropped\n", r.limit)
+		return fmt.Appendf(nil, "[WARN] this plugin may log %d lines per second (plugins.limits.logLinesPerSecond); dropping the rest of this second's lines\n", r.limit)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// exhaust uses more of something than the limits of the test allow, until it is ended.
+// exhaust uses more of a resource than the limits of the test allow, until it is ended.
 func exhaust(ctx context.Context, what string) error {
 	switch what {
 	case "memory":
@@ -44,7 +44,7 @@ func exhaust(ctx context.Context, what string) error {
 	return ctx.Err()
 }
 
-func TestAPluginThatUsesTooMuchIsEndedAndItsDeathNamesTheLimit(t *testing.T) {
+func TestAPluginThatUsesTooMuchIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the use of a process is measured on Linux")
 	}
@@ -86,7 +86,7 @@ func holdsAll(text string, parts []string) bool {
 	return true
 }
 
-func TestAPluginThatLogsTooMuchGoesOnAndTheLogSaysWhatIsDropped(t *testing.T) {
+func TestAPluginThatLogsTooMuchKeepsRunningAndTheLogSaysThatLinesAreDropped(t *testing.T) {
 	var lines testkit.Log
 	h := newHost(t, func(o *pluginhost.Options) {
 		o.Logger = hclog.New(&hclog.LoggerOptions{Output: &lines, Level: hclog.Debug})

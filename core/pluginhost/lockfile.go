@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// lockName is the file in the home that records the accepted plugins. It is not kept in the
-	// folder of the plugins: who may put a file there must not accept it as well.
+	// lockName is the file in the home that records the accepted plugins. It is not in the plugins directory,
+	// because whoever may put a file there must not be able to accept it as well.
 	lockName = "plugins.lock"
-	// oldLockName is where servers before plugins.lock recorded them: in the folder of the plugins,
-	// in the format of sha256sum.
+	// oldLockName is where servers recorded accepted plugins before plugins.lock existed: in the plugins
+	// directory, in sha256sum format.
 	oldLockName = "SHA256SUMS"
 )
 
-// ErrChanged reports that a plugin's file is not the one that was first used or last accepted.
+// ErrChanged reports that a plugin's file is not the one first used or last accepted.
 var ErrChanged = errors.New("its file has changed since it was accepted")
 
-// LockFile records the SHA-256 of the accepted plugins of a home. A plugin whose configuration gives
-// no sha256 is accepted at its first use; a changed file is not started until an operator accepts it.
-// It is not safe for concurrent use: plugins are loaded one after the other.
+// LockFile records the SHA-256 of a home's accepted plugins. A plugin whose configuration has no sha256 is
+// accepted at first use; a changed file is not started until an operator accepts it. It is not safe for
+// concurrent use: plugins are loaded one at a time.
 type LockFile struct{ Home string }
 
 // lockDocument is the content of the file.
@@ -41,17 +41,17 @@ type lockDocument struct {
 	Plugins map[string]Locked `json:"plugins"` // by file name, such as auth-okta
 }
 
-// Locked is the record of one plugin. Only the SHA256 is known of a plugin that was put into the folder
-// by hand; the rest is what `plugin install` found out.
+// Locked is the record of one plugin. For a plugin that was put into the directory by hand only SHA256 is
+// known; `plugin install` fills in the rest.
 type Locked struct {
 	SHA256  string    `json:"sha256"`
-	Source  string    `json:"source,omitempty"`  // where the file is from, without passwords
-	Version string    `json:"version,omitempty"` // as the plugin reports it
-	Signer  string    `json:"signer,omitempty"`  // the minisign public key that its signature was checked with
+	Source  string    `json:"source,omitempty"`  // where the file came from, without passwords
+	Version string    `json:"version,omitempty"` // as reported by the plugin
+	Signer  string    `json:"signer,omitempty"`  // the minisign public key that its signature was verified with
 	Time    time.Time `json:"time,omitzero"`     // when it was installed
 }
 
-// Dir is the folder of the plugins.
+// Dir returns the plugins directory.
 func (l LockFile) Dir() string { return filepath.Join(l.Home, "plugins") }
 
 func (l LockFile) path() string { return filepath.Join(l.Home, lockName) }
@@ -75,7 +75,7 @@ func (l LockFile) Read() (map[string]Locked, error) {
 	return doc.Plugins, nil
 }
 
-// readOld reads what servers before plugins.lock recorded.
+// readOld reads the records that servers wrote before plugins.lock existed.
 func (l LockFile) readOld() (map[string]Locked, error) {
 	path := filepath.Join(l.Dir(), oldLockName)
 	raw, err := os.ReadFile(path)
@@ -96,8 +96,8 @@ func (l LockFile) readOld() (map[string]Locked, error) {
 	return records, nil
 }
 
-// keptSum returns the SHA-256 of the kept copy of a plugin, "" when there is none. It is what was
-// accepted last when the record of it is gone.
+// keptSum returns the SHA-256 of a plugin's kept copy, or "". It is what was accepted last if the record is
+// gone.
 func (l LockFile) keptSum(name string) (string, error) {
 	kept, err := keptFiles(l.Dir(), name)
 	if err != nil || len(kept) == 0 {
@@ -106,8 +106,8 @@ func (l LockFile) keptSum(name string) (string, error) {
 	return strings.TrimPrefix(filepath.Ext(kept[0]), "."), nil
 }
 
-// Accept records the present SHA-256 of the named plugin's file. Of a file that changed, nothing else is
-// known any longer.
+// Accept records the current SHA-256 of the named plugin's file. If the file changed, the rest of its record no
+// longer applies and is dropped.
 func (l LockFile) Accept(name string) (string, error) {
 	records, err := l.Read()
 	if err != nil {
@@ -124,7 +124,7 @@ func (l LockFile) Accept(name string) (string, error) {
 	return sum, l.write(records)
 }
 
-// Record replaces the record of a plugin.
+// Record replaces a plugin's record.
 func (l LockFile) Record(name string, record Locked) error {
 	records, err := l.Read()
 	if err != nil {
@@ -134,8 +134,8 @@ func (l LockFile) Record(name string, record Locked) error {
 	return l.write(records)
 }
 
-// FileOf returns the name of the file in the folder that a person means by it or by the name that configurations use:
-// okta for auth-okta, unless a plugin of another kind has the same name.
+// FileOf returns the plugin's file name for a name that a person typed: the file name itself, or the name used
+// in configurations, such as okta for auth-okta, unless plugins of several kinds have that name.
 func (l LockFile) FileOf(name string) string {
 	files, err := l.Files()
 	if err != nil || slices.Contains(files, name) {
@@ -163,7 +163,8 @@ func (l LockFile) Forget(name string) error {
 	return l.write(records)
 }
 
-// verified returns the SHA-256 of a plugin's file and its record; ErrChanged when another file was accepted.
+// verified returns the SHA-256 of a plugin's file and its record. The error is ErrChanged if a different file
+// was accepted.
 func (l LockFile) verified(path string) (sum string, record Locked, err error) {
 	records, err := l.Read()
 	if err != nil {
@@ -182,13 +183,14 @@ func (l LockFile) verified(path string) (sum string, record Locked, err error) {
 		}
 	}
 	if want != "" && want != now {
-		return "", Locked{}, fmt.Errorf("%w: its sha256 was %s and is %s; if you changed it, run `ropewalk plugin verify --accept %s`", ErrChanged, want, now, name)
+		return "", Locked{}, fmt.Errorf("%w: its sha256 was %s and is now %s; if you changed it, run `ropewalk plugin verify --accept %s`", ErrChanged, want, now, name)
 	}
 	return now, record, nil
 }
 
-// Installed returns a plugin of the folder by its file name, such as auth-okta, as what was accepted; an error that wraps
-// ErrChanged when its file is another one. A plugin that nobody has accepted yet is returned as it is.
+// Installed returns the configuration of a plugin in the directory by file name, such as auth-okta, with its
+// accepted SHA-256. The error wraps ErrChanged if the file has changed. A plugin that has not been accepted yet
+// is returned as it is now.
 func (l LockFile) Installed(name string) (config.Plugin, error) {
 	path := filepath.Join(l.Dir(), name)
 	sum, _, err := l.verified(path)
@@ -198,7 +200,7 @@ func (l LockFile) Installed(name string) (config.Plugin, error) {
 	return config.Plugin{Adapter: adapterOf(path), Path: path, SHA256: sum}, nil
 }
 
-// record accepts a plugin at its first use, and reports whether it was the first.
+// record accepts a plugin at its first use, and reports whether this was the first use.
 func (l LockFile) record(path, sum string) (first bool, err error) {
 	records, err := l.Read()
 	if err != nil {

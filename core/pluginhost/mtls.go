@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// clientCert is the variable that hands a plugin the certificate of its server.
+// clientCert is the variable that passes the server's certificate to a plugin.
 const clientCert = "PLUGIN_CLIENT_CERT"
 
-// mutualTLS makes the server's end of one connection to a plugin, and its certificate in PEM. It is
-// AutoMTLS of go-plugin, which adds the plugin's own certificate when the handshake brings it, but
-// for the key: that one's is of P-521, which BoringSSL does not accept from a client, and with it
-// no plugin whose gRPC is built on it (C++, Python, Ruby, PHP).
+// mutualTLS creates the server's end of one connection to a plugin, and its certificate in PEM. It does what
+// go-plugin's AutoMTLS does, which adds the plugin's own certificate after the handshake. The only difference
+// is the key: AutoMTLS uses P-521, which BoringSSL does not accept from a client, so plugins whose gRPC is
+// built on it (C++, Python, Ruby, PHP) would fail.
 func mutualTLS() (*tls.Config, string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -37,7 +37,7 @@ func mutualTLS() (*tls.Config, string, error) {
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,
-		IsCA:                  true, // it signs itself
+		IsCA:                  true, // self-signed
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -45,7 +45,7 @@ func mutualTLS() (*tls.Config, string, error) {
 	}
 	config := &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-		RootCAs:      x509.NewCertPool(), // empty until the handshake brings the plugin's certificate
+		RootCAs:      x509.NewCertPool(), // empty until the handshake provides the plugin's certificate
 		ServerName:   "localhost",
 		MinVersion:   tls.VersionTLS12,
 	}

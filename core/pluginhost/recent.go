@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	recentSize = 256             // calls that are looked back on
-	fewCalls   = 5               // with less a plugin is not judged
-	slowCall   = 2 * time.Second // a plugin is degraded when half of its last calls take longer
+	recentSize = 256             // calls that are taken into account
+	fewCalls   = 5               // with fewer calls a plugin is not judged
+	slowCall   = 2 * time.Second // a plugin is degraded when half of its recent calls take longer
 )
 
-// recentCalls holds how long the last calls took and whether they failed.
+// recentCalls records how long recent calls took and whether they failed.
 type recentCalls struct {
 	took   [recentSize]time.Duration
 	failed [recentSize]bool
-	n      int // of all calls
+	n      int // total number of calls
 }
 
 func (r *recentCalls) add(took time.Duration, failed bool) {
@@ -27,8 +27,8 @@ func (r *recentCalls) add(took time.Duration, failed bool) {
 	r.n++
 }
 
-// figures returns the median and the 99th percentile of the last calls, and whether most of the last
-// 20 failed or were slow.
+// figures returns the median and the 99th percentile of the recent calls, and whether most of the last 20
+// failed or were slow.
 func (r *recentCalls) figures() (p50, p99 time.Duration, degraded bool) {
 	n := min(r.n, recentSize)
 	if n == 0 {
@@ -45,7 +45,7 @@ func (r *recentCalls) figures() (p50, p99 time.Duration, degraded bool) {
 	return sorted[n/2], sorted[min(n-1, n*99/100)], last >= fewCalls && 2*bad > last
 }
 
-// residentBytes is the resident memory of a process; 0 where it is unknown.
+// residentBytes returns the resident memory of a process, or 0 if it is unknown.
 func residentBytes(pid int) uint64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// Registry is a bundle registry in its own process. It is a registry.Registry; Close it when
-// nobody uses it any more.
+// Registry is a bundle registry in its own process. It implements registry.Registry. Close it when it is no
+// longer used.
 type Registry struct{ *slot[registry.Registry] }
 
 // Registry starts a configured registry, as open does.
@@ -27,20 +27,20 @@ func (h *Host) Registry(ctx context.Context, p config.Plugin, old ...*Registry) 
 	return &Registry{s}, nil
 }
 
-// Search is registry.Registry's.
+// Search implements registry.Registry.
 func (r Registry) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
 	return ask(ctx, r.call, func(ctx context.Context, reg registry.Registry) (registry.Page, error) { return reg.Search(ctx, q) })
 }
 
-// Resolve is registry.Registry's.
+// Resolve implements registry.Registry.
 func (r Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 	return ask(ctx, r.call, func(ctx context.Context, reg registry.Registry) (registry.Package, error) {
 		return reg.Resolve(ctx, ref)
 	})
 }
 
-// Fetch is registry.Registry's. The plugin stays up, even when the handle is closed, until the
-// reader is.
+// Fetch implements registry.Registry. The plugin keeps running until the reader is closed, even if the handle
+// is closed.
 func (r Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
 	g, err := r.acquire(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ type held struct {
 	release func()
 }
 
-// LargestPiece is the length of the largest message of the download, for the conformance kit.
+// LargestPiece returns the size of the largest message in the download, for the conformance kit.
 func (h *held) LargestPiece() int {
 	if pieces, ok := h.ReadCloser.(interface{ LargestPiece() int }); ok {
 		return pieces.LargestPiece()

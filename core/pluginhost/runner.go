@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec" // its Cmd is how go-plugin passes the environment on; nothing is executed with it
+	"os/exec" // go-plugin passes the environment in its Cmd; nothing is executed with it
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -17,8 +17,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
-// runner is how go-plugin runs a process: under the server's shim, so that it ends with the
-// server, whole trees at a time.
+// runner runs a process for go-plugin: under the server's shim, so that the whole process tree ends with the
+// server.
 type runner struct {
 	command process.Command
 	name    string
@@ -28,7 +28,7 @@ type runner struct {
 
 	mu    sync.Mutex
 	proc  *process.Process
-	limit string // that the plugin was ended for
+	limit string // for which the plugin was ended
 }
 
 func newRunner(name string, c process.Command, hidden secrets, limits config.PluginLimits) *runner {
@@ -38,7 +38,7 @@ func newRunner(name string, c process.Command, hidden secrets, limits config.Plu
 	}
 }
 
-// provide is go-plugin's RunnerFunc: it receives the handshake's environment.
+// provide is go-plugin's RunnerFunc. It receives the environment for the handshake.
 func (r *runner) provide(_ hclog.Logger, cmd *exec.Cmd, _ string) (goplugin.Runner, error) {
 	r.command.Env = append(r.command.Env, cmd.Env...)
 	return r, nil
@@ -57,7 +57,7 @@ func (r *runner) Start(context.Context) error {
 		_, _ = io.Copy(io.Discard, r.stderr)
 		return errors.Join(err, read.Close())
 	}
-	_ = p.Stdin().Close() // a plugin reads nothing
+	_ = p.Stdin().Close() // a plugin does not read its standard input
 	r.mu.Lock()
 	r.proc = p
 	r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *runner) process() *process.Process {
 	return r.proc
 }
 
-// Wait returns when the whole tree is gone.
+// Wait returns when the whole process tree has ended.
 func (r *runner) Wait(ctx context.Context) error {
 	p := r.process()
 	select {
@@ -82,7 +82,7 @@ func (r *runner) Wait(ctx context.Context) error {
 	}
 }
 
-// Kill ends the whole tree and returns when it is gone.
+// Kill ends the whole process tree and returns when it has ended.
 func (r *runner) Kill(ctx context.Context) error { return r.process().Stop(ctx, 0) }
 
 func (r *runner) ended() bool {
@@ -98,14 +98,14 @@ func (r *runner) ended() bool {
 	}
 }
 
-// overLimit is the limit that the plugin was ended for, "" for none.
+// overLimit returns the limit for which the plugin was ended, or "".
 func (r *runner) overLimit() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.limit
 }
 
-// exitReason is how the process ended.
+// exitReason describes how the process ended.
 func (r *runner) exitReason() string {
 	if limit := r.overLimit(); limit != "" {
 		return "ended because it " + limit
@@ -116,7 +116,7 @@ func (r *runner) exitReason() string {
 	return "exited with status 0"
 }
 
-// ID is the process id, "" before the start.
+// ID returns the process id, or "" before the start.
 func (r *runner) ID() string {
 	if p := r.process(); p != nil {
 		return fmt.Sprint(p.PID())
@@ -124,10 +124,10 @@ func (r *runner) ID() string {
 	return ""
 }
 
-// Name is for log lines.
+// Name returns the name for log messages.
 func (r *runner) Name() string { return r.name }
 
-// Stdout is where the handshake comes from.
+// Stdout returns the stream with the handshake.
 func (r *runner) Stdout() io.ReadCloser {
 	out := r.process().Stdout()
 	if r.stderr.heard == nil {
@@ -136,24 +136,24 @@ func (r *runner) Stdout() io.ReadCloser {
 	return overheard{io.TeeReader(out, r.stderr.heard), out}
 }
 
-// overheard is a stream that somebody else hears, too.
+// overheard copies a stream to another writer.
 type overheard struct {
 	io.Reader
 	io.Closer
 }
 
-// Stderr is where log lines come from.
+// Stderr returns the stream with the log messages.
 func (r *runner) Stderr() io.ReadCloser { return r.stderr }
 
 // Diagnose adds nothing: handshakeError describes failures.
 func (r *runner) Diagnose(context.Context) string { return "" }
 
-// PluginToHost says that both sides see the same addresses.
+// PluginToHost returns its arguments: both sides see the same addresses.
 func (r *runner) PluginToHost(network, addr string) (string, string, error) {
 	return network, addr, nil
 }
 
-// HostToPlugin says that both sides see the same addresses.
+// HostToPlugin returns its arguments: both sides see the same addresses.
 func (r *runner) HostToPlugin(network, addr string) (string, string, error) {
 	return network, addr, nil
 }

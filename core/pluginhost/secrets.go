@@ -16,17 +16,16 @@ import (
 // secretName matches the names of settings whose values are secret.
 var secretName = regexp.MustCompile(`(?i)secret|password|passwd|token|credential|private|api_?key|dsn`)
 
-// shortestSecret is the length below which a value is not replaced: it would occur by chance.
+// shortestSecret is the length below which a value is not replaced, because it would occur by chance.
 const shortestSecret = 4
 
 const redacted = "[redacted]"
 
-// secrets are the values in a plugin's settings that must not appear in a log line or an error,
-// whatever the plugin writes. The longest comes first.
+// secrets are the values in a plugin's settings that must not appear in log messages or errors, whatever the
+// plugin writes. The longest comes first.
 type secrets []string
 
-// secretsOf finds the secrets in settings: the values under a name such as password, and the passwords
-// in addresses.
+// secretsOf finds the secrets in settings: values with a name such as password, and passwords in URLs.
 func secretsOf(settings []byte) secrets {
 	var value any
 	if json.Unmarshal(settings, &value) != nil {
@@ -56,7 +55,7 @@ func (s *secrets) collect(value any, secret bool) {
 			if password, set := u.User.Password(); set {
 				s.add(password)
 				raw, _, _ := strings.Cut(strings.TrimPrefix(v, u.Scheme+"://"), "@")
-				_, raw, _ = strings.Cut(raw, ":") // as it is written, with its escapes
+				_, raw, _ = strings.Cut(raw, ":") // as written, with its escapes
 				s.add(raw)
 			}
 		}
@@ -68,7 +67,7 @@ func (s *secrets) add(value string) {
 		return
 	}
 	*s = append(*s, value)
-	if escaped, err := json.Marshal(value); err == nil { // as it is written in a JSON log line
+	if escaped, err := json.Marshal(value); err == nil { // as written in a JSON log message
 		*s = append(*s, string(bytes.Trim(escaped, `"`)))
 	}
 }
@@ -90,7 +89,7 @@ func (s secrets) redactBytes(line []byte) []byte {
 	return line
 }
 
-// redactError returns err without the secrets in its message.
+// redactError returns err with the secrets redacted from its message.
 func (s secrets) redactError(err error) error {
 	if err == nil || len(s) == 0 {
 		return err

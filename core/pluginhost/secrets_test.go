@@ -21,7 +21,7 @@ func TestTheSecretsOfSettingsAreFound(t *testing.T) {
 	}
 }
 
-func TestSecretsAreInNoErrorAndKeepItsMeaning(t *testing.T) {
+func TestRedactedErrorsContainNoSecretsAndKeepTheirMeaning(t *testing.T) {
 	hidden := secretsOf([]byte(`{"password": "hunter22"}`))
 	err := hidden.redactError(fmt.Errorf("%w: dial app:hunter22@host", plugins.ErrUnavailable))
 	if strings.Contains(err.Error(), "hunter22") || !errors.Is(err, plugins.ErrUnavailable) {
@@ -36,7 +36,7 @@ func TestSecretsAreInNoErrorAndKeepItsMeaning(t *testing.T) {
 	}
 }
 
-func TestAPluginIsDegradedWhenMostOfItsLastCallsFailed(t *testing.T) {
+func TestAPluginIsDegradedWhenMostOfItsRecentCallsFailed(t *testing.T) {
 	var r recentCalls
 	for i := range 300 {
 		r.add(10, i%3 != 0)

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// SessionStore is a session store in its own process, or the memory store in this one. It is a
-// sessionstore.Store; Close it when nobody uses it any more.
+// SessionStore is a session store in its own process, or the memory store in this one. It implements
+// sessionstore.Store. Close it when it is no longer used.
 type SessionStore struct{ *slot[sessionstore.Store] }
 
 // SessionStore starts the configured session store, as open does.
@@ -23,8 +23,8 @@ func (h *Host) SessionStore(ctx context.Context, p config.Plugin, old ...*Sessio
 	return &SessionStore{s}, nil
 }
 
-// getNothing reads a session that does not exist: the answer is plugins.ErrNotFound only when the backend
-// was read.
+// getNothing reads a session that does not exist. The result is plugins.ErrNotFound only if the backend was
+// read.
 func getNothing(ctx context.Context, store sessionstore.Store) error {
 	if _, err := store.Get(ctx, "probe"); !errors.Is(err, plugins.ErrNotFound) {
 		return err
@@ -32,8 +32,8 @@ func getNothing(ctx context.Context, store sessionstore.Store) error {
 	return nil
 }
 
-// Store returns the session store as a sessionstore.Store, which is a sessionstore.Replacer if the plugin
-// has that capability.
+// Store returns the session store as a sessionstore.Store, which also implements sessionstore.Replacer if the
+// plugin has that capability.
 func (s *SessionStore) Store() sessionstore.Store {
 	if declares[sessionstore.Replacer](s.slot, plugins.CapabilityReplace) {
 		return replacer{*s}
@@ -44,32 +44,32 @@ func (s *SessionStore) Store() sessionstore.Store {
 // replacer is a session store with the capability "replace".
 type replacer struct{ SessionStore }
 
-// Replace is sessionstore.Replacer's. A call whose process died may have been carried out: its caller then
-// finds its own owner in the record.
+// Replace implements sessionstore.Replacer. If the process died during the call, the write may have happened:
+// the caller then finds its own owner in the record.
 func (s replacer) Replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (bool, error) {
 	return ask(ctx, s.call, capable[sessionstore.Replacer, sessionstore.Store](func(ctx context.Context, store sessionstore.Replacer) (bool, error) {
 		return store.Replace(ctx, rec, ttl, owner)
 	}))
 }
 
-// Put is sessionstore.Store's.
+// Put implements sessionstore.Store.
 func (s SessionStore) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
 	return s.call(ctx, func(ctx context.Context, store sessionstore.Store) error { return store.Put(ctx, rec, ttl) })
 }
 
-// Get is sessionstore.Store's.
+// Get implements sessionstore.Store.
 func (s SessionStore) Get(ctx context.Context, id string) (sessionstore.Record, error) {
 	return ask(ctx, s.call, func(ctx context.Context, store sessionstore.Store) (sessionstore.Record, error) {
 		return store.Get(ctx, id)
 	})
 }
 
-// Touch is sessionstore.Store's.
+// Touch implements sessionstore.Store.
 func (s SessionStore) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	return s.call(ctx, func(ctx context.Context, store sessionstore.Store) error { return store.Touch(ctx, batch) })
 }
 
-// Delete is sessionstore.Store's.
+// Delete implements sessionstore.Store.
 func (s SessionStore) Delete(ctx context.Context, id string) error {
 	return s.call(ctx, func(ctx context.Context, store sessionstore.Store) error { return store.Delete(ctx, id) })
 }

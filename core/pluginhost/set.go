@@ -14,25 +14,27 @@ import (
 // Handle is a running plugin.
 type Handle interface {
 	comparable
-	// Outdated reports whether the file of the plugin has changed since it was started.
+	// Outdated reports whether the plugin's file has changed since it was started.
 	Outdated() (bool, error)
 	Close(ctx context.Context)
 }
 
-// Member is a running plugin of a Set, with what the configuration says of it.
+// Member is a running plugin of a Set with its configuration.
 type Member[H Handle] struct {
 	config.Plugin
 	Handle H
 }
 
-// Set is the running plugins of one kind, in the order of the configuration. A reload exchanges those whose settings or
-// file changed; the others go on. It is safe for concurrent use, except that one Exchange is prepared at a time.
+// Set holds the running plugins of one kind, in the order of the configuration. A reload replaces those whose
+// settings or file changed; the others keep running. It is safe for concurrent use, except that only one
+// Exchange may be prepared at a time.
 type Set[H Handle] struct {
 	open func(ctx context.Context, p config.Plugin, old ...H) (H, error)
 	all  atomic.Pointer[[]Member[H]]
 }
 
-// NewSet returns a Set without plugins. open starts one, in place of those that are closed when the new one is in use.
+// NewSet returns a Set without plugins. open starts a plugin to replace the old ones, which are closed when the
+// new one is in use.
 func NewSet[H Handle](open func(ctx context.Context, p config.Plugin, old ...H) (H, error)) *Set[H] {
 	return &Set[H]{open: open}
 }
@@ -48,16 +50,17 @@ func (s *Set[H]) Members() []Member[H] {
 // Close ends all plugins.
 func (s *Set[H]) Close(ctx context.Context) { closeMembers(ctx, s.Members()) }
 
-// Exchange is what a configuration makes of a Set: everything that it needs is running, and nothing uses it yet.
+// Exchange is a prepared change of a Set to a new configuration: everything that it needs is running, but not
+// in use yet.
 type Exchange[H Handle] struct {
 	set     *Set[H]
 	Next    []Member[H] // all plugins of the configuration
-	Started []Member[H] // those of them that run in addition to the ones in use
+	Started []Member[H] // those of them that were started for it
 	Retired []Member[H] // those in use that the configuration no longer has
 }
 
-// Prepare starts the plugins of a configuration that are not running yet, all or nothing. Its error is a config.Problems
-// with the place of each problem.
+// Prepare starts the configured plugins that are not running yet, all of them or none. The error is a
+// config.Problems with the place of each problem.
 func (s *Set[H]) Prepare(ctx context.Context, c *config.Config, next []config.Plugin) (_ *Exchange[H], err error) {
 	x := &Exchange[H]{set: s, Next: make([]Member[H], len(next))}
 	defer func() {
@@ -89,11 +92,11 @@ func (s *Set[H]) Prepare(ctx context.Context, c *config.Config, next []config.Pl
 	return x, nil
 }
 
-// keep gives a running plugin the place of the one in the configuration that is the same, if there is one. The error says
-// why the plugin could not be started now.
+// keep keeps a running plugin if the configuration still has the same one, and gives it the new place. The
+// error says why the plugin could not be started now.
 func (x *Exchange[H]) keep(c *config.Config, m Member[H], next []config.Plugin) (kept bool, err error) {
 	i := slices.IndexFunc(next, func(p config.Plugin) bool {
-		p.At = m.At // where it stands in the file
+		p.At = m.At // its place in the file
 		return reflect.DeepEqual(p, m.Plugin)
 	})
 	if i < 0 {
@@ -109,16 +112,16 @@ func (x *Exchange[H]) keep(c *config.Config, m Member[H], next []config.Plugin) 
 	return !outdated, nil
 }
 
-// Changes reports whether a plugin was started or is to be closed.
+// Changes reports whether a plugin was started or will be closed.
 func (x *Exchange[H]) Changes() bool { return len(x.Started)+len(x.Retired) > 0 }
 
-// Apply puts the plugins into use. The caller has its users take the new ones and then closes the retired ones.
+// Apply puts the plugins into use. The caller must direct their users to the new ones and then call Retire.
 func (x *Exchange[H]) Apply() { x.set.all.Store(&x.Next) }
 
-// Drop closes what was started, instead of Apply.
+// Drop closes what was started. Call it instead of Apply.
 func (x *Exchange[H]) Drop(ctx context.Context) { closeMembers(ctx, x.Started) }
 
-// Retire closes what nothing uses any more, after Apply.
+// Retire closes the plugins that are no longer used, after Apply.
 func (x *Exchange[H]) Retire(ctx context.Context) { closeMembers(ctx, x.Retired) }
 
 func closeMembers[H Handle](ctx context.Context, all []Member[H]) {
@@ -134,7 +137,7 @@ func handlesOf[H Handle](all []Member[H]) (handles []H) {
 	return handles
 }
 
-// Located gives the problems that a plugin found in its settings their place in the configuration file.
+// Located adds the place in the configuration file to the problems that a plugin found in its settings.
 func Located(c *config.Config, p config.Plugin, err error) error {
 	if err == nil {
 		return nil

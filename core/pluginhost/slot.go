@@ -15,14 +15,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/server"
 )
 
-// slot holds one adapter: its running generation, or none while it is replaced. T is the contract
-// interface. A handle of a kind is a slot with the kind's methods.
+// slot holds one adapter: its running generation, or none while it is being replaced. T is the contract
+// interface. A handle is a slot plus the methods of its kind.
 type slot[T any] struct {
 	host    *Host
 	target  target
 	log     hclog.Logger
 	kind    kind[T]
-	secrets secrets // are in no error
+	secrets secrets // redacted from errors
 
 	mu        sync.Mutex
 	gen       *generation[T] // nil while there is none
@@ -30,35 +30,35 @@ type slot[T any] struct {
 	closing   bool
 	restarts  int
 	lastErr   error
-	calls     uint64 // made so far
+	calls     uint64 // total number
 	failures  uint64
 	recent    recentCalls
-	nextPause time.Duration // the pause after a generation that never answered a call
+	nextPause time.Duration // before replacing a generation that never answered a call
 
-	halt      chan struct{} // closed to interrupt the supervision: for good, or for a suspension
-	suspended *suspension   // nil unless another plugin takes over the backend
-	successor *slot[T]      // answers the calls of this slot; nil unless it is suspended
+	halt      chan struct{} // closed to interrupt the supervision: permanently, or for a suspension
+	suspended *suspension   // non-nil while another plugin owns the backend
+	successor *slot[T]      // answers this slot's calls; nil unless the slot is suspended
 
-	attached *generation[T] // answers the calls while it is there; see attach.go
+	attached *generation[T] // answers the calls while it is set; see attach.go
 
-	replaced []*slot[T] // what was suspended for this slot
+	replaced []*slot[T] // slots that were suspended for this one
 
-	ended chan struct{} // closed when nothing of the slot runs any more
+	ended chan struct{} // closed when nothing of the slot is running
 	stop  chan struct{} // closed to end the supervision
 }
 
-// generation is one process of a slot, or the implementation itself when it runs in process.
+// generation is one process of a slot, or the implementation itself if it runs in process.
 type generation[T any] struct {
 	slot     *slot[T]
 	client   T
 	inst     *instance   // nil in process, and when attached
-	attached *attachment // nil unless the process was started by somebody else
+	attached *attachment // nil unless someone else started the process
 	since    time.Time
-	version  string // of one in process
+	version  string // in-process only
 
 	// Guarded by the slot's mu.
-	inFlight int       // calls in flight
-	answered time.Time // when it answered a call last, if only with an error of the contract; zero when it never has
+	inFlight int       // pending calls
+	answered time.Time // when it last answered a call, possibly with an error defined in the contract; zero if never
 }
 
 func (g *generation[T]) gone() <-chan struct{} {
@@ -71,8 +71,8 @@ func (g *generation[T]) gone() <-chan struct{} {
 	return nil
 }
 
-// load starts a plugin, gives it its settings and supervises it from then on. Until the slots of old are
-// closed, they go on if the new one is closed first.
+// load starts a plugin, sends it its settings and supervises it from then on. Until the slots of old are
+// closed, they resume if the new one is closed first.
 func load[T any](ctx context.Context, h *Host, t target, k kind[T], old []*slot[T]) (*slot[T], error) {
 	s := &slot[T]{
 		host: h, target: t, kind: k, log: h.log.Named(string(t.kind) + "." + t.name),
@@ -95,7 +95,7 @@ func load[T any](ctx context.Context, h *Host, t target, k kind[T], old []*slot[
 	return s, nil
 }
 
-// pin records the sha256 of a plugin that is used for the first time.
+// pin records the sha256 of a plugin at its first use.
 func (s *slot[T]) pin() error {
 	t := s.target
 	if !t.pinned {
@@ -103,16 +103,16 @@ func (s *slot[T]) pin() error {
 	}
 	first, err := s.host.lockFile().record(t.path, t.sha256)
 	if err != nil {
-		return t.failed(fmt.Sprintf("its sha256 cannot be recorded: %v", err), "")
+		return t.failed(fmt.Sprintf("cannot record its sha256: %v", err), "")
 	}
 	if first {
-		s.log.Info("plugin accepted at its first use; a changed file must be accepted with `ropewalk plugin verify --accept`", "path", t.path, "sha256", t.sha256)
+		s.log.Info("plugin accepted at first use; accept a changed file with `ropewalk plugin verify --accept`", "path", t.path, "sha256", t.sha256)
 	}
 	return nil
 }
 
-// generate makes a new generation, all or nothing. What must happen between its start and its settings is
-// done by prepare.
+// generate creates a new generation completely or not at all. prepare is called between its start and
+// Configure.
 func (s *slot[T]) generate(ctx context.Context, prepare func(context.Context, plugins.Info)) (*generation[T], error) {
 	if s.target.impl != nil {
 		return s.inProcess(ctx)
@@ -146,15 +146,16 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 	return &generation[T]{slot: s, client: client, since: time.Now(), version: p.Version}, nil
 }
 
-// exitDelay is how long after the connection broke a process that is still there is asked whether it serves.
+// exitDelay is how long to wait after the connection broke before asking a remaining process whether it still
+// serves.
 const exitDelay = 2 * time.Second
 
-// attempts is how often a call is made at most, if the process dies each time: a call that crashes
-// its plugin must not crash every generation that follows.
+// attempts is how often a call is tried if the process dies each time: a call that crashes its plugin must not
+// crash every generation that follows.
 const attempts = 3
 
-// call runs fn on the running generation, and again on the next one if that process dies meanwhile. After an
-// attached process it has its whole time again: what was spent in a debugger does not count.
+// call runs fn on the running generation, and again on the next one if the process dies during the call. After
+// an attached process it gets its full time again: time spent in a debugger does not count.
 func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) error {
 	detached, err := s.tryCall(ctx, fn)
 	for detached {
@@ -165,7 +166,7 @@ func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) e
 	return err
 }
 
-// tryCall is call, but returns detached when the call was cut off because an attached process has gone.
+// tryCall is call, but returns detached when the call was cut off because an attached process has disconnected.
 func (s *slot[T]) tryCall(ctx context.Context, fn func(context.Context, T) error) (detached bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.host.opts.CallTimeout)
 	defer cancel()
@@ -188,7 +189,7 @@ func (s *slot[T]) once(ctx context.Context, fn func(context.Context, T) error) e
 	return err
 }
 
-// run runs fn on a living generation and returns which one; nil when there was none.
+// run runs fn on a live generation and returns that generation, or nil if there was none.
 func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*generation[T], error) {
 	g, err := s.acquire(ctx)
 	if err != nil {
@@ -224,12 +225,11 @@ func (s *slot[T]) count(g *generation[T], err error, took time.Duration) {
 	}
 }
 
-// died reports whether the process of g is gone after a call that failed with err. A broken
-// connection shows a little earlier than the exit of the process. A plugin that answered that its
-// backend is away is alive.
+// died reports whether g's process has ended after a call that failed with err. A broken connection is noticed
+// slightly before the process's exit. A plugin that reported its backend as unavailable is alive.
 func died[T any](ctx context.Context, g *generation[T], err error) bool {
 	if g.attached != nil {
-		if isClosed(g.gone()) { // a call that found the connection closed is not ErrDisconnected
+		if isClosed(g.gone()) { // a call that found the connection closed does not return ErrDisconnected
 			return errors.Is(err, plugins.ErrUnavailable)
 		}
 		ctx = context.WithoutCancel(ctx) // the deadline passed in the debugger
@@ -237,8 +237,8 @@ func died[T any](ctx context.Context, g *generation[T], err error) bool {
 	return g.gone() != nil && errors.Is(err, host.ErrDisconnected) && g.ends(ctx)
 }
 
-// ends waits until the process of g, whose connection broke, is gone. It returns false when the process still
-// serves, or when ctx ends: on a machine that is too busy the exit may be noticed seconds later.
+// ends waits until the process of g, whose connection broke, has ended. It returns false if the process still
+// serves, or when ctx ends: on an overloaded machine the exit may be noticed seconds later.
 func (g *generation[T]) ends(ctx context.Context) bool {
 	check := time.NewTicker(exitDelay)
 	defer check.Stop()
@@ -257,8 +257,8 @@ func (g *generation[T]) ends(ctx context.Context) bool {
 	}
 }
 
-// acquire waits, for a bounded time, until there is a living generation, and counts a call on it. It is
-// one of the successor when the slot has one.
+// acquire waits, for a bounded time, for a live generation, and counts a call on it. If the slot has a
+// successor, it returns the successor's.
 func (s *slot[T]) acquire(ctx context.Context) (*generation[T], error) {
 	patience := time.NewTimer(s.host.opts.ReplaceWait)
 	defer patience.Stop()
@@ -268,20 +268,20 @@ func (s *slot[T]) acquire(ctx context.Context) (*generation[T], error) {
 		case g != nil:
 			return g, nil
 		case changed == nil:
-			return nil, s.away("it was closed")
+			return nil, s.unavailable("it was closed")
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, s.away(fmt.Sprintf("it is being replaced (%v)", ctx.Err()))
+			return nil, s.unavailable(fmt.Sprintf("it is being replaced (%v)", ctx.Err()))
 		case <-patience.C:
-			return nil, s.away("it could not be replaced in time")
+			return nil, s.unavailable("it could not be replaced in time")
 		}
 	}
 }
 
-// tryAcquire is acquire without waiting: there is a generation, or a channel that is closed with the next
-// change, or neither because the slot is closed.
+// tryAcquire is acquire without waiting. It returns a generation, or a channel that is closed at the next
+// change, or neither if the slot is closed.
 func (s *slot[T]) tryAcquire() (*generation[T], <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,7 +309,7 @@ func (s *slot[T]) release(g *generation[T]) {
 	}
 }
 
-func (s *slot[T]) away(why string) error {
+func (s *slot[T]) unavailable(why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lastErr != nil {
@@ -318,7 +318,7 @@ func (s *slot[T]) away(why string) error {
 	return fmt.Errorf("%w: %s plugin %q: %s", plugins.ErrUnavailable, s.target.kind, s.target.name, why)
 }
 
-// notify wakes everyone who waits for a change. The caller holds mu.
+// notify wakes everything that waits for a change. The caller holds mu.
 func (s *slot[T]) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -333,19 +333,19 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Outdated reports whether the adapter's file has changed since it was started. The error says why
-// the plugin could not be started now.
+// Outdated reports whether the adapter's file has changed since it was started. The error says why the plugin
+// could not be started now.
 func (s *slot[T]) Outdated() (bool, error) {
 	now, err := s.host.find(s.target.kind, s.target.config)
 	return err == nil && now.sha256 != s.target.sha256, err
 }
 
-// closeLinger is how long a closed slot still takes calls: those of users that picked the handle
-// up just before they were pointed at another one.
+// closeLinger is how long a closed slot still accepts calls from users that obtained the handle just before it
+// was replaced.
 const closeLinger = 100 * time.Millisecond
 
-// Close ends the plugin once its calls have ended, or when ctx does. What was suspended for it, and is not
-// closed itself, goes on.
+// Close ends the plugin once its calls have ended, or when ctx ends. Slots that were suspended for it, and are
+// not closed themselves, resume.
 func (s *slot[T]) Close(ctx context.Context) {
 	s.mu.Lock()
 	first := !s.closing
@@ -375,7 +375,7 @@ func (s *slot[T]) linger(ctx context.Context) {
 	}
 }
 
-// awaitIdle returns when no call is in flight, or when ctx ends.
+// awaitIdle returns when there are no pending calls, or when ctx ends.
 func (s *slot[T]) awaitIdle(ctx context.Context) {
 	for {
 		s.mu.Lock()
@@ -393,11 +393,11 @@ func (s *slot[T]) awaitIdle(ctx context.Context) {
 	}
 }
 
-// executable is the file that the processes of the plugin are started from.
+// executable returns the file that the plugin's processes are started from.
 func (s *slot[T]) executable() string { return s.host.keptPath(s.target) }
 
-// has reports whether the plugin has a capability of its kind. inProcess answers for an implementation in
-// this process.
+// has reports whether the plugin has a capability of its kind. inProcess decides for an in-process
+// implementation.
 func (s *slot[T]) has(capability string, inProcess func(T) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -412,7 +412,7 @@ func (s *slot[T]) has(capability string, inProcess func(T) bool) bool {
 	return slices.Contains(s.gen.inst.info.Capabilities, capability)
 }
 
-// status is the state of the plugin.
+// status returns the state of the plugin.
 func (s *slot[T]) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -439,9 +439,9 @@ func (s *slot[T]) status() Status {
 	return st
 }
 
-// Probe makes a harmless call to each loaded plugin of a kind. Its error names the first one that does not
-// answer before ctx ends: its process is away and is not replaced in time, it hangs, or it cannot reach
-// its backend. Plugins that are being closed are left out.
+// Probe makes a call without side effects to each loaded plugin of a kind. The error names the first one that
+// does not answer before ctx ends: its process has ended and is not replaced in time, it hangs, or it cannot
+// reach its backend. Plugins that are being closed are skipped.
 func (h *Host) Probe(ctx context.Context, kind plugins.Kind) error {
 	for _, s := range h.loaded() {
 		if s.status().Kind != kind {
@@ -454,7 +454,7 @@ func (h *Host) Probe(ctx context.Context, kind plugins.Kind) error {
 	return nil
 }
 
-// probe makes the harmless call of the slot's kind.
+// probe makes the kind's call without side effects.
 func (s *slot[T]) probe(ctx context.Context) error {
 	s.mu.Lock()
 	closing := s.closing
@@ -462,7 +462,7 @@ func (s *slot[T]) probe(ctx context.Context) error {
 	if closing {
 		return nil
 	}
-	if err := s.call(ctx, s.kind.harmless); err != nil {
+	if err := s.call(ctx, s.kind.probe); err != nil {
 		return fmt.Errorf("the %s plugin %s does not answer: %w", s.target.kind, s.target.label, err)
 	}
 	return nil

@@ -10,20 +10,22 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// How many pings in a row a plugin may leave unanswered before it counts as hung, and how many while it waits for a
-// processor or the disk, or the server itself runs late: on a machine that is too busy it is slow.
+// How many consecutive pings a plugin may leave unanswered before it counts as hung, and how many while it
+// waits for a processor or the disk, or while the server itself is delayed: on an overloaded machine it is just
+// slow.
 const (
 	hungAfter     = 2
 	busyHungAfter = 8
 )
 
-// The server runs late when one of its goroutines waits that long for a processor: a ping takes several such waits.
+// The server is delayed when one of its goroutines waits this long for a processor. A ping takes several such
+// waits.
 const (
 	late      = 100 * time.Millisecond
-	lateEvery = 20 * time.Millisecond // how often it is looked at during a ping
+	lateEvery = 20 * time.Millisecond // how often the delay is measured during a ping
 )
 
-// supervise keeps the slot supplied with a running generation until it is closed.
+// supervise keeps a generation running until the slot is closed.
 func (s *slot[T]) supervise() {
 	defer close(s.ended)
 	for {
@@ -53,7 +55,7 @@ func (s *slot[T]) present() (*generation[T], <-chan struct{}) {
 	return s.gen, s.halt
 }
 
-// watch returns when g has died or hangs (the reason), or nil when the supervision is interrupted.
+// watch returns the reason when g has died or hangs, or nil when the supervision is interrupted.
 func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 	if g.inst == nil {
 		<-halt
@@ -73,7 +75,7 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 			delay, err := s.ping(g)
 			busy := func() bool { return delay >= late || g.inst.run.process().Busy() }
 			if seen.hangs(err, s.answeredSince(g, began), busy) && !isClosed(g.gone()) {
-				if g.inst.run.overLimit() != "" { // it is being ended already
+				if g.inst.run.overLimit() != "" { // it is already being ended
 					<-g.gone()
 					return g.inst.deathReason()
 				}
@@ -85,7 +87,7 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 	}
 }
 
-// ping checks the health of g, and returns the longest delay with which the server's own goroutines ran meanwhile.
+// ping checks the health of g, and returns the longest delay of the server's own goroutines in the meantime.
 func (s *slot[T]) ping(g *generation[T]) (delay time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.host.opts.PingEvery)
 	tick := time.NewTicker(lateEvery)
@@ -97,7 +99,7 @@ func (s *slot[T]) ping(g *generation[T]) (delay time.Duration, err error) {
 	return <-measured, err
 }
 
-// longestDelay receives ticks until ctx ends and returns how long the latest of them came after its time.
+// longestDelay receives ticks until ctx ends and returns how late the latest one was.
 func longestDelay(ctx context.Context, ticks <-chan time.Time) (longest time.Duration) {
 	for {
 		select {
@@ -109,12 +111,13 @@ func longestDelay(ctx context.Context, ticks <-chan time.Time) (longest time.Dur
 	}
 }
 
-// health counts the health checks that a plugin has missed one after another.
+// health counts consecutive missed health checks.
 type health struct{ missed int }
 
-// hangs takes the outcome of a check and reports whether the plugin counts as hung. A plugin that answered a call
-// during the check is slow, not hung: replacing it would cost a machine that is too busy even more. One that is busy
-// gets longer, since it may be the machine that is; so does one whose answer the server may have been too busy to read. Neither helps a plugin that reports itself as not serving.
+// hangs records the result of a check and reports whether the plugin counts as hung. A plugin that answered a
+// call during the check is slow, not hung: replacing it would cost an overloaded machine even more. A busy
+// plugin gets longer, since the machine may be overloaded, and so does one whose answer the server may have
+// been too busy to read. None of this applies to a plugin that reports that it is not serving.
 func (h *health) hangs(err error, answered bool, busy func() bool) bool {
 	if err == nil || answered && !errors.Is(err, errNotServing) {
 		h.missed = 0
@@ -131,14 +134,14 @@ func (s *slot[T]) answeredSince(g *generation[T], t time.Time) bool {
 }
 
 const (
-	// settled is the age at which a generation counts as working, even if nobody called it.
+	// settled is the age at which a generation counts as working, even without calls.
 	settled = 2 * time.Second
-	// A plugin that starts well and ends at once is given these pauses, twice as long each time.
+	// The pauses for a plugin that starts and then exits at once. They double each time.
 	firstPause, longestPause = 50 * time.Millisecond, 400 * time.Millisecond
 )
 
-// pause is how long the start that replaces g waits: not at all if g answered a call or ran for a
-// while. It limits how often a plugin that ends immediately is started.
+// pause returns how long to wait before replacing g: not at all if g answered a call or ran for a while. It
+// limits how often a plugin that exits immediately is started.
 func (s *slot[T]) pause(g *generation[T]) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,12 +161,12 @@ func (s *slot[T]) lose(g *generation[T], reason error) {
 	s.restarts++
 	s.notify()
 	s.mu.Unlock()
-	g.inst.kill() // what go-plugin still holds of it
-	s.log.Warn("plugin replaced after it ended", "reason", reason)
+	g.inst.kill() // go-plugin's remaining resources
+	s.log.Warn("plugin ended; replacing it", "reason", reason)
 }
 
-// restart starts the next generation after a pause, as soon and as often as it takes; false when the
-// supervision was interrupted meanwhile.
+// restart starts the next generation after a pause, retrying until it succeeds. It returns false if the
+// supervision was interrupted.
 func (s *slot[T]) restart(pause time.Duration) bool {
 	ctx, cancel := s.untilInterrupted()
 	defer cancel()
@@ -197,7 +200,7 @@ func (s *slot[T]) restart(pause time.Duration) bool {
 	return true
 }
 
-// interrupt ends what the supervision is doing. It may be called more than once.
+// interrupt interrupts the supervision. It is safe to call more than once.
 func (s *slot[T]) interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// A shim that is stopped reports no exit, as on a machine that is too busy to notice it soon.
+// A stopped shim does not report an exit, as on a machine that is too busy to notice it soon.
 func TestACallWaitsForAnExitThatIsNoticedLate(t *testing.T) {
 	h := newHost(t, func(o *pluginhost.Options) { o.CallTimeout, o.PingEvery = time.Minute, time.Minute })
 	s := openStore(t, h, config.Plugin{Adapter: "child"})

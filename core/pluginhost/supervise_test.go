@@ -74,7 +74,7 @@ func TestAPluginThatHangsIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAPluginThatEndsAsSoonAsItHasStartedIsReplacedWithPauses(t *testing.T) {
+func TestAPluginThatExitsRightAfterItStartedIsReplacedWithPauses(t *testing.T) {
 	h := newHost(t)
 	openStore(t, h, config.Plugin{Adapter: "fleeting"})
 	<-time.After(3 * time.Second)
@@ -103,7 +103,7 @@ func kill(t *testing.T, h *pluginhost.Host, sig syscall.Signal) {
 	t.Fatalf("the plugin was not replaced: %+v", h.Status()[0])
 }
 
-func TestAnAuthPluginThatIsAwayFailsClosed(t *testing.T) {
+func TestAnUnavailableAuthPluginFailsClosed(t *testing.T) {
 	file, sum := thirdParty(t, t.TempDir())
 	var home string
 	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait, home = 200*time.Millisecond, o.Home })
@@ -135,14 +135,14 @@ func TestAnAuthPluginThatIsAwayFailsClosed(t *testing.T) {
 		_, err = s.Get(t.Context(), "env:PATH")
 	}
 	if !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "third") {
-		t.Errorf("a plugin whose file was changed is started again, or says %v", err)
+		t.Errorf("a plugin whose file was changed is started again, or returns %v", err)
 	}
 	if got := h.Status()[0]; got.State != "restarting" {
 		t.Errorf("status is %+v", got)
 	}
 }
 
-func TestClosingWaitsForTheCallsUnderWay(t *testing.T) {
+func TestClosingWaitsForPendingCalls(t *testing.T) {
 	var lines testkit.Log
 	h := newHost(t, func(o *pluginhost.Options) { o.Logger = lines.Logger(hclog.Info, true) })
 	s := openStore(t, h, config.Plugin{Adapter: "child"})
@@ -176,7 +176,7 @@ func TestAClosedHandleDoesNotWaitLongerThanItsContext(t *testing.T) {
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s.Close(ctx) // goleak sees a plugin that was left behind
+	s.Close(ctx) // goleak would find a plugin that was left behind
 }
 
 func TestAPluginsLogLinesArriveWithTheirFields(t *testing.T) {
@@ -215,7 +215,7 @@ func TestAPluginThatDoesNotEndIsKilledAndTheLogSaysWhy(t *testing.T) {
 	}
 }
 
-// replaceFile puts another file into the place of a running executable, which cannot be written.
+// replaceFile replaces a running executable, which cannot be written to.
 func replaceFile(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil {

@@ -14,30 +14,30 @@ import (
 
 const (
 	lineBytes  = 64 << 10               // the longest line that is read as one, here and by go-plugin
-	tailBytes  = 8 << 10                // how much of what a plugin wrote last goes into an error
+	tailBytes  = 8 << 10                // how much of a plugin's last output goes into an error
 	tailLines  = 20                     // and how many lines
 	causeBytes = 500                    // the longest cause of a crash
-	tailWait   = 200 * time.Millisecond // how long an error waits for the last of it to be read
+	tailWait   = 200 * time.Millisecond // how long an error waits for the last output to be read
 )
 
-// tail is a plugin's standard error on its way to the log. It keeps the end of what passed, and
-// sanitizes lines that would bring the reader down.
+// tail passes a plugin's standard error to the log. It keeps the end of the output, and sanitizes lines that
+// would crash the reader.
 type tail struct {
 	from  *os.File
 	lines *bufio.Reader
-	ready []byte // of the present line, not yet passed on
+	ready []byte // part of the current line, not yet passed on
 	once  sync.Once
-	ended chan struct{} // closed when everything has passed
+	ended chan struct{} // closed when everything has been passed on
 
-	secrets secrets  // are replaced in every line
+	secrets secrets  // replaced in every line
 	rate    lineRate // of what is read
-	printed lineRate // of what comes beside; guarded by mu
+	printed lineRate // of other output; guarded by mu
 
-	heard io.Writer // gets everything as it was written; nil for none
+	heard io.Writer // receives everything as written; may be nil
 
 	mu    sync.Mutex
 	last  []byte
-	cause []byte // the line with which a Go program reports its own crash; a stack follows
+	cause []byte // the line with which a Go program reports its own crash; a stack trace follows
 }
 
 // Read passes on what the plugin wrote.
@@ -56,8 +56,8 @@ func (t *tail) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// tee returns a writer for what go-plugin brings beside standard error: a plugin in Go prints through
-// its connection once it serves. It is recorded as well, and written to next without secrets.
+// tee returns a writer for output that does not come through standard error: once it serves, a Go plugin prints
+// through its connection. The output is recorded, and written to next without secrets.
 func (t *tail) tee(next io.Writer) io.Writer { return tee{t, next} }
 
 type tee struct {
@@ -83,7 +83,7 @@ func (t *tail) record(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.heard != nil {
-		_, _ = t.heard.Write(line) // what is heard is nobody's condition for serving
+		_, _ = t.heard.Write(line) // a failing listener must not affect the plugin
 	}
 	t.last = append(t.last, line...)
 	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
@@ -94,9 +94,8 @@ func (t *tail) record(line []byte) {
 	}
 }
 
-// sanitized returns the line, marked as plain text when it looks like one of hclog's and is not:
-// go-plugin takes the fields that begin with @ for strings without looking, and panics when one
-// is not.
+// sanitized returns the line, marked as plain text if it looks like one of hclog's but is not: go-plugin
+// assumes that fields beginning with @ are strings, and panics if one is not.
 func sanitized(line []byte) []byte {
 	var fields map[string]any
 	if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) || json.Unmarshal(line, &fields) != nil {
@@ -112,10 +111,10 @@ func sanitized(line []byte) []byte {
 	return line
 }
 
-// Close stops passing on.
+// Close stops passing on output.
 func (t *tail) Close() error { return t.from.Close() }
 
-// wait returns when everything has passed, or soon.
+// wait returns when everything has been passed on, or after tailWait.
 func (t *tail) wait() {
 	soon := time.NewTimer(tailWait)
 	defer soon.Stop()
@@ -125,7 +124,7 @@ func (t *tail) wait() {
 	}
 }
 
-// String is the last lines on one, without go-plugin's own chatter.
+// String returns the last lines joined into one, without go-plugin's own messages.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestTheProcessListShowsWhichPluginItIs(t *testing.T) {
+func TestTheProcessListShowsThePluginsName(t *testing.T) {
 	third, sum := thirdParty(t, t.TempDir())
 	for _, c := range []struct {
 		p                config.Plugin

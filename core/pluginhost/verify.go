@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// Match is how a plugin's file compares with the sha256 it must have.
+// Match is the result of comparing a plugin's file with its expected sha256.
 type Match string
 
 // The ways to compare.
 const (
 	MatchOK      Match = "ok"
-	MatchChanged Match = "changed" // it has another sha256 now
-	MatchUnknown Match = "unknown" // no sha256 is remembered: the first use will remember one
-	MatchMissing Match = "missing" // a sha256 is remembered, and the file is gone
+	MatchChanged Match = "changed" // it has a different sha256 now
+	MatchUnknown Match = "unknown" // no sha256 is recorded: the first use will record one
+	MatchMissing Match = "missing" // a sha256 is recorded, but the file is gone
 )
 
-// Sum is one plugin's file with its sha256.
+// Sum is a plugin's file with its expected and actual sha256.
 type Sum struct {
 	Path string
-	Want string // "" when unknown
-	Now  string // "" when missing
+	Want string // "" if unknown
+	Now  string // "" if missing
 
 	Record Locked // of a plugin in the home
 }
 
-// Match compares.
+// Match compares the two.
 func (s Sum) Match() Match {
 	switch {
 	case s.Now == "":
@@ -42,7 +42,7 @@ func (s Sum) Match() Match {
 	return MatchOK
 }
 
-// SumOf hashes the file at path, which must have the sha256 want.
+// SumOf hashes the file at path. want is the expected sha256.
 func SumOf(path, want string) (Sum, error) {
 	now, err := HashFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func SumOf(path, want string) (Sum, error) {
 	return Sum{Path: path, Want: want, Now: now}, err
 }
 
-// All are the sums of every plugin in the folder, and of every one that was there, by name.
+// All returns the sums of every plugin in the directory, and of every one recorded for it, by name.
 func (l LockFile) All() ([]Sum, error) {
 	remembered, err := l.Read()
 	if err != nil {
@@ -77,7 +77,7 @@ func (l LockFile) All() ([]Sum, error) {
 	return all, nil
 }
 
-// Files are the names of the plugins in the folder: what is named <kind>-<name> and is a file.
+// Files returns the names of the plugins in the directory: regular files named <kind>-<name>.
 func (l LockFile) Files() ([]string, error) {
 	entries, err := os.ReadDir(l.Dir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

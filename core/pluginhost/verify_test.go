@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-func TestEveryPluginOfAFolderIsComparedWithWhatIsRemembered(t *testing.T) {
+func TestEveryPluginInADirectoryIsComparedWithItsRecord(t *testing.T) {
 	home := t.TempDir()
 	sums := pluginhost.LockFile{Home: home}
 	if err := os.Mkdir(sums.Dir(), 0o700); err != nil {

@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 )
 
-const maxEntries = 1000 // of an archive
+const maxEntries = 1000 // in an archive
 
-// executable returns the path of the plugin itself: the artifact, or what it has packed.
+// executable returns the path of the plugin itself: the artifact, or the file packed in it.
 func (a artifact) executable(staging string) (string, error) {
 	f, err := os.Open(a.path)
 	if err != nil {
@@ -46,7 +46,7 @@ func (a artifact) executable(staging string) (string, error) {
 	return choose(a.source, u.files)
 }
 
-// unpacking is an archive on its way into a folder.
+// unpacking is an archive being unpacked into a directory.
 type unpacking struct {
 	archive string
 	root    *os.Root
@@ -123,7 +123,7 @@ func (u *unpacking) add(name string, mode fs.FileMode, content io.Reader) error 
 	}
 	path := filepath.FromSlash(name)
 	if !filepath.IsLocal(path) {
-		return fmt.Errorf("%s is refused: %q in it leads out of the archive", u.archive, name)
+		return fmt.Errorf("%s is refused: %q in it points outside the archive", u.archive, name)
 	}
 	if mode.IsDir() {
 		return u.root.MkdirAll(path, 0o700)
@@ -147,5 +147,5 @@ func (u *unpacking) add(name string, mode fs.FileMode, content io.Reader) error 
 }
 
 func (u *unpacking) broken(err error) error {
-	return fmt.Errorf("%s cannot be unpacked (%w): it is damaged or not whole; fetch it again", u.archive, err)
+	return fmt.Errorf("%s cannot be unpacked (%w): it is damaged or incomplete; fetch it again", u.archive, err)
 }

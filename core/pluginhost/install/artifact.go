@@ -17,32 +17,32 @@ import (
 )
 
 const (
-	maxArtifact = 512 << 20 // bytes of an executable or an archive
-	maxBeside   = 64 << 10  // bytes of a signature or a checksum
+	maxArtifact  = 512 << 20 // bytes of an executable or an archive
+	maxCompanion = 64 << 10  // bytes of a signature or a checksum
 )
 
-// artifact is what a source has: a staged file, and what is known of it before it is looked into.
+// artifact is what a source provides: a staged file, and what is known about it before it is inspected.
 type artifact struct {
-	source    string // for people and the lock file, without passwords
-	path      string // in the staging folder; its base is the name at the source
-	signature []byte // nil when there is none
+	source    string // shown to people and in the lock file, without passwords
+	path      string // in the staging directory; its base is the name at the source
+	signature []byte // may be nil
 	sums      []sum
 
-	// What a list of plugins says of it; "" without a list.
+	// What a list of plugins says about it; "" without a list.
 	kind    plugins.Kind
 	adapter string
 	version string
 }
 
-// sum is one SHA-256 that the artifact must have, and who says so.
+// sum is a SHA-256 that the artifact must have, and where it comes from.
 type sum struct{ sha256, from string }
 
 var hexSum = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 
-// fetch copies what the source has into the staging folder.
+// fetch copies the source into the staging directory.
 func (i *Installer) fetch(ctx context.Context, r Request, staging string) (a artifact, err error) {
 	if r.SHA256 != "" && !hexSum.MatchString(r.SHA256) {
-		return a, errors.New("--sha256 wants 64 hex digits, as sha256sum prints them")
+		return a, errors.New("--sha256 must be 64 hex digits, as sha256sum prints them")
 	}
 	switch {
 	case strings.HasPrefix(r.Source, ociScheme):
@@ -65,7 +65,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// verifyChecksum compares the artifact with every SHA-256 that is known of it.
+// verifyChecksum compares the artifact with every known SHA-256.
 func (a artifact) verifyChecksum() error {
 	now, err := pluginhost.HashFile(a.path)
 	if err != nil {
@@ -73,13 +73,13 @@ func (a artifact) verifyChecksum() error {
 	}
 	for _, s := range a.sums {
 		if !strings.EqualFold(s.sha256, now) {
-			return fmt.Errorf("%s has the sha256 %s, and %s says %s: it was changed, or is not whole; fetch it again from its author", a.source, now, s.from, strings.ToLower(s.sha256))
+			return fmt.Errorf("%s has the sha256 %s, but %s says %s: it was changed or is incomplete; fetch it again from its author", a.source, now, s.from, strings.ToLower(s.sha256))
 		}
 	}
 	return nil
 }
 
-// fetchFile takes a file, or the one plugin in a folder.
+// fetchFile copies a file, or the only plugin in a directory.
 func fetchFile(path, staging string) (artifact, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -98,22 +98,22 @@ func fetchFile(path, staging string) (artifact, error) {
 	if err := copyFile(path, a.path); err != nil {
 		return artifact{}, err
 	}
-	if a.signature, err = readBeside(path + ".minisig"); err != nil {
+	if a.signature, err = readCompanion(path + ".minisig"); err != nil {
 		return artifact{}, err
 	}
-	for _, beside := range []string{path + ".sha256", filepath.Join(filepath.Dir(path), "SHA256SUMS")} {
-		text, err := readBeside(beside)
+	for _, name := range []string{path + ".sha256", filepath.Join(filepath.Dir(path), "SHA256SUMS")} {
+		text, err := readCompanion(name)
 		if err != nil {
 			return artifact{}, err
 		}
-		if err := a.addSums(text, filepath.Base(beside)); err != nil {
+		if err := a.addSums(text, filepath.Base(name)); err != nil {
 			return artifact{}, err
 		}
 	}
 	return a, nil
 }
 
-// addSums takes the lines about the artifact from a file in the format of sha256sum, or a lone checksum.
+// addSums takes the lines about the artifact from a file in sha256sum format, or a lone checksum.
 func (a *artifact) addSums(text []byte, from string) error {
 	name := filepath.Base(a.path)
 	for line := range bytes.Lines(text) {
@@ -122,15 +122,15 @@ func (a *artifact) addSums(text []byte, from string) error {
 			continue
 		}
 		if !hexSum.MatchString(fields[0]) {
-			return fmt.Errorf("%s: %s has %.80q where a sha256 must be; ask who publishes the plugin to correct it", a.source, from, fields[0])
+			return fmt.Errorf("%s: %s has %.80q instead of a sha256; ask the plugin's publisher to correct it", a.source, from, fields[0])
 		}
 		a.sums = append(a.sums, sum{fields[0], from})
 	}
 	return nil
 }
 
-// readBeside reads a small file that need not exist; nil when it does not.
-func readBeside(path string) ([]byte, error) {
+// readCompanion reads a small file that accompanies the plugin. It returns nil if there is none.
+func readCompanion(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -143,12 +143,12 @@ func readBeside(path string) ([]byte, error) {
 }
 
 func readSmall(r io.Reader, name string) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, maxBeside+1))
+	raw, err := io.ReadAll(io.LimitReader(r, maxCompanion+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if len(raw) > maxBeside {
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxBeside)
+	if len(raw) > maxCompanion {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxCompanion)
 	}
 	return raw, nil
 }
@@ -165,7 +165,7 @@ func copyFile(from, to string) error {
 	return writeFile(to, f, from)
 }
 
-// writeFile writes what r has to a new file, and flushes it.
+// writeFile writes r to a new file and syncs it.
 func writeFile(path string, r io.Reader, name string) (err error) {
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -174,10 +174,10 @@ func writeFile(path string, r io.Reader, name string) (err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	n, err := io.Copy(out, io.LimitReader(r, maxArtifact+1))
 	if err != nil {
-		return fmt.Errorf("%s did not arrive whole: %w; try again", name, err)
+		return fmt.Errorf("%s is incomplete: %w; try again", name, err)
 	}
 	if n > maxArtifact {
-		return fmt.Errorf("%s is larger than %d MiB, which no plugin may be", name, maxArtifact>>20)
+		return fmt.Errorf("%s is larger than %d MiB, the limit for plugins", name, maxArtifact>>20)
 	}
 	return out.Sync()
 }

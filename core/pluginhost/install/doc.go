@@ -1,12 +1,11 @@
-// Package install brings plugins into the home of a server and takes them out again, for `ropewalk plugin
-// install` and `ropewalk plugin remove`.
+// Package install adds plugins to a server's home and removes them, for `ropewalk plugin install` and `ropewalk
+// plugin remove`.
 //
-// It owns where the file of a plugin comes from (a file, a folder, a URL, an OCI
-// registry, a list of plugins), the checks of
-// its checksum, its signature and its version, and the record of them in plugins.lock. It does not own the format of that
-// file nor the start of plugins: package pluginhost compares each plugin with its record whenever it starts
-// one.
+// It knows the sources of a plugin's file (a file, a directory, a URL, an OCI registry, a list of plugins),
+// checks its checksum, signature and version, and records them in plugins.lock. It does not define the format
+// of that file and does not start plugins: package pluginhost compares each plugin with its record whenever it
+// starts one.
 //
-// Everything happens in a staging folder beside the plugins. The file of a plugin is replaced in one step,
-// when nothing can be refused any more; a failed installation leaves nothing behind.
+// Everything happens in a staging directory next to the plugins. A plugin's file is replaced in one step, after
+// all checks have passed. A failed installation leaves nothing behind.
 package install

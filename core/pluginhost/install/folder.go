@@ -12,12 +12,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// isBeside reports whether a file is something about a plugin: its signature, its checksum, a document.
-func isBeside(path string) bool {
+// isCompanion reports whether a file only accompanies a plugin: a signature, a checksum, a document.
+func isCompanion(path string) bool {
 	return slices.Contains([]string{".minisig", ".sha256", ".sig", ".pem", ".asc", ".txt", ".md", ".json", ".yaml", ".yml", ".sbom"}, filepath.Ext(path))
 }
 
-// pluginIn finds the one plugin in a folder.
+// pluginIn finds the only plugin in a directory.
 func pluginIn(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -32,12 +32,12 @@ func pluginIn(dir string) (string, error) {
 	return choose(dir, files)
 }
 
-// choose decides which of files is the plugin: what is named <kind>-<name>, else the only executable; of
-// several, the one for this system and architecture.
+// choose decides which of files is the plugin: one named <kind>-<name>, otherwise the only executable. If there
+// are several, it is the one for this system and architecture.
 func choose(where string, files []string) (string, error) {
 	named := slices.DeleteFunc(slices.Clone(files), func(path string) bool {
 		_, ok := pluginhost.KindOf(path)
-		return !ok || isBeside(path)
+		return !ok || isCompanion(path)
 	})
 	if len(named) == 0 {
 		named = slices.DeleteFunc(slices.Clone(files), func(path string) bool { return !isExecutable(path) })
@@ -65,7 +65,8 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().Perm()&fs.FileMode(0o111) != 0
 }
 
-// forThisPlatform reports whether a file's name has this system and architecture, as linux_amd64 or linux-amd64.
+// forThisPlatform reports whether a file name contains this system and architecture, as linux_amd64 or
+// linux-amd64.
 func forThisPlatform(path string) bool {
 	name := strings.ReplaceAll(strings.ToLower(filepath.Base(path)), "-", "_")
 	arch := runtime.GOARCH

@@ -22,32 +22,32 @@ type Installer struct {
 	Home     string
 	Settings config.Plugins // trusted keys, whether a signature is required, registries
 
-	// Identify starts the executable at a path and asks what it is.
+	// Identify starts the executable at a path and asks it to identify itself.
 	Identify func(ctx context.Context, path string) (pluginhost.Identity, error)
-	// Builtin reports whether an adapter of the kind is part of the server.
+	// Builtin reports whether the server has a built-in adapter of this kind and name.
 	Builtin func(kind plugins.Kind, name string) bool
-	// Notify gets lines for the person who installs.
+	// Notify receives messages for the person installing the plugin.
 	Notify func(line string)
 }
 
 // Request is one plugin to install.
 type Request struct {
-	Source         string   // a file, a folder, a URL, an oci:// reference, or a name with or without @version
-	Name           string   // what the adapter is to be called; "" takes the plugin's own name
-	SHA256         string   // what the source must hash to; "" for any
-	Keys           []string // minisign public keys, or files with one, that count beside the trusted ones
+	Source         string   // a file, a directory, a URL, an oci:// reference, or a name, optionally with @version
+	Name           string   // what to call the adapter; "" takes the plugin's own name
+	SHA256         string   // the expected hash of the source; "" for any
+	Keys           []string // minisign public keys, or files with one, to trust in addition
 	AllowDowngrade bool     // an older version may replace a newer one
 }
 
 // Result is a plugin that was installed.
 type Result struct {
-	Name   string // of its file, such as auth-okta
+	Name   string // its file name, such as auth-okta
 	Path   string
 	Record pluginhost.Locked
-	Before string // the version that was replaced; "" when unknown or none
+	Before string // the version that was replaced; "" if unknown or none
 }
 
-// Install installs a plugin: all or nothing.
+// Install installs a plugin completely or not at all.
 func (i *Installer) Install(ctx context.Context, r Request) (result Result, err error) {
 	keys, err := i.keys(r.Keys)
 	if err != nil {
@@ -77,7 +77,7 @@ func (i *Installer) Install(ctx context.Context, r Request) (result Result, err 
 	return i.place(ctx, r, a, path, signer)
 }
 
-// place checks the executable at path, which may be trusted, and puts it in force.
+// place checks the executable at path, which must be trusted enough to run, and installs it.
 func (i *Installer) place(ctx context.Context, r Request, a artifact, path, signer string) (Result, error) {
 	if err := os.Chmod(path, 0o755); err != nil {
 		return Result{}, err
@@ -88,7 +88,7 @@ func (i *Installer) place(ctx context.Context, r Request, a artifact, path, sign
 	}
 	who, err := i.Identify(ctx, path)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s is not installed, since it does not start: %w (a plugin that loads files beside it is configured by path and sha256 instead)", a.source, err)
+		return Result{}, fmt.Errorf("%s was not installed because it does not start: %w (configure a plugin that loads files from its own directory by path and sha256 instead)", a.source, err)
 	}
 	name, err := i.nameOf(r, a, who)
 	if err != nil {
@@ -106,8 +106,8 @@ func (i *Installer) place(ctx context.Context, r Request, a artifact, path, sign
 	return Result{Name: name, Path: to, Record: record, Before: before}, nil
 }
 
-// replace records the file at path and moves it to its place. A record without its file fails closed, so it is
-// written first, and taken back when the move fails.
+// replace records the file at path and moves it into place. A record without its file fails closed, so it is
+// written first, and removed again if the move fails.
 func (i *Installer) replace(path, to string, record pluginhost.Locked) error {
 	if info, err := os.Lstat(to); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file; remove it first", to)
@@ -119,7 +119,7 @@ func (i *Installer) replace(path, to string, record pluginhost.Locked) error {
 	}
 	before, known := records[name]
 	if err := i.lock().Record(name, record); err != nil {
-		return fmt.Errorf("the plugin cannot be recorded: %w", err)
+		return fmt.Errorf("cannot record the plugin: %w", err)
 	}
 	err = os.Rename(path, to)
 	switch {
@@ -136,31 +136,31 @@ var (
 	lockedName  = regexp.MustCompile(`^([a-z]+)-([a-z0-9-]+)$`)
 )
 
-// nameOf decides the name of the plugin's file: the kind that it serves, and the adapter's name.
+// nameOf decides the name of the plugin's file: the kind it serves, and the adapter's name.
 func (i *Installer) nameOf(r Request, a artifact, who pluginhost.Identity) (string, error) {
 	adapter := cmp.Or(r.Name, a.adapter, who.Name)
 	if !adapterName.MatchString(adapter) {
-		return "", fmt.Errorf("the plugin calls itself %q, which is not an adapter name (a-z, 0-9 and -); give it one with --name", adapter)
+		return "", fmt.Errorf("the plugin calls itself %q, which is not an adapter name (a-z, 0-9 and -); set one with --name", adapter)
 	}
 	if a.kind != "" && a.kind != who.Kind {
-		return "", fmt.Errorf("%s is listed as a plugin of the kind %s and serves %s; tell whoever keeps the list", a.source, a.kind, who.Kind)
+		return "", fmt.Errorf("%s is listed as a plugin of the kind %s but serves %s; tell whoever maintains the list", a.source, a.kind, who.Kind)
 	}
 	if a.version != "" && !sameVersion(a.version, who.Version) {
-		return "", fmt.Errorf("%s is listed as version %s and says that it is %s; tell whoever keeps the list", a.source, a.version, who.Version)
+		return "", fmt.Errorf("%s is listed as version %s but reports version %s; tell whoever maintains the list", a.source, a.version, who.Version)
 	}
 	if i.Builtin(who.Kind, adapter) {
-		return "", fmt.Errorf("%s is the name of a built-in %s adapter, which would be used instead; give the plugin another one with --name", adapter, who.Kind)
+		return "", fmt.Errorf("%s is the name of a built-in %s adapter, which would be used instead; choose another name with --name", adapter, who.Kind)
 	}
 	return fmt.Sprintf("%s-%s", who.Kind, adapter), nil
 }
 
 func (i *Installer) lock() pluginhost.LockFile { return pluginhost.LockFile{Home: i.Home} }
 
-// staleAfter is when a staging folder is one of an installation that was killed.
+// staleAfter is the age at which a staging directory belongs to an installation that was killed.
 const staleAfter = time.Hour
 
-// stage makes a folder for the files of one installation, on the file system of the plugins. clean removes
-// it, and the folders above it that were made for it and are still empty.
+// stage creates a directory for the files of one installation, on the same file system as the plugins. clean
+// removes it, along with any directories created for it that are still empty.
 func (i *Installer) stage() (dir string, clean func() error, err error) {
 	var made []string
 	for _, folder := range []string{i.Home, i.lock().Dir()} {
@@ -169,7 +169,7 @@ func (i *Installer) stage() (dir string, clean func() error, err error) {
 		}
 	}
 	if err := os.MkdirAll(i.lock().Dir(), 0o700); err != nil {
-		return "", nil, fmt.Errorf("the folder of the plugins cannot be made: %w", err)
+		return "", nil, fmt.Errorf("cannot create the plugins directory: %w", err)
 	}
 	old, err := filepath.Glob(filepath.Join(i.lock().Dir(), ".install-*"))
 	if err != nil {
@@ -186,13 +186,13 @@ func (i *Installer) stage() (dir string, clean func() error, err error) {
 	return dir, func() error {
 		err := os.RemoveAll(dir)
 		for _, folder := range made {
-			_ = os.Remove(folder) // fails when something was installed
+			_ = os.Remove(folder) // fails if something was installed
 		}
 		return err
 	}, nil
 }
 
-// Remove takes a plugin out of the home: its file, its record, and with copies also those that a server starts
+// Remove removes a plugin from the home: its file, its record and, with copies, the copies that a server starts
 // it from.
 func (i *Installer) Remove(name string, copies bool) error {
 	records, err := i.lock().Read()
@@ -204,7 +204,7 @@ func (i *Installer) Remove(name string, copies bool) error {
 		return err
 	}
 	if _, known := records[name]; !known && !slices.Contains(files, name) || !lockedName.MatchString(name) {
-		return fmt.Errorf("there is no plugin %s in %s; `ropewalk plugin verify` lists those there are", name, i.lock().Dir())
+		return fmt.Errorf("there is no plugin %s in %s; `ropewalk plugin verify` lists the installed ones", name, i.lock().Dir())
 	}
 	if err := os.Remove(filepath.Join(i.lock().Dir(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -26,7 +26,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// program is a plugin that says its kind, name and version in its first line; identify reads it.
+// program is a plugin that contains its kind, name and version in its first line; identify reads it.
 func program(kind, name, version string) []byte {
 	return fmt.Appendf(nil, "plugin %s %s %s\n%s", kind, name, version, strings.Repeat("code ", 1000))
 }
@@ -73,7 +73,7 @@ func (h *home) installs(r install.Request) install.Result {
 	return result
 }
 
-// refuses wants an error with all of parts, and a home that is as it was before.
+// refuses requires an error with all of parts, and an unchanged home.
 func (h *home) refuses(r install.Request, parts ...string) {
 	h.t.Helper()
 	before := tree(h.t, h.Home)
@@ -98,7 +98,7 @@ func (h *home) mustBeClean() {
 	}
 }
 
-// tree is every file below a folder with its content; "" when there is none.
+// tree returns every file below a directory with its content; "" if the directory does not exist.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder
@@ -134,7 +134,7 @@ func (h *home) write(name string, content []byte) string {
 	return path
 }
 
-func beside(t *testing.T, path, extension string, content []byte) {
+func companion(t *testing.T, path, extension string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path+extension, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func newKey(t *testing.T) key {
 	return key{public.String(), private}
 }
 
-// sign signs as minisign does now: the hash of the content.
+// sign signs the way current versions of minisign do: the hash of the content.
 func (k key) sign(content []byte) []byte {
 	r := minisign.NewReader(bytes.NewReader(content))
 	if _, err := io.Copy(io.Discard, r); err != nil {
@@ -169,7 +169,7 @@ func (k key) sign(content []byte) []byte {
 	return r.Sign(k.private)
 }
 
-func TestAFileIsInstalledWithARecordOfWhereItIsFrom(t *testing.T) {
+func TestAFileIsInstalledWithARecordOfItsOrigin(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	content := program("auth", "okta", "1.2.0")
@@ -212,11 +212,11 @@ func TestAWrongChecksumIsRefused(t *testing.T) {
 	h := newHome(t)
 	content := program("auth", "okta", "1.2.0")
 	path := h.write("auth-okta", content)
-	h.refuses(install.Request{Source: path, SHA256: "12"}, "--sha256 wants 64 hex digits")
+	h.refuses(install.Request{Source: path, SHA256: "12"}, "--sha256 must be 64 hex digits")
 	h.refuses(install.Request{Source: path, SHA256: sum([]byte("other"))}, "--sha256", "fetch it again")
-	beside(t, path, ".sha256", []byte(sum([]byte("other"))+"  auth-okta\n"))
+	companion(t, path, ".sha256", []byte(sum([]byte("other"))+"  auth-okta\n"))
 	h.refuses(install.Request{Source: path}, "auth-okta.sha256 says")
-	beside(t, path, ".sha256", []byte(sum(content)+"  auth-okta\n"+sum([]byte("other"))+"  another\n"))
+	companion(t, path, ".sha256", []byte(sum(content)+"  auth-okta\n"+sum([]byte("other"))+"  another\n"))
 	h.installs(install.Request{Source: path, SHA256: strings.ToUpper(sum(content))})
 	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "SHA256SUMS"), []byte(sum([]byte("other"))+" *auth-okta\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -224,14 +224,14 @@ func TestAWrongChecksumIsRefused(t *testing.T) {
 	h.refuses(install.Request{Source: filepath.Dir(path)}, "SHA256SUMS says")
 }
 
-func TestSignaturesByTrustedKeysAloneCount(t *testing.T) {
+func TestOnlySignaturesByTrustedKeysCount(t *testing.T) {
 	t.Parallel()
 	content := program("auth", "okta", "1.2.0")
 	author, other := newKey(t), newKey(t)
 	signed := func(h *home, signature []byte) install.Request {
 		path := h.write("auth-okta", content)
 		if signature != nil {
-			beside(t, path, ".minisig", signature)
+			companion(t, path, ".minisig", signature)
 		}
 		return install.Request{Source: path}
 	}
@@ -252,15 +252,15 @@ func TestSignaturesByTrustedKeysAloneCount(t *testing.T) {
 		signature []byte
 		parts     []string
 	}{
-		"another key":                     {config.Plugins{TrustedKeys: []string{author.public}}, nil, other.sign(content), []string{"not trusted", "--key"}},
-		"another key, key demanded":       {config.Plugins{}, []string{author.public}, other.sign(content), []string{"not trusted"}},
-		"a changed byte":                  {config.Plugins{TrustedKeys: []string{author.public}}, nil, changed, []string{"was changed", "fetch both again"}},
-		"a changed comment":               {config.Plugins{TrustedKeys: []string{author.public}}, nil, comment, []string{"was changed"}},
-		"no signature, one required":      {config.Plugins{TrustedKeys: []string{author.public}, RequireSignature: true}, nil, nil, []string{"has no signature", "auth-okta.minisig"}},
-		"no signature, key demanded":      {config.Plugins{}, []string{author.public}, nil, []string{"has no signature"}},
-		"no signature at all":             {config.Plugins{}, nil, []byte("hello"), []string{"not a minisign signature"}},
-		"no key":                          {config.Plugins{}, []string{"hello"}, author.sign(content), []string{"--key hello", "not a minisign public key"}},
-		"a key that will not count later": {config.Plugins{TrustedKeys: []string{other.public}, RequireSignature: true}, []string{author.public}, author.sign(content), []string{"plugins.trustedKeys"}},
+		"another key":                            {config.Plugins{TrustedKeys: []string{author.public}}, nil, other.sign(content), []string{"not trusted", "--key"}},
+		"another key, key required":              {config.Plugins{}, []string{author.public}, other.sign(content), []string{"not trusted"}},
+		"a changed byte":                         {config.Plugins{TrustedKeys: []string{author.public}}, nil, changed, []string{"was changed", "fetch both again"}},
+		"a changed comment":                      {config.Plugins{TrustedKeys: []string{author.public}}, nil, comment, []string{"was changed"}},
+		"no signature, one required":             {config.Plugins{TrustedKeys: []string{author.public}, RequireSignature: true}, nil, nil, []string{"has no signature", "auth-okta.minisig"}},
+		"no signature, key required":             {config.Plugins{}, []string{author.public}, nil, []string{"has no signature"}},
+		"not a signature":                        {config.Plugins{}, nil, []byte("hello"), []string{"not a minisign signature"}},
+		"no key":                                 {config.Plugins{}, []string{"hello"}, author.sign(content), []string{"--key hello", "not a minisign public key"}},
+		"a key that would not be accepted later": {config.Plugins{TrustedKeys: []string{other.public}, RequireSignature: true}, []string{author.public}, author.sign(content), []string{"plugins.trustedKeys"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)
@@ -270,14 +270,14 @@ func TestSignaturesByTrustedKeysAloneCount(t *testing.T) {
 			h.refuses(r, c.parts...)
 		})
 	}
-	t.Run("by a key in a file", func(t *testing.T) {
+	t.Run("with a key in a file", func(t *testing.T) {
 		h := newHome(t)
 		r := signed(h, author.sign(content))
 		r.Keys = []string{h.write("okta.pub", []byte("untrusted comment: minisign public key\n"+author.public+"\n"))}
 		if got := h.installs(r); got.Record.Signer != author.public {
 			t.Errorf("got %+v", got.Record)
 		}
-		h.refuses(signed(h, nil), "is signed, and what would replace it is not", "plugin remove")
+		h.refuses(signed(h, nil), "is signed, but its replacement is not", "plugin remove")
 	})
 	t.Run("without any key", func(t *testing.T) {
 		h := newHome(t)
@@ -305,7 +305,7 @@ func TestADowngradeIsRefused(t *testing.T) {
 	back.AllowDowngrade = true
 	h.installs(back)
 
-	// A plugin that was put there by hand is asked which version it is.
+	// A plugin that was put there by hand is asked for its version.
 	lock := pluginhost.LockFile{Home: h.Home}
 	if err := os.WriteFile(filepath.Join(lock.Dir(), "auth-okta"), program("auth", "okta", "2.0.0"), 0o755); err != nil {
 		t.Fatal(err)
@@ -316,7 +316,7 @@ func TestADowngradeIsRefused(t *testing.T) {
 	h.refuses(of("1.11.0"), "installed in version 2.0.0")
 }
 
-func TestAFolderHasOnePluginForThisPlatform(t *testing.T) {
+func TestThePluginForThisPlatformIsChosenFromADirectory(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	dir := t.TempDir()
@@ -376,7 +376,7 @@ func tarball(t *testing.T, entries ...entry) []byte {
 	return out.Bytes()
 }
 
-func TestAnArchiveIsUnpackedAndMayNotLeadElsewhere(t *testing.T) {
+func TestAnArchiveIsUnpackedAndMayNotWriteElsewhere(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	plugin := entry{"okta-1.0.0/auth-okta", tar.TypeReg, "", program("auth", "okta", "1.0.0")}
@@ -413,6 +413,6 @@ func TestAnArchiveIsUnpackedAndMayNotLeadElsewhere(t *testing.T) {
 			}
 		})
 	}
-	h.refuses(install.Request{Source: h.write("half.tar.gz", good[:len(good)/2])}, "not whole")
+	h.refuses(install.Request{Source: h.write("half.tar.gz", good[:len(good)/2])}, "incomplete")
 	h.refuses(install.Request{Source: h.write("empty.tar.gz", tarball(t))}, "has no plugin")
 }

@@ -21,20 +21,20 @@ import (
 
 const maxList = 8 << 20 // bytes of a list of plugins
 
-// list is a list of plugins, as plugins.registries names them.
+// list is a list of plugins, as configured in plugins.registries.
 type list struct {
 	Plugins map[string]struct { // by name, such as auth-okta
 		Versions map[string]map[string]listed `json:"versions"` // by version and platform, such as linux/amd64
 	} `json:"plugins"`
 }
 
-// listed is the file of one version for one platform.
+// listed is the file for one version and platform.
 type listed struct {
 	URL    string `json:"url"` // of an executable or an archive; relative to the list's own
 	SHA256 string `json:"sha256"`
 }
 
-// fetchListed fetches the plugin that the first list with its name has.
+// fetchListed fetches the plugin from the first list that contains its name.
 func (i *Installer) fetchListed(ctx context.Context, source, staging string) (artifact, error) {
 	name, version, _ := strings.Cut(source, "@")
 	kind, known := pluginhost.KindOf(name)
@@ -42,7 +42,7 @@ func (i *Installer) fetchListed(ctx context.Context, source, staging string) (ar
 		return artifact{}, fmt.Errorf("there is no file %s; a name in plugins.registries has the form <kind>-<name>, such as auth-okta or auth-okta@1.2.0", source)
 	}
 	if len(i.Settings.Registries) == 0 {
-		return artifact{}, fmt.Errorf("there is no file %s, and plugins.registries names no list of plugins to look it up in", source)
+		return artifact{}, fmt.Errorf("there is no file %s, and plugins.registries is empty, so the name cannot be looked up", source)
 	}
 	for _, address := range i.Settings.Registries {
 		l, err := readList(ctx, address)
@@ -64,10 +64,10 @@ func (i *Installer) fetchListed(ctx context.Context, source, staging string) (ar
 		a.kind, a.adapter, a.version = kind, strings.TrimPrefix(name, string(kind)+"-"), version
 		return a, nil
 	}
-	return artifact{}, fmt.Errorf("no list of plugins.registries has a plugin %s", name)
+	return artifact{}, fmt.Errorf("no list in plugins.registries has a plugin %s", name)
 }
 
-// find returns the file for this platform of a version, the newest release without one.
+// find returns this platform's file for a version, or for the newest release if wanted is empty.
 func (l list) find(name, wanted string) (version string, file listed, err error) {
 	versions := l.Plugins[name].Versions
 	var newest *semver.Version
@@ -91,16 +91,16 @@ func (l list) find(name, wanted string) (version string, file listed, err error)
 			others = append(others, other)
 		}
 		slices.Sort(others)
-		return "", file, fmt.Errorf("%s %s is not there for %s, only for %s", name, version, platform, strings.Join(others, ", "))
+		return "", file, fmt.Errorf("%s %s is not available for %s, only for %s", name, version, platform, strings.Join(others, ", "))
 	}
 	if !hexSum.MatchString(file.SHA256) {
-		return "", file, fmt.Errorf("%s %s has no sha256 for %s; tell whoever keeps the list", name, version, platform)
+		return "", file, fmt.Errorf("%s %s has no sha256 for %s; tell whoever maintains the list", name, version, platform)
 	}
 	return version, file, nil
 }
 
-// fetchFrom fetches a file of a list. A list on the web names addresses, one on the disk files below its own
-// folder as well.
+// fetchFrom fetches a file named in a list. A list on the web may name URLs; a list on disk may also name files
+// below its own directory.
 func fetchFrom(ctx context.Context, address string, file listed, staging string) (artifact, error) {
 	if strings.Contains(address, "://") {
 		base, err := parseURL(address)
@@ -121,7 +121,7 @@ func fetchFrom(ctx context.Context, address string, file listed, staging string)
 		return fetchURL(ctx, file.URL, staging, true)
 	}
 	if !filepath.IsLocal(filepath.FromSlash(file.URL)) {
-		return artifact{}, fmt.Errorf("%s leads to %q, out of its own folder", address, file.URL)
+		return artifact{}, fmt.Errorf("%s points to %q, outside its own directory", address, file.URL)
 	}
 	return fetchFile(filepath.Join(filepath.Dir(address), filepath.FromSlash(file.URL)), staging)
 }
@@ -138,7 +138,7 @@ func readList(ctx context.Context, address string) (l list, err error) {
 	defer func() { err = errors.Join(err, content.Close()) }()
 	raw, err := io.ReadAll(io.LimitReader(content, maxList+1))
 	if err != nil {
-		return l, fmt.Errorf("%s did not arrive whole: %w; try again", publicName(address), err)
+		return l, fmt.Errorf("%s is incomplete: %w; try again", publicName(address), err)
 	}
 	if len(raw) > maxList {
 		return l, fmt.Errorf("%s is larger than %d MiB", publicName(address), maxList>>20)
@@ -164,7 +164,7 @@ func getList(ctx context.Context, address string) (io.ReadCloser, error) {
 	return res.Body, nil
 }
 
-// publicName is a list's address without what may be secret in it.
+// publicName returns a list's address without parts that may be secret.
 func publicName(address string) string {
 	if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {
 		return shown(parsed)

@@ -24,12 +24,12 @@ import (
 
 const (
 	ociScheme   = "oci://"
-	maxManifest = 4 << 20 // bytes; the limit that the OCI distribution specification gives registries
+	maxManifest = 4 << 20 // bytes; the limit that the OCI distribution specification sets for registries
 )
 
-// fetchOCI takes the plugin of an artifact in an OCI registry: a manifest whose layers are files with names, as
-// `oras push` makes them, or an index with such a manifest for each platform. The digests in the manifest show
-// whether the files are whole; what a registry asks for as a login is taken from the configuration of Docker.
+// fetchOCI fetches a plugin from an OCI registry. The artifact is a manifest whose layers are named files, as
+// `oras push` creates, or an index with such a manifest for each platform. The digests in the manifest show
+// whether the files are complete. Registry credentials come from Docker's configuration.
 func fetchOCI(ctx context.Context, source, staging string) (artifact, error) {
 	repository, err := openRepository(source)
 	if err != nil {
@@ -44,7 +44,7 @@ func fetchOCI(ctx context.Context, source, staging string) (artifact, error) {
 	for _, layer := range manifest.Layers {
 		name := layer.Annotations[specs.AnnotationTitle]
 		if name == "" || name != path.Base(name) || strings.HasPrefix(name, ".") {
-			continue // a layer of a container image, or a file in a folder
+			continue // a layer of a container image, or a file in a directory
 		}
 		files[name], names = layer, append(names, filepath.Join(staging, name))
 	}
@@ -76,7 +76,7 @@ func fetchOCI(ctx context.Context, source, staging string) (artifact, error) {
 	return a, fetchLayer(ctx, repository, files[name], a)
 }
 
-// openRepository reads oci://host/repository:tag or oci://host/repository@digest.
+// openRepository parses oci://host/repository:tag or oci://host/repository@digest.
 func openRepository(source string) (*remote.Repository, error) {
 	ref, err := registry.ParseReference(strings.TrimPrefix(source, ociScheme))
 	if err != nil || ref.Reference == "" {
@@ -98,14 +98,14 @@ func openRepository(source string) (*remote.Repository, error) {
 	return repository, nil
 }
 
-// guard sends nothing to where no plugin may come from: a registry names the addresses of its files and of
-// the service that checks logins.
+// guard blocks requests to addresses that plugins must not come from. A registry chooses the addresses of its
+// files and of its login service.
 type guard struct {
 	from *url.URL
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request, unless its address is one of those.
+// RoundTrip sends a request unless its address is blocked.
 func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := checkFollowed(g.from, req.URL); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(req)
 }
 
-// manifestFor returns the manifest of this platform, and the digest that the reference leads to.
+// manifestFor returns the manifest for this platform, and the digest that the reference resolves to.
 func manifestFor(ctx context.Context, repository *remote.Repository) (manifest specs.Manifest, digest string, err error) {
 	found, err := repository.Resolve(ctx, repository.Reference.Reference)
 	if err != nil {
@@ -130,7 +130,7 @@ func manifestFor(ctx context.Context, repository *remote.Repository) (manifest s
 		}
 		var index specs.Index
 		if err := errors.Join(json.Unmarshal(raw, &manifest), json.Unmarshal(raw, &index)); err != nil {
-			return manifest, "", fmt.Errorf("its manifest cannot be read: %w", err)
+			return manifest, "", fmt.Errorf("cannot read its manifest: %w", err)
 		}
 		if len(index.Manifests) == 0 {
 			return manifest, digest, nil
@@ -142,7 +142,7 @@ func manifestFor(ctx context.Context, repository *remote.Repository) (manifest s
 	return manifest, "", errors.New("its index leads to another index")
 }
 
-// loginHint says what to do about a registry that wants to know who asks.
+// loginHint says what to do about a registry that requires a login.
 func loginHint(err error, host string) string {
 	answer, answered := errors.AsType[*errcode.ErrorResponse](err)
 	if errors.Is(err, auth.ErrBasicCredentialNotFound) || answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) {
@@ -161,8 +161,8 @@ func forPlatform(manifests []specs.Descriptor) (specs.Descriptor, error) {
 }
 
 func fetchSmall(ctx context.Context, repository *remote.Repository, layer specs.Descriptor, name string) ([]byte, error) {
-	if layer.Size > maxBeside {
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxBeside)
+	if layer.Size > maxCompanion {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxCompanion)
 	}
 	raw, err := content.FetchAll(ctx, repository, layer)
 	if err != nil {
@@ -171,7 +171,7 @@ func fetchSmall(ctx context.Context, repository *remote.Repository, layer specs.
 	return raw, nil
 }
 
-// fetchLayer writes the file of the artifact, and compares it with the digest of its layer.
+// fetchLayer writes the artifact's file and compares it with the digest of its layer.
 func fetchLayer(ctx context.Context, repository *remote.Repository, layer specs.Descriptor, a artifact) error {
 	body, err := repository.Fetch(ctx, layer)
 	if err != nil {
@@ -183,7 +183,7 @@ func fetchLayer(ctx context.Context, repository *remote.Repository, layer specs.
 		return err
 	}
 	if err := whole.Verify(); err != nil {
-		return fmt.Errorf("%s is not what its manifest names: it was changed, or is not whole; try again: %w", a.source, err)
+		return fmt.Errorf("%s does not match its manifest: it was changed or is incomplete; try again: %w", a.source, err)
 	}
 	return nil
 }

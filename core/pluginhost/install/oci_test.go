@@ -25,7 +25,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// ociRepository is a repository of a registry, to push to.
+// ociRepository is a repository in a registry, to push to.
 type ociRepository struct {
 	*remote.Repository
 	t *testing.T
@@ -41,8 +41,8 @@ func newOCIRepository(t *testing.T, r *testenv.OCIRegistry, name string) ociRepo
 	return ociRepository{repository, t}
 }
 
-// push pushes files as `oras push` does, and returns the manifest's descriptor. A file without a name is a layer
-// as container images have them.
+// push pushes files as `oras push` does and returns the manifest's descriptor. A file without a name becomes a
+// layer like those in container images.
 func (r ociRepository) push(tag string, files map[string][]byte) specs.Descriptor {
 	r.t.Helper()
 	var layers []specs.Descriptor
@@ -66,7 +66,7 @@ func (r ociRepository) push(tag string, files map[string][]byte) specs.Descripto
 	return manifest
 }
 
-func TestAnArtifactOfAnOCIRegistryIsInstalledWithItsSignatureAndItsDigest(t *testing.T) {
+func TestAnOCIArtifactIsInstalledWithItsSignatureAndDigest(t *testing.T) {
 	t.Parallel()
 	r, h, author := testenv.StartOCIRegistry(t, ""), newHome(t), newKey(t)
 	repository, source := newOCIRepository(t, r, "acme/okta"), "oci://"+r.Addr+"/acme/okta"
@@ -99,7 +99,7 @@ func TestAnArtifactOfAnOCIRegistryIsInstalledWithItsSignatureAndItsDigest(t *tes
 	h.refuses(install.Request{Source: "oci://nothing"}, "write oci://host/repository:tag")
 }
 
-func TestAnIndexInAnOCIRegistryLeadsToThePluginOfThisPlatform(t *testing.T) {
+func TestAnOCIIndexResolvesToThePluginForThisPlatform(t *testing.T) {
 	t.Parallel()
 	r, h := testenv.StartOCIRegistry(t, ""), newHome(t)
 	repository, source := newOCIRepository(t, r, "okta"), "oci://"+r.Addr+"/okta:1.2"
@@ -129,7 +129,7 @@ func TestAnIndexInAnOCIRegistryLeadsToThePluginOfThisPlatform(t *testing.T) {
 	h.refuses(install.Request{Source: source}, "nothing for "+runtime.GOOS+"/"+runtime.GOARCH)
 }
 
-func TestAnArtifactThatChangedInItsOCIRegistryIsRefused(t *testing.T) {
+func TestAnOCIArtifactThatDoesNotMatchItsManifestIsRefused(t *testing.T) {
 	t.Parallel()
 	r, h := testenv.StartOCIRegistry(t, ""), newHome(t)
 	mine := program("auth", "okta", "1.2.0")
@@ -150,11 +150,11 @@ func TestAnArtifactThatChangedInItsOCIRegistryIsRefused(t *testing.T) {
 	if err = errors.Join(err); err != nil || found != 1 {
 		t.Fatalf("%d files of the registry have the plugin (%v)", found, err)
 	}
-	h.refuses(install.Request{Source: "oci://" + r.Addr + "/okta:1.2"}, "is not what its manifest names")
+	h.refuses(install.Request{Source: "oci://" + r.Addr + "/okta:1.2"}, "does not match its manifest")
 }
 
-// TestTheLoginOfAnOCIRegistryIsThatOfDocker sets a variable of the environment, so nothing runs beside it.
-func TestTheLoginOfAnOCIRegistryIsThatOfDocker(t *testing.T) {
+// The test sets an environment variable, so it does not run in parallel.
+func TestDockersLoginIsUsedForAnOCIRegistry(t *testing.T) {
 	passwords := filepath.Join(t.TempDir(), "htpasswd") // "s3cret"
 	if err := os.WriteFile(passwords, []byte("ada:$2a$04$Mrnrf7T/itxxXS5irO6djuaWP4bpybbGqoBfYWqe4mjdgiNzogTkW\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestTheLoginOfAnOCIRegistryIsThatOfDocker(t *testing.T) {
 	h.installs(install.Request{Source: source})
 }
 
-func TestAnOCIRegistryMayNotLeadAwayFromHTTPS(t *testing.T) {
+func TestAnOCIRegistryMayNotRedirectToPlainHTTP(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -183,5 +183,5 @@ func TestAnOCIRegistryMayNotLeadAwayFromHTTPS(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer s.Close()
-	h.refuses(install.Request{Source: "oci://" + strings.TrimPrefix(s.URL, "http://") + "/okta:1"}, "leads to http://example.com/token, where no plugin may come from")
+	h.refuses(install.Request{Source: "oci://" + strings.TrimPrefix(s.URL, "http://") + "/okta:1"}, "points to http://example.com/token, which is not allowed as a source of plugins")
 }

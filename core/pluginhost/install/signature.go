@@ -12,8 +12,8 @@ import (
 	"aead.dev/minisign"
 )
 
-// keys returns the keys whose signatures count. With plugins.requireSignature they are those of the
-// configuration alone, because only they count when a server starts the plugin.
+// keys returns the keys whose signatures count. With plugins.requireSignature only the configured ones do,
+// because only they count when a server starts the plugin.
 func (i *Installer) keys(given []string) (trusted trust, err error) {
 	for _, text := range i.Settings.TrustedKeys {
 		key, err := parseKey(text)
@@ -28,7 +28,7 @@ func (i *Installer) keys(given []string) (trusted trust, err error) {
 			return trust{}, fmt.Errorf("--key %s: %w", text, err)
 		}
 		if i.Settings.RequireSignature && !slices.ContainsFunc(trusted.keys, func(k minisign.PublicKey) bool { return k.Equal(key) }) {
-			return trust{}, fmt.Errorf("--key %s: plugins.requireSignature is set, so add the key to plugins.trustedKeys: the server asks for it at every start", text)
+			return trust{}, fmt.Errorf("--key %s: plugins.requireSignature is set, so add the key to plugins.trustedKeys: the server checks the signature at every start", text)
 		}
 		trusted.keys, trusted.demanded = append(trusted.keys, key), true
 	}
@@ -36,13 +36,13 @@ func (i *Installer) keys(given []string) (trusted trust, err error) {
 	return trusted, nil
 }
 
-// trust is which signatures count, and whether one is demanded.
+// trust says which signatures count, and whether one is required.
 type trust struct {
 	keys     []minisign.PublicKey
 	demanded bool
 }
 
-// readKey takes a key, or the path of a file with one.
+// readKey parses a key, or reads the file at that path.
 func readKey(text string) (minisign.PublicKey, error) {
 	raw, err := os.ReadFile(text)
 	if err == nil {
@@ -57,20 +57,20 @@ func readKey(text string) (minisign.PublicKey, error) {
 
 func parseKey(text string) (key minisign.PublicKey, err error) {
 	if err := key.UnmarshalText([]byte(strings.TrimSpace(text))); err != nil {
-		return key, errors.New("is not a minisign public key: give the file that `minisign -G` wrote, or the line in it that begins with RW")
+		return key, errors.New("is not a minisign public key: use the file that `minisign -G` wrote, or the line in it that begins with RW")
 	}
 	return key, nil
 }
 
-// verifySignature returns the key that signed the artifact; "" when it has no signature that counts and
-// needs none.
+// verifySignature returns the key that signed the artifact, or "" if it has no trusted signature and does not
+// need one.
 func (i *Installer) verifySignature(a artifact, trusted trust) (signer string, err error) {
 	name := filepath.Base(a.path)
 	if a.signature == nil {
 		if trusted.demanded {
-			return "", fmt.Errorf("%s has no signature (%s.minisig beside it), and one is required; ask its author for it", a.source, name)
+			return "", fmt.Errorf("%s has no signature (%s.minisig in the same place), but one is required; ask its author for it", a.source, name)
 		}
-		i.Notify(fmt.Sprintf("%s has no signature: nothing says who made it.", a.source))
+		i.Notify(fmt.Sprintf("%s has no signature: its author cannot be verified.", a.source))
 		return "", nil
 	}
 	var signature minisign.Signature
@@ -78,7 +78,7 @@ func (i *Installer) verifySignature(a artifact, trusted trust) (signer string, e
 		return "", fmt.Errorf("%s.minisig is not a minisign signature: fetch it again", name)
 	}
 	if len(trusted.keys) == 0 && !trusted.demanded {
-		i.Notify(fmt.Sprintf("The signature of %s by the key %016X is not checked: give the key with --key or in plugins.trustedKeys.", a.source, signature.KeyID))
+		i.Notify(fmt.Sprintf("The signature of %s with the key %016X is not checked: add the key with --key or to plugins.trustedKeys.", a.source, signature.KeyID))
 		return "", nil
 	}
 	for _, key := range trusted.keys {
@@ -94,11 +94,11 @@ func (i *Installer) verifySignature(a artifact, trusted trust) (signer string, e
 		}
 		return key.String(), nil
 	}
-	return "", fmt.Errorf("%s is signed by the key %016X, which is not trusted; if it is the author's, give it with --key or in plugins.trustedKeys", a.source, signature.KeyID)
+	return "", fmt.Errorf("%s is signed with the key %016X, which is not trusted; if it is the author's, add it with --key or to plugins.trustedKeys", a.source, signature.KeyID)
 }
 
 func signedBy(key minisign.PublicKey, signature minisign.Signature, a artifact) (bool, error) {
-	if signature.Algorithm == minisign.EdDSA { // not hashed first, as old versions of minisign sign
+	if signature.Algorithm == minisign.EdDSA { // not hashed first, as old versions of minisign do
 		raw, err := os.ReadFile(a.path)
 		return err == nil && minisign.Verify(key, raw, a.signature), err
 	}

@@ -20,8 +20,8 @@ const (
 	answerTimeout   = 30 * time.Second
 )
 
-// fetchURL downloads a file, its signature and its checksum. A checksum that is known from elsewhere shows
-// whether the download is whole.
+// fetchURL downloads a file, its signature and its checksum. checksum reports whether another checksum is
+// known, which would show whether the download is complete.
 func fetchURL(ctx context.Context, source, staging string, checksum bool) (artifact, error) {
 	address, err := parseURL(source)
 	if err != nil {
@@ -29,12 +29,12 @@ func fetchURL(ctx context.Context, source, staging string, checksum bool) (artif
 	}
 	a := artifact{source: shown(address), path: filepath.Join(staging, fileName(address))}
 	client := newClient()
-	if text, err := download(ctx, client, beside(address, ".sha256")); err != nil {
+	if text, err := download(ctx, client, companion(address, ".sha256")); err != nil {
 		return artifact{}, err
 	} else if err := a.addSums(text, "its .sha256 file"); err != nil {
 		return artifact{}, err
 	}
-	if a.signature, err = download(ctx, client, beside(address, ".minisig")); err != nil {
+	if a.signature, err = download(ctx, client, companion(address, ".minisig")); err != nil {
 		return artifact{}, err
 	}
 	res, err := get(ctx, client, address)
@@ -46,12 +46,12 @@ func fetchURL(ctx context.Context, source, staging string, checksum bool) (artif
 		return artifact{}, fmt.Errorf("%s was answered with %s; check the address", a.source, res.Status)
 	}
 	if endless := res.ContentLength < 0 && res.ProtoMajor == 1 && len(res.TransferEncoding) == 0; endless && !checksum && len(a.sums) == 0 && a.signature == nil {
-		return artifact{}, fmt.Errorf("the server of %s does not say how long the file is, so half of it would look whole; give its checksum with --sha256", a.source)
+		return artifact{}, fmt.Errorf("the server of %s does not report the file's length, so a partial download would go unnoticed; pass its checksum with --sha256", a.source)
 	}
 	return a, writeFile(a.path, res.Body, a.source)
 }
 
-// parseURL wants https; http is for loopback addresses only.
+// parseURL requires https, except for loopback addresses.
 func parseURL(text string) (*url.URL, error) {
 	address, err := url.Parse(text)
 	if err != nil || address.Host == "" {
@@ -60,7 +60,7 @@ func parseURL(text string) (*url.URL, error) {
 	if address.Scheme == "https" || address.Scheme == "http" && isLoopback(address.Hostname()) {
 		return address, nil
 	}
-	return nil, fmt.Errorf("%s: plugins come over https only (http is for loopback addresses); other sources are oci:// references, files, folders and names in plugins.registries", shown(address))
+	return nil, fmt.Errorf("%s: plugins are downloaded over https only (http is allowed for loopback addresses); other sources are oci:// references, files, directories and names in plugins.registries", shown(address))
 }
 
 func isLoopback(host string) bool {
@@ -68,7 +68,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// shown is an address without what may be secret in it.
+// shown returns an address without parts that may be secret.
 func shown(address *url.URL) string {
 	public := *address
 	public.User, public.RawQuery, public.Fragment = nil, "", ""
@@ -83,8 +83,8 @@ func fileName(address *url.URL) string {
 	return name
 }
 
-// beside is the address of a file beside another one.
-func beside(address *url.URL, extension string) *url.URL {
+// companion returns the address of an accompanying file with this extension.
+func companion(address *url.URL, extension string) *url.URL {
 	other := *address
 	other.Path, other.RawPath = address.Path+extension, ""
 	return &other
@@ -98,7 +98,7 @@ func newClient() *http.Client {
 	}
 	transport = transport.Clone()
 	transport.ResponseHeaderTimeout = answerTimeout
-	transport.DisableCompression = true // a file's length and bytes are those that were stored
+	transport.DisableCompression = true // stored files keep their length and bytes
 	return &http.Client{Transport: transport, Timeout: downloadTimeout, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) >= maxRedirects {
 			return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -107,11 +107,11 @@ func newClient() *http.Client {
 	}}
 }
 
-// checkFollowed fails when an address leads to one where plugins may not come from, or from others to this
-// machine.
+// checkFollowed returns an error if an address leads to one that plugins must not come from, or from a remote
+// address to this machine.
 func checkFollowed(from, to *url.URL) error {
 	if _, err := parseURL(to.String()); err != nil || from.Scheme == "https" && to.Scheme != "https" || !isLoopback(from.Hostname()) && isLoopback(to.Hostname()) {
-		return fmt.Errorf("%s leads to %s, where no plugin may come from: it must be https, and not this machine", shown(from), shown(to))
+		return fmt.Errorf("%s points to %s, which is not allowed as a source of plugins: it must use https and not be on this machine", shown(from), shown(to))
 	}
 	return nil
 }
@@ -124,14 +124,14 @@ func get(ctx context.Context, client *http.Client, address *url.URL) (*http.Resp
 	res, err := client.Do(req)
 	if err != nil {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // the address without what may be secret in it is below
+			err = failed.Err // the address is added below, without parts that may be secret
 		}
 		return nil, fmt.Errorf("%s cannot be fetched: %w; check the address and the network", shown(address), err)
 	}
 	return res, nil
 }
 
-// download gets a small file that need not exist; nil when it does not.
+// download gets a small file that may not exist, in which case it returns nil.
 func download(ctx context.Context, client *http.Client, address *url.URL) ([]byte, error) {
 	res, err := get(ctx, client, address)
 	if err != nil {
@@ -141,8 +141,8 @@ func download(ctx context.Context, client *http.Client, address *url.URL) ([]byt
 	switch res.StatusCode {
 	case http.StatusOK:
 		return readSmall(res.Body, shown(address))
-	case http.StatusNotFound, http.StatusForbidden, http.StatusGone: // object stores answer 403 for what is not there
-		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxBeside))
+	case http.StatusNotFound, http.StatusForbidden, http.StatusGone: // object stores answer 403 for missing objects
+		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxCompanion))
 		return nil, nil
 	}
 	return nil, fmt.Errorf("%s was answered with %s; try again", shown(address), res.Status)

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost/install"
 )
 
-// serve answers with files, and 404 for what it does not have.
+// serve serves files, and answers 404 for all others.
 func serve(t *testing.T, files map[string][]byte) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func TestAURLIsFetchedWithItsSignatureAndChecksum(t *testing.T) {
 	files["/auth-okta.sha256"] = []byte(sum([]byte("other")))
 	h.refuses(install.Request{Source: s.URL + "/auth-okta"}, "its .sha256 file says")
 	files["/auth-okta.sha256"] = []byte("<html>")
-	h.refuses(install.Request{Source: s.URL + "/auth-okta"}, s.URL+`/auth-okta: its .sha256 file has "<html>" where a sha256 must be`)
+	h.refuses(install.Request{Source: s.URL + "/auth-okta"}, s.URL+`/auth-okta: its .sha256 file has "<html>" instead of a sha256`)
 	h.refuses(install.Request{Source: s.URL + "/auth-none"}, "404", "check the address")
 	h.refuses(install.Request{Source: "http://example.com/auth-okta"}, "over https only")
 	h.refuses(install.Request{Source: "ftp://example.com/auth-okta"}, "over https only")
@@ -52,7 +52,7 @@ func TestAURLIsFetchedWithItsSignatureAndChecksum(t *testing.T) {
 	h.refuses(install.Request{Source: secret}, "cannot be fetched: dial tcp", "; check the address and the network")
 }
 
-func TestARedirectMayNotLeadFromHTTPSOrToThisMachine(t *testing.T) {
+func TestARedirectMayNotLeaveHTTPSOrPointToThisMachine(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	content := program("auth", "okta", "1.2.0")
@@ -71,7 +71,7 @@ func TestARedirectMayNotLeadFromHTTPSOrToThisMachine(t *testing.T) {
 	to = "/auth-okta"
 	h.installs(install.Request{Source: s.URL + "/moved"})
 	to = "http://example.com/auth-okta"
-	h.refuses(install.Request{Source: s.URL + "/moved"}, "leads to http://example.com/auth-okta")
+	h.refuses(install.Request{Source: s.URL + "/moved"}, "points to http://example.com/auth-okta")
 	to = "/moved"
 	h.refuses(install.Request{Source: s.URL + "/moved"}, "redirects")
 	for _, c := range []struct {
@@ -91,7 +91,7 @@ func TestARedirectMayNotLeadFromHTTPSOrToThisMachine(t *testing.T) {
 	}
 }
 
-func TestHalfADownloadIsRefused(t *testing.T) {
+func TestAPartialDownloadIsRefused(t *testing.T) {
 	t.Parallel()
 	content := program("auth", "okta", "1.2.0")
 	for name, header := range map[string]string{
@@ -124,7 +124,7 @@ func TestHalfADownloadIsRefused(t *testing.T) {
 	}
 }
 
-// list is a list of plugins with one version for this platform.
+// list returns a list of plugins with one version for this platform.
 func list(name, version, url, sum string) []byte {
 	return fmt.Appendf(nil, `{"plugins": {%q: {"versions": {%q: {"%s/%s": {"url": %q, "sha256": %q}}}}}}`, name, version, runtime.GOOS, runtime.GOARCH, url, sum)
 }
@@ -163,7 +163,7 @@ func TestANameIsLookedUpInTheRegistries(t *testing.T) {
 	h.refuses(install.Request{Source: name}, "not a list of plugins")
 
 	h.Settings.Registries = []string{local}
-	h.refuses(install.Request{Source: name}, "listed as version 1.1.0 and says that it is 1.2.0")
+	h.refuses(install.Request{Source: name}, "listed as version 1.1.0 but reports version 1.2.0")
 	for _, elsewhere := range []string{"../okta", "/etc/passwd", "http://example.com/okta"} {
 		put("list.json", list(name, "1.2.0", elsewhere, sum(content)))
 		h.refuses(install.Request{Source: name})
@@ -172,7 +172,7 @@ func TestANameIsLookedUpInTheRegistries(t *testing.T) {
 	h.installs(install.Request{Source: name + "@v1.2.0"})
 }
 
-func TestRemoveTakesThePluginItsCopiesAndItsRecord(t *testing.T) {
+func TestRemoveDeletesThePluginItsCopiesAndItsRecord(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	before := tree(t, h.Home)
@@ -195,6 +195,6 @@ func TestRemoveTakesThePluginItsCopiesAndItsRecord(t *testing.T) {
 	if after := tree(t, h.Home); before != "" || strings.Contains(after, "auth-okta") {
 		t.Errorf("what is left:\n%s", after)
 	}
-	// An older version may come now.
+	// Now an older version is allowed.
 	h.installs(install.Request{Source: h.write("p", program("auth", "okta", "0.9.0"))})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// checkReplaced refuses to replace a plugin by an older one, and one that was signed by one that is not.
-// It returns the version that is replaced, "" when it is unknown.
+// checkReplaced returns an error if a plugin would be replaced with an older one, or a signed one with an
+// unsigned one. It returns the version that is replaced, or "" if it is unknown.
 func (i *Installer) checkReplaced(ctx context.Context, name, version, signer string, allowDowngrade bool) (string, error) {
 	records, err := i.lock().Read()
 	if err != nil {
@@ -22,7 +22,7 @@ func (i *Installer) checkReplaced(ctx context.Context, name, version, signer str
 		return "", nil
 	}
 	if record.Signer != "" && signer == "" {
-		return "", fmt.Errorf("%s is signed, and what would replace it is not; give the key that signed it with --key or in plugins.trustedKeys, or run `ropewalk plugin remove %s` first", name, name)
+		return "", fmt.Errorf("%s is signed, but its replacement is not; add the key that signed it with --key or to plugins.trustedKeys, or run `ropewalk plugin remove %s` first", name, name)
 	}
 	before := record.Version
 	if before == "" {
@@ -34,8 +34,8 @@ func (i *Installer) checkReplaced(ctx context.Context, name, version, signer str
 	return before, checkUpgrade(name, before, version)
 }
 
-// installedVersion asks a plugin that was put into the folder by hand. A file that was not accepted is not
-// started.
+// installedVersion asks a plugin that was put into the directory by hand for its version. It does not start a
+// file that was not accepted.
 func (i *Installer) installedVersion(ctx context.Context, name string, record pluginhost.Locked) string {
 	path := filepath.Join(i.lock().Dir(), name)
 	if sum, err := pluginhost.HashFile(path); err != nil || sum != record.SHA256 {
@@ -48,23 +48,23 @@ func (i *Installer) installedVersion(ctx context.Context, name string, record pl
 	return who.Version
 }
 
-// checkUpgrade fails when version is older than before, or cannot be compared with it.
+// checkUpgrade returns an error if version is older than before, or cannot be compared with it.
 func checkUpgrade(name, before, version string) error {
 	old, _ := semver.NewVersion(before)
-	if old == nil { // such as a development build: everything may replace it
+	if old == nil { // for example a development build: anything may replace it
 		return nil
 	}
 	fresh, _ := semver.NewVersion(version)
 	if fresh == nil {
-		return fmt.Errorf("%s is installed in version %s, and %q is not a version that can be compared with it; give --allow-downgrade to install it all the same", name, before, version)
+		return fmt.Errorf("%s is installed in version %s, and %q is not a version that can be compared with it; use --allow-downgrade to install it anyway", name, before, version)
 	}
 	if fresh.LessThan(old) {
-		return fmt.Errorf("%s is installed in version %s, and %s is older; give --allow-downgrade to go back", name, before, version)
+		return fmt.Errorf("%s is installed in version %s, and %s is older; use --allow-downgrade to install it anyway", name, before, version)
 	}
 	return nil
 }
 
-// sameVersion compares what a list says with what a plugin says: 1.2.0 and v1.2.0 are the same.
+// sameVersion compares a list's version with the plugin's own: 1.2.0 and v1.2.0 are the same.
 func sameVersion(a, b string) bool {
 	va, errA := semver.NewVersion(a)
 	vb, errB := semver.NewVersion(b)

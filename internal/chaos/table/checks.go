@@ -64,7 +64,7 @@ func attacks() []check {
 		{"11", "core/link", "TestLoopbackPrivateAndLinkLocalAddressesAreNotDialled"},
 		{"11", "plugins/auth/internal/relyingparty", "TestNothingLeadsToAnAddressOutOfReach"},
 		{"13", "plugins/auth/internal/relyingparty", "TestAThousandRandomKeyIDsAMinuteCostSixFetches"},
-		{"30", "core/pluginhost", "TestAFileChangedByOneByteIsNotStarted|TestAPluginThatOthersMayExchangeIsRefused|TestAChangedPluginIsRefusedEvenWhenTheLockFileWasRemoved"},
+		{"30", "core/pluginhost", "TestAFileChangedByOneByteIsNotStarted|TestAPluginThatOthersMayReplaceIsRefused|TestAChangedPluginIsRefusedEvenWhenTheLockFileWasRemoved"},
 		{"29", "test/e2e/plugins", "TestKilledPluginsAreReplacedWhileCallsGoOn"},
 		{"50 changes of a tool", "core/apps", "TestFiftyRugPullsAreNotServed"},
 		{"A registry that answers otherwise", "core/apps", "TestARegistryThatAnswersOtherwiseIsNotServed"},
