@@ -18,7 +18,7 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 const callbackPath = "/v1/auth/callback"
 
-// Loopback reports whether a host to listen on is reachable from this machine only.
+// Loopback reports whether a listening host is reachable from this machine only.
 func Loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -44,7 +44,7 @@ func (k *check) checkHTTP() {
 		}
 	}
 	out.Console = in.Console
-	if in.TLS.CertFile != "" && in.TLS.KeyFile != "" { // the schema demands both
+	if in.TLS.CertFile != "" && in.TLS.KeyFile != "" { // the schema requires both
 		base := filepath.Dir(k.cfg.File)
 		out.TLS = TLS{CertFile: absolute(base, in.TLS.CertFile), KeyFile: absolute(base, in.TLS.KeyFile)}
 	}
@@ -106,7 +106,7 @@ func (k *check) checkMetrics(address string) {
 	k.cfg.HTTP.Metrics = address
 }
 
-// originPath is where the i-th origin was set: the variable has one place for all of them.
+// originPath returns where the i-th origin was set. The environment variable has one place for all of them.
 func (k *check) originPath(i int) string {
 	path := fmt.Sprintf("http.allowedOrigins[%d]", i)
 	if k.cfg.places["http.allowedOrigins"].Line == 0 {
@@ -124,7 +124,7 @@ func network(text string) (netip.Prefix, error) {
 	return prefix.Masked(), err
 }
 
-// validHost reports whether text is a name or an address, and not an address with a port.
+// validHost reports whether text is a name or an address without a port.
 func validHost(text string) bool {
 	if _, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 		return true
@@ -147,14 +147,14 @@ func webAddress(text string) (*url.URL, error) {
 // parseOrigin parses a web origin (RFC 6454): scheme://host[:port] and nothing else.
 func parseOrigin(text string) (string, error) {
 	if text == "*" {
-		return "", errors.New("* cannot be allowed together with credentials: list the origins")
+		return "", errors.New("* cannot be combined with credentials: list the origins")
 	}
 	u, err := webAddress(text)
 	if err != nil {
 		return "", errors.New("want an origin such as https://app.example.com")
 	}
 	if u.Path != "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(text, "#") || strings.HasSuffix(text, "?") {
-		return "", errors.New("want an origin alone, scheme://host[:port], without a path or a trailing slash")
+		return "", errors.New("want just an origin, scheme://host[:port], without a path or a trailing slash")
 	}
 	if !validHost(u.Hostname()) {
 		return "", errors.New("want an origin such as https://app.example.com")

@@ -19,7 +19,7 @@ func TestWhatIsLoopback(t *testing.T) {
 	}
 }
 
-func TestAnExecutableIsFoundAsAShellWould(t *testing.T) {
+func TestAnExecutableIsFoundAsAShellWouldFindIt(t *testing.T) {
 	dir, empty := t.TempDir(), t.TempDir()
 	node, plain := filepath.Join(dir, "node"), filepath.Join(dir, "plain")
 	if err := errors.Join(os.WriteFile(node, nil, 0o700), os.WriteFile(plain, nil, 0o600), os.Mkdir(filepath.Join(empty, "node"), 0o700)); err != nil {
@@ -39,7 +39,7 @@ func TestAnExecutableIsFoundAsAShellWould(t *testing.T) {
 	equal(t, "only", e.Only("PATH", "NOPE"), Environment{"PATH": e["PATH"]})
 }
 
-func TestTheHostEnvironmentIsThatOfTheProcess(t *testing.T) {
+func TestTheHostEnvironmentIsTheProcessEnvironment(t *testing.T) {
 	t.Setenv("ROPEWALK_TEST", "a=b")
 	equal(t, "value", HostEnvironment()["ROPEWALK_TEST"], "a=b")
 }

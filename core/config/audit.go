@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Audit is where records of what was done go.
+// Audit configures where audit records go.
 type Audit struct {
 	File       string   `json:"file" reload:"restart"`  // absolute; "" for none
 	Sinks      []Plugin `json:"sinks" reload:"applied"` // in the order of the file
@@ -49,13 +49,13 @@ func (k *check) checkAudit() {
 	a := k.doc.Audit
 	rotates := a.RotateMegabytes > 0 || a.RotateDays > 0
 	if (rotates || a.RetentionDays > 0) && a.File == "" {
-		k.add("audit", "rotateMegabytes, rotateDays and retentionDays need file beside them")
+		k.add("audit", "rotateMegabytes, rotateDays and retentionDays require file")
 	}
 	if a.RetentionDays > 0 && !rotates {
-		k.add("audit.retentionDays", "needs rotateMegabytes or rotateDays beside it: only closed files are deleted")
+		k.add("audit.retentionDays", "requires rotateMegabytes or rotateDays: only closed files are deleted")
 	}
 	if a.FailClosed && a.File == "" && len(a.Sinks) == 0 {
-		k.add("audit.failClosed", "needs file or sinks beside it")
+		k.add("audit.failClosed", "requires file or sinks")
 	}
 	k.checkPlugins("audit", k.cfg.Audit.Sinks, a.Sinks)
 }

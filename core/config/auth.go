@@ -10,16 +10,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
-// defaultRecheck is for how long a login counts before the provider is asked again.
+// defaultRecheck is how long a login is trusted before the provider is asked again.
 const defaultRecheck = 5 * time.Minute
 
-// authSection is one mapping below auth.
+// authSection is one mapping under auth.
 type authSection struct {
 	at   string // its path
 	keys map[string]any
 }
 
-// authSections returns the mappings of auth: auth is one, or a list of them.
+// authSections returns the mappings of auth, which is one mapping or a list of them.
 func (d document) authSections() []authSection {
 	switch v := d.Auth.(type) {
 	case map[string]any:
@@ -64,7 +64,7 @@ func (k *check) checkAuth() {
 func (k *check) checkAuthSection(a *Auth, section authSection) {
 	at := func(key string) string { return layer.Join(section.at, key) }
 	if a.Adapter == "workos" {
-		if section.keys["idpDomain"] == nil && section.keys["issuer"] == nil { // issuer: an AuthKit with a domain of its own
+		if section.keys["idpDomain"] == nil && section.keys["issuer"] == nil { // issuer: an AuthKit with its own domain
 			k.add(at("idpDomain"), "is required: enabling OAuth requires idpDomain, the subdomain part of the identity provider's URL")
 		}
 		if key := k.cfg.Environment[EnvWorkOSKey]; key != "" {
@@ -89,7 +89,7 @@ func (k *check) checkAuthSection(a *Auth, section authSection) {
 		if slices.ContainsFunc(a.Join[:i], func(earlier Join) bool {
 			return earlier.Group == j.Group && (j.Group == "" || earlier.Workspace == j.Workspace)
 		}) {
-			k.add(layer.Join(section.at, fmt.Sprintf("join[%d]", i)), "says again what an entry before it says: one entry without a group, and one for each group and workspace")
+			k.add(layer.Join(section.at, fmt.Sprintf("join[%d]", i)), "repeats an earlier entry: use one entry without a group, and one for each group and workspace")
 		}
 	}
 	if a.AnyAudience {

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	minKey  = 8  // characters below which an API key refuses to start
-	goodKey = 16 // characters below which it warns
+	minKey  = 8  // shorter API keys prevent the start
+	goodKey = 16 // shorter API keys cause a warning
 )
 
-// check finds what no schema can say: values that contradict each other, and forms that need
-// parsing. It adds to the layer's problems, and fills in the parsed values.
+// check finds what a schema cannot express: values that contradict each other, and formats that need parsing.
+// It adds to the layer's problems, and fills in the parsed values.
 type check struct {
 	cfg      *Config
 	doc      document
@@ -47,8 +47,8 @@ func (k *check) run() Problems {
 	return k.problems
 }
 
-// add reports a problem at a path, unless something there (or at what it depends on) has been
-// refused already: then what is seen here is not what was written.
+// add reports a problem at a path, unless something there (or at what it depends on) was already rejected: then
+// the value seen here is not what was written.
 func (k *check) add(path, format string, args ...any) {
 	k.addUnless(path, nil, format, args...)
 }
@@ -62,7 +62,7 @@ func (k *check) addUnless(path string, depends []string, format string, args ...
 	k.problems = append(k.problems, k.cfg.Problem(path, fmt.Sprintf(format, args...)))
 }
 
-// refused reports whether the path, or something around it, has a problem.
+// refused reports whether the path, or something that contains it, has a problem.
 func (k *check) refused(path string) bool {
 	for ; path != ""; path = layer.Parent(path) {
 		if slices.ContainsFunc(k.problems, func(p Problem) bool { return p.Path == path }) {
@@ -72,7 +72,7 @@ func (k *check) refused(path string) bool {
 	return false
 }
 
-// shown quotes a value for a problem, unless it came from the environment: then it may be a secret.
+// shown quotes a value for a problem, unless it came from the environment and so may be a secret.
 func (k *check) shown(path, value string) string {
 	if k.expanded[path] {
 		return "of that name"
@@ -101,7 +101,7 @@ func (k *check) checkKey() {
 	}
 }
 
-// checkSkills warns about directories that do not exist: they may appear later.
+// checkSkills warns about directories that do not exist. They may be created later.
 func (k *check) checkSkills() {
 	for i, dir := range k.cfg.Skills.Directories {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -110,7 +110,7 @@ func (k *check) checkSkills() {
 	}
 }
 
-// checkViews checks what decides in the views that are declared.
+// checkViews checks the rules of the declared views.
 func (k *check) checkViews() {
 	for _, v := range k.cfg.Views {
 		if _, err := view.New(v.View); err != nil {
@@ -119,7 +119,7 @@ func (k *check) checkViews() {
 	}
 }
 
-// checkStorageKeys refuses several sources of keys: it would not be clear which one encrypts.
+// checkStorageKeys rejects several sources of keys, because it would be unclear which one encrypts.
 func (k *check) checkStorageKeys() {
 	s := k.doc.Storage
 	switch {
@@ -140,8 +140,8 @@ func (k *check) checkDevMode() {
 		"dev mode (neither %s nor auth.adapter is set) listens on loopback only: set one of them, or listen on 127.0.0.1", EnvAPIKey)
 }
 
-// checkPlugins checks the sections that name the adapters of a kind: their keys, whether the adapters exist, and that each
-// has a name of its own.
+// checkPlugins checks the sections that name the adapters of a kind: their keys, whether the adapters exist,
+// and that each has a unique name.
 func (k *check) checkPlugins(kind string, all []Plugin, sections []any) {
 	first := map[string]string{} // the path by name
 	for i, p := range all {
@@ -149,7 +149,7 @@ func (k *check) checkPlugins(kind string, all []Plugin, sections []any) {
 		k.checkPlugin(kind, p, keys)
 		other, twice := first[p.Name]
 		if path := layer.Join(p.At, "name"); twice && p.Name != "" {
-			k.add(path, "%s is the name of %s already; give one of them another name", k.shown(path, p.Name), other)
+			k.add(path, "%s is already the name of %s; give one of them another name", k.shown(path, p.Name), other)
 		} else {
 			first[p.Name] = p.At
 		}
@@ -182,6 +182,6 @@ func (k *check) checkPlugin(kind string, p Plugin, section map[string]any) {
 
 func (k *check) checkPluginKeys() {
 	if k.cfg.Plugins.RequireSignature && len(k.cfg.Plugins.TrustedKeys) == 0 {
-		k.addUnless("plugins.requireSignature", []string{"plugins.trustedKeys"}, "needs plugins.trustedKeys: without a key no signature counts")
+		k.addUnless("plugins.requireSignature", []string{"plugins.trustedKeys"}, "requires plugins.trustedKeys: without a key no signature counts")
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 var serverName = regexp.MustCompile(`^[a-z0-9-]+$`)
 
-// checkApps checks the declared apps: addresses, headers, and what does not go together.
+// checkApps checks the declared apps: addresses, headers, and settings that cannot be combined.
 func (k *check) checkApps() {
 	for _, name := range slices.Sorted(maps.Keys(k.doc.Apps.named)) {
 		section := k.doc.Apps.named[name]
@@ -35,7 +35,7 @@ func (k *check) checkApps() {
 		}
 		for variable := range section.Env {
 			if variable == "" || strings.ContainsAny(variable, "=\x00") {
-				k.add(layer.Join(at+".env", variable), "is no name for an environment variable")
+				k.add(layer.Join(at+".env", variable), "is not a valid name for an environment variable")
 			}
 		}
 		if section.Sandbox != nil {
@@ -50,7 +50,7 @@ func (k *check) checkApps() {
 func (k *check) checkTransport(at string, t *transportSection) {
 	for name, value := range t.Headers {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			k.add(layer.Join(at+".headers", name), "is no valid HTTP header")
+			k.add(layer.Join(at+".headers", name), "is not a valid HTTP header")
 		}
 	}
 	auth := t.Auth
@@ -64,15 +64,15 @@ func (k *check) checkTransport(at string, t *transportSection) {
 		k.addUnless(at+".auth.clientId", []string{at + ".auth.type"}, "only the types user and shared take clientId, clientSecret and scopes")
 	}
 	if auth.ClientSecret != "" && auth.ClientID == "" {
-		k.addUnless(at+".auth.clientSecret", []string{at + ".auth.type"}, "needs clientId")
+		k.addUnless(at+".auth.clientSecret", []string{at + ".auth.type"}, "requires clientId")
 	}
 	if auth.Name != "" && !httpguts.ValidHeaderFieldName(auth.Name) {
-		k.add(at+".auth.name", "is no valid HTTP header name")
+		k.add(at+".auth.name", "is not a valid HTTP header name")
 	}
 	if !httpguts.ValidHeaderFieldValue(auth.Value) {
-		k.add(at+".auth.value", "is no valid HTTP header value")
+		k.add(at+".auth.value", "is not a valid HTTP header value")
 	}
 	if !httpguts.ValidHeaderFieldValue(auth.Token) {
-		k.add(at+".auth.token", "is no valid HTTP header value")
+		k.add(at+".auth.token", "is not a valid HTTP header value")
 	}
 }

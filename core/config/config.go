@@ -9,25 +9,25 @@ import (
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// Config is everything an operator can decide. It is frozen: Load makes it, nobody changes it,
-// and a reload makes another one. Every default is filled in and every value has been checked.
+// Config is everything an operator can configure. It is immutable: Load creates it, nothing changes it, and a
+// reload creates another one. Every default is filled in and every value has been checked.
 //
-// The tags name the section of the file, and say once whether a reload applies a change of it or only a restart does
-// (Reload). Where one section has both, the fields of its type have tags too.
+// The tags name the section of the file, and say whether a reload applies a change to it or only a restart does
+// (Reload). If a section has both kinds of settings, the fields of its type have tags as well.
 type Config struct {
-	Home string `section:"home" reload:"restart"` // the service home, absolute
-	File string // the configuration file, absolute; "" when there is none
+	Home string `section:"home" reload:"restart"` // the server's home, absolute
+	File string // the configuration file, absolute; "" if there is none
 
 	HTTP           HTTP           `section:"http" reload:"restart"`
-	APIKey         core.Secret    `section:"apiKey" reload:"restart"` // SERVICE_API_KEY; "" means there is none
+	APIKey         core.Secret    `section:"apiKey" reload:"restart"` // SERVICE_API_KEY; "" if not set
 	AllowedOrigins []string       `section:"http" reload:"restart"`   // scheme://host[:port], lower case; empty means same-origin only
-	Auth           []Auth         `section:"auth" reload:"applied"`   // in the order in which tokens without a known issuer are tried; empty means none
+	Auth           []Auth         `section:"auth" reload:"applied"`   // in the order in which tokens without a known issuer are tried; may be empty
 	SessionStore   Plugin         `section:"sessionStore" reload:"applied"`
 	Storage        Storage        `section:"storage" reload:"restart"`
 	Registries     []Plugin       `section:"registries" reload:"applied"` // in the order they are asked
 	Features       Features       `section:"features" reload:"applied"`
 	Apps           map[string]App `section:"apps" reload:"applied"` // apps to have installed, by server name
-	MaxAwake       int            `section:"apps" reload:"applied"` // apps above this number are put to sleep, where they may; 0 for no limit
+	MaxAwake       int            `section:"apps" reload:"applied"` // beyond this number, idle apps are put to sleep; 0 for no limit
 	MCP            MCP            `section:"mcp" reload:"restart"`
 	Chat           Chat           `section:"chat" reload:"applied"`
 	Models         Models         `section:"models" reload:"applied"`
@@ -38,102 +38,102 @@ type Config struct {
 	Views          []View         `section:"views" reload:"applied"` // by name
 	Install        Install        `section:"install" reload:"applied"`
 	Limits         Limits         `section:"limits" reload:"restart"`
-	Sandbox        Sandbox        `section:"sandbox" reload:"restart"` // of an app whose own section says nothing else
-	Idle           time.Duration  `section:"idle" reload:"restart"`    // unused for this long, an app whose own section says nothing else is put to sleep; 0 for never, the default only without MaxAwake
+	Sandbox        Sandbox        `section:"sandbox" reload:"restart"` // for apps whose own section does not set it
+	Idle           time.Duration  `section:"idle" reload:"restart"`    // apps unused for this long are put to sleep unless their own section differs; 0 for never, the default only without MaxAwake
 	Plugins        Plugins        `section:"plugins" reload:"restart"`
 
-	// Environment is the server's own environment, complete. Bundles and plugins get only what
-	// their allow-lists name.
+	// Environment is the server's own environment, complete. Bundles and plugins get only what their
+	// allow-lists name.
 	Environment Environment
 
-	// Warnings are sentences for the start-up log: allowed, but not wise.
+	// Warnings are sentences for the start-up log about settings that are allowed but unwise.
 	Warnings []string
 
 	places    layer.Places
 	effective []Value
 }
 
-// Dev reports whether the server runs without authentication: neither an API key nor an auth
-// adapter is set. Load has then made sure that it listens on loopback only.
+// Dev reports whether the server runs without authentication: neither an API key nor an auth adapter is set.
+// Load ensures that such a server listens on loopback only.
 func (c *Config) Dev() bool { return c.APIKey == "" && len(c.Auth) == 0 }
 
-// HTTP is where the server listens and whom it believes.
+// HTTP configures where the server listens and which proxies and hosts it trusts.
 type HTTP struct {
 	Host           string         // name or address to listen on
-	Port           int            // 0 takes a free one
-	TLS            TLS            // of the listener; without it, it speaks plain HTTP
-	ShutdownDelay  time.Duration  // of the listener, while /readyz fails
+	Port           int            // 0 picks a free one
+	TLS            TLS            // of the listener; without it, the listener speaks plain HTTP
+	ShutdownDelay  time.Duration  // how long the listener stays open while /readyz fails
 	TrustedProxies []netip.Prefix // whose X-Forwarded-* headers count
 	AllowedHosts   []string       // extra Host header values to accept, host or host:port, lower case
 	BaseURL        string         // the public address without a trailing slash; "" when not set
-	Console        bool           // whether the console is served at /
+	Console        bool           // whether to serve the console at /
 	Metrics        string         // host:port of a separate listener for the metrics; "" for none
-	ViewOrigin     string         // another origin of this server, for views of apps; "" when not set
+	ViewOrigin     string         // a second origin of this server, for views of apps; "" if not set
 }
 
-// TLS names the certificate of the listener and its key, both PEM files, absolute. They are read again after they
-// changed. Both are "" for none.
+// TLS names the listener's certificate and key, both PEM files with absolute paths. They are read again when
+// they change. Both are "" for none.
 type TLS struct{ CertFile, KeyFile string }
 
-// Plugin says which adapter fills a place, and carries its settings.
+// Plugin says which adapter to use, and holds its settings.
 type Plugin struct {
-	Name     string   // what the operator calls it, by default the adapter's name; unique among its kind
-	Adapter  string   // a built-in of this name, else <home>/plugins/<kind>-<adapter>
-	Path     string   // the plugin's executable, absolute; "" unless set, SHA256 is then set too
+	Name     string   // the operator's name for it, by default the adapter's name; unique within its kind
+	Adapter  string   // a built-in of this name, otherwise <home>/plugins/<kind>-<adapter>
+	Path     string   // the plugin's executable, absolute; if set, SHA256 is set too
 	SHA256   string   // lower-case hex
-	Settings Settings // every key of the section that is not the server's own
+	Settings Settings // every key of the section that is not the server's
 	At       string   // the section's path, such as "registries[1]", for Config.Problem
 }
 
-// Auth is one auth adapter. ClientID and RedirectURI are in Settings as well: they concern the server and
-// the adapter.
+// Auth is one auth adapter. ClientID and RedirectURI are also in Settings, because the adapter needs them as
+// well.
 type Auth struct {
 	Plugin
-	Audiences   []string // accepted beside the addresses of /mcp
-	AnyAudience bool     // audience: any turns the check off
+	Audiences   []string // accepted in addition to the addresses of /mcp
+	AnyAudience bool     // audience: any disables the check
 	Admins      []string // of the organization: email:ADDRESS, group:NAME, subject:NAME, or without a type (access.Enrollment)
 	Join        []Join
-	SameAs      []string // issuers that know the same people by the same verified email
-	Scopes      []string // what clients of /mcp ask the provider for
+	SameAs      []string // issuers that identify the same people by the same verified email
+	Scopes      []string // what clients of /mcp request from the provider
 	ClientID    string
 	RedirectURI string // "" means <base URL>/v1/auth/callback
 
-	// Recheck is for how long a login counts before the provider is asked again; 0 means that it is not.
+	// Recheck is how long a login is trusted before the provider is asked again; 0 means never to ask again.
 	Recheck time.Duration
 }
 
-// Join is a workspace that users join: everybody at their first login, or the people of a group for as long as they are
-// in it.
+// Join is a workspace that users join: everyone at their first login, or the members of a group for as long as
+// they are in it.
 type Join struct {
-	Group     string // "" for everybody
+	Group     string // "" for everyone
 	Workspace string
 	Role      core.Role
 }
 
-// MCP holds the limits of /mcp.
+// MCP configures the limits of /mcp.
 type MCP struct {
 	MaxSessions  int
-	MaxInstances int // processes that apps may have beside their shared ones, of all workspaces
+	MaxInstances int // processes that apps may have in addition to their shared ones, over all workspaces
 	SessionTTL   time.Duration
-	Replica      string // begins the ids of this server's sessions; "" for a server on its own
+	Replica      string // prefix of this server's session ids; "" for a single server
 }
 
-// Storage is where the server keeps what must outlive it.
+// Storage configures where the server keeps its persistent state.
 type Storage struct {
 	URL  core.Secret // of a PostgreSQL database; "" means the file ropewalk.db in the home
 	Keys StorageKeys
-	// UsageRetention is for how long the usage of model calls is kept; 0 means for ever.
+	// UsageRetention is how long the usage of model calls is kept; 0 means for ever.
 	UsageRetention time.Duration
-	// ApprovalRetention is for how long approvals are kept after they expired.
+	// ApprovalRetention is how long approvals are kept after they expire.
 	ApprovalRetention time.Duration
-	// EventRetention is for how long the recent events are kept in memory; 0 means until newer ones replace them.
+	// EventRetention is how long recent events are kept in memory; 0 means until newer ones replace them.
 	EventRetention time.Duration
-	// StaleMembership is for how long memberships count as they were last read while the database cannot
-	// be read; 0 means not at all.
+	// StaleMembership is how long the memberships read last stay valid while the database cannot be read; 0
+	// means not at all.
 	StaleMembership time.Duration
 }
 
-// StorageKeys is where the keys that encrypt the secrets of the state come from. At most one is set.
+// StorageKeys says where the keys that encrypt the secrets in the state come from. At most one is set.
 type StorageKeys struct {
 	Text    core.Secret // the keys themselves
 	File    string      // absolute
@@ -143,12 +143,12 @@ type StorageKeys struct {
 // Set reports whether the state is encrypted.
 func (k StorageKeys) Set() bool { return k.Text != "" || k.File != "" || len(k.Command) > 0 }
 
-// Chat is how people talk to a model.
+// Chat configures how people talk to a model.
 type Chat struct {
-	ElicitationTimeout time.Duration // for what an app asks a person, until it counts as declined
+	ElicitationTimeout time.Duration // how long an app's question to a person stays open until it counts as declined
 }
 
-// Limits are the shares of one user. 0 means no limit.
+// Limits are limits per user. 0 means no limit.
 type Limits struct {
 	Connections           int `json:"connections"` // in total; 0 derives it from the limit on file descriptors
 	ConnectionsPerAddress int `json:"connectionsPerAddress"`
@@ -163,50 +163,49 @@ type Limits struct {
 	StoredMiB             int `json:"storedMiB"`
 	APIBodyBytes          int `json:"apiBodyBytes"`
 	MCPBodyBytes          int `json:"mcpBodyBytes"`
-	AnswerBytes           int `json:"answerBytes"` // of one message of an app
+	AnswerBytes           int `json:"answerBytes"` // of one message from an app
 }
 
-// Log is how much is logged, and in which form.
+// Log configures how much is logged, and in which format.
 type Log struct {
 	Level  string `json:"level" reload:"applied"`  // trace, debug, info, warn or error
 	Format string `json:"format" reload:"restart"` // text or json
 	Access bool   `json:"access" reload:"applied"` // whether each request is logged
 }
 
-// Plugins holds what is the same for every plugin process.
+// Plugins configures what is the same for every plugin process.
 type Plugins struct {
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
-	PassEnv      []string // names of environment variables that plugin processes get
+	PassEnv      []string // names of environment variables passed to plugin processes
 
 	TrustedKeys      []string // minisign public keys whose signatures count
 	RequireSignature bool     // plugins in the home must be signed by one of them
-	Registries       []string // absolute paths and URLs of lists of plugins to install by name
+	Registries       []string // absolute paths and URLs of lists from which plugins are installed by name
 
 	Limits PluginLimits
 }
 
-// PluginLimits bound what each plugin may use, with all processes that it starts. 0 is no limit.
+// PluginLimits limit what each plugin may use, including all processes that it starts. 0 means no limit.
 type PluginLimits struct {
 	Memory    int64 // private bytes
 	OpenFiles int   // descriptors
 	Processes int
-	LogLines  int // that are logged each second; more are dropped
+	LogLines  int // logged per second; more are dropped
 }
 
-// App is an app that the configuration declares: it is installed at the start when it is not yet.
-// Without a source it declares nothing, and Protected holds for an app of that name, whoever
-// installs it.
+// App is an app declared in the configuration. It is installed at startup if it is not installed yet. Without a
+// source it only applies Protected to an app of that name, whoever installs it.
 type App struct {
-	Source  core.Source // Kind and Ref; zero for none; a path is absolute, relative ones count from the file's folder
+	Source  core.Source // Kind and Ref; may be zero; a path is absolute, and relative ones start at the file's directory
 	Version string      // of SourceName; "" means the latest
 	Env     map[string]core.Secret
 	Remote  *core.Remote // of SourceURL
 	// InstallScripts lets npm run the install scripts of packages.
 	InstallScripts bool
-	Protected      bool           // uninstalling it is refused with 403 protected
+	Protected      bool           // uninstalling it is rejected with 403 protected
 	Sandbox        *Sandbox       // nil for Config.Sandbox
-	StartTimeout   time.Duration  // 0 for what the app's record says
+	StartTimeout   time.Duration  // 0 for the value in the app's record
 	Idle           *time.Duration // nil for Config.Idle
 }
 
@@ -223,8 +222,8 @@ const (
 	FlagFileContext         = "fileContext"
 )
 
-// Features are the feature flags by name. All are on by default, so one that is not in the map is
-// on, and the nil map is everything on.
+// Features are the feature flags by name. All are on by default, so a flag that is missing from the map, or
+// from a nil map, is on.
 type Features map[string]bool
 
 // Enabled reports whether a flag is on.
@@ -233,14 +232,14 @@ func (f Features) Enabled(flag string) bool {
 	return on || !set
 }
 
-// View is a view that the configuration declares.
+// View is a view declared in the configuration.
 type View struct {
 	core.View
 	Workspaces []string    // that have it; empty for all
-	Roles      []core.Role // in the workspace, that are bound to it
+	Roles      []core.Role // roles in the workspace that are bound to it
 }
 
-// Tools says which tools of apps may be used without a person who looks at them.
+// Tools configures which tools of apps may be used without a person checking.
 type Tools struct {
 	Pin            trust.PinMode
 	Approve        []string // names of tools, in which * matches any text, or destructiveHint
@@ -248,8 +247,8 @@ type Tools struct {
 	ApprovalExpiry time.Duration
 
 	Surface    string   // how MCP clients that do not choose see the tools
-	Budget     int      // tokens of a list up to which all tools are listed also for a search; 0 for none
-	Favourites []string // tools that are listed as well for a search, as Approve
+	Budget     int      // size of a list, in tokens, up to which a search also lists all tools; 0 for none
+	Favourites []string // tools that a search always lists, with the same patterns as Approve
 }
 
 type toolsSection struct {
@@ -270,7 +269,7 @@ func (s toolsSection) tools() Tools {
 	}
 }
 
-// deriveLimits sets the limits whose default follows from other settings.
+// deriveLimits sets the limits whose defaults follow from other settings.
 func (c *Config) deriveLimits() {
 	if _, set := c.places["limits.sessions"]; !set {
 		c.Limits.Sessions = max(c.Limits.Sessions, c.MCP.MaxSessions/2)
@@ -278,15 +277,15 @@ func (c *Config) deriveLimits() {
 	c.relaxInDevMode()
 }
 
-// deriveIdle lets apps sleep where a number of them must, and nothing says when.
+// deriveIdle enables sleeping for apps if their number is limited and no idle time is set.
 func (c *Config) deriveIdle() {
 	if _, set := c.places["idle"]; !set && c.MaxAwake > 0 {
 		c.Idle = 10 * time.Minute
 	}
 }
 
-// relaxInDevMode turns the limits that were not set off in dev mode, where one person uses the server
-// alone and tries things out. The sizes of bodies and answers stay.
+// relaxInDevMode disables the limits that were not set in dev mode, where one person uses the server to try
+// things out. The size limits of bodies and answers stay.
 func (c *Config) relaxInDevMode() {
 	if !c.Dev() {
 		return

@@ -20,7 +20,7 @@ func loadText(t *testing.T, text string, env Environment, adapters ...schema.Ada
 	return Load(Options{Path: file, Home: t.TempDir(), Environment: env, Adapters: adapters})
 }
 
-func TestAValueFromTheEnvironmentIsReadAsTheTypeOfItsSetting(t *testing.T) {
+func TestAValueFromTheEnvironmentIsReadAsItsSettingsType(t *testing.T) {
 	env := Environment{"PORT": "8123", "ON": "false", "KEY": "0123456789012345", "HOST": "localhost", "N": "7"}
 	adapter := schema.Adapter{Kind: "sessionstore", Name: "x", Settings: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer"}}}`)}
 	c, err := loadText(t, `
@@ -40,7 +40,7 @@ sessionStore: {adapter: x, limit: "${env:N}"}
 	}
 }
 
-func TestAValueFromTheEnvironmentThatIsNoNumberIsRefusedWithItsPlace(t *testing.T) {
+func TestAValueFromTheEnvironmentThatIsNotANumberIsRefusedWithItsPlace(t *testing.T) {
 	_, err := loadText(t, "http:\n  port: ${env:PORT}\n", Environment{"PORT": "eighty"})
 	if err == nil || !strings.Contains(err.Error(), "http.port") || strings.Contains(err.Error(), "eighty") {
 		t.Errorf("%v", err)
@@ -59,14 +59,14 @@ func TestAnEmptyEnvironmentVariableCountsAsUnset(t *testing.T) {
 	}
 }
 
-func TestAMissingSkillsDirectoryIsWarnedAbout(t *testing.T) {
+func TestAMissingSkillsDirectoryCausesAWarning(t *testing.T) {
 	c, err := loadText(t, "skills: {directories: [nowhere]}\n", nil)
 	if err != nil || !strings.Contains(strings.Join(c.Warnings, "\n"), "skills.directories[0]") {
 		t.Errorf("%v, warnings %q", err, c.Warnings)
 	}
 }
 
-func TestAuthAdminsAndJoinAreSettingsOfTheServer(t *testing.T) {
+func TestAuthAdminsAndJoinAreServerSettings(t *testing.T) {
 	c, err := loadText(t, "auth: {adapter: x, admins: [Alice@Example.com, sub-1], join: {workspace: default}, issuer: i}\n", nil)
 	if err != nil {
 		t.Fatal(err)

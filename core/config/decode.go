@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
-// document is the file's form, after defaults; schema.json says what may be in it.
+// document is the structure of the file, with defaults applied. schema.json defines what it may contain.
 type document struct {
 	HTTP           httpSection            `json:"http"`
 	APIKey         string                 `json:"apiKey"`
@@ -57,13 +57,13 @@ type httpSection struct {
 	ViewOrigin           string `json:"viewOrigin"`
 }
 
-// appsSection is the sections of apps by name, and what holds for all of them.
+// appsSection holds the sections of apps by name, and the settings for all of them.
 type appsSection struct {
 	MaxAwake int
 	named    map[string]appSection
 }
 
-// UnmarshalJSON tells the two apart: no name of an app has a capital letter.
+// UnmarshalJSON distinguishes the two: names of apps have no capital letters.
 func (s *appsSection) UnmarshalJSON(raw []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -185,7 +185,7 @@ func (s pluginsSection) plugins(base string) Plugins {
 	return p
 }
 
-// decode turns the merged value, which has passed the schema, into the document.
+// decode converts the merged value, which has passed the schema, to a document.
 func decode(value map[string]any) (document, error) {
 	var d document
 	raw, err := json.Marshal(value)
@@ -198,14 +198,14 @@ func decode(value map[string]any) (document, error) {
 	return d, nil
 }
 
-// unmarshal keeps numbers as they were written: what an adapter gets is what the operator wrote.
+// unmarshal keeps numbers as written: an adapter gets exactly what the operator wrote.
 func unmarshal(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	return dec.Decode(into)
 }
 
-// config builds the Config of a document. What needs more than copying is filled in by the check.
+// config creates the Config for a document. The check fills in values that need more than copying.
 func (d document) config(base string, env Environment) *Config {
 	c := &Config{
 		HTTP:         HTTP{ShutdownDelay: seconds(d.HTTP.ShutdownDelaySeconds), Host: d.HTTP.Host, Port: d.HTTP.Port},
@@ -246,7 +246,7 @@ func (d document) config(base string, env Environment) *Config {
 	return c
 }
 
-// plugin reads an adapter's section: a name alone, or a mapping.
+// plugin reads an adapter's section, which is just a name or a mapping.
 func plugin(kind, at string, section any, base string) Plugin {
 	if name, short := section.(string); short {
 		return Plugin{Name: name, Adapter: name, At: at}
@@ -274,7 +274,7 @@ func plugin(kind, at string, section any, base string) Plugin {
 	return p
 }
 
-// with returns the settings with one more key, unless it is set already.
+// with returns the settings with an additional key, unless it is already set.
 func (s Settings) with(key, value string) Settings {
 	object := make(map[string]any)
 	if unmarshal(s.JSON(), &object) != nil || object[key] != nil {
@@ -288,7 +288,7 @@ func (s Settings) with(key, value string) Settings {
 	return NewSettings(raw)
 }
 
-// audiences reads auth.audience: a list, one, or the word any.
+// audiences reads auth.audience: a list, a single value, or the word any.
 func audiences(v any) (list []string, all bool) {
 	switch v := v.(type) {
 	case string:
@@ -345,7 +345,7 @@ func (s appSection) app(base string) App {
 	return app
 }
 
-// idle reads idle and apps.<name>.idle, whose form the schema has checked. Never is 0.
+// idle reads idle and apps.<name>.idle, whose format the schema has checked. "never" is 0.
 func idle(text string) time.Duration {
 	d, _ := time.ParseDuration(text)
 	return d
@@ -402,14 +402,14 @@ func (s storageSection) storage(base string) Storage {
 	return storage
 }
 
-// Settings is an adapter's part of the configuration: one JSON object. It may hold secrets, so
-// every way of printing it gives "[redacted]"; JSON is the one way out.
+// Settings is an adapter's part of the configuration: one JSON object. It may contain secrets, so printing it
+// in any way gives "[redacted]"; only JSON returns the contents.
 type Settings struct{ raw core.Secret }
 
 // NewSettings wraps a JSON object.
 func NewSettings(object json.RawMessage) Settings { return Settings{core.Secret(object)} }
 
-// JSON returns the object itself, {} when nothing is set.
+// JSON returns the object itself, or {} if nothing is set.
 func (s Settings) JSON() json.RawMessage {
 	if s.raw == "" {
 		return json.RawMessage("{}")

@@ -14,19 +14,18 @@ import (
 // Value is one effective setting.
 type Value struct {
 	Path   string `json:"path"`   // as in the file: http.port, registries[0].name
-	Value  any    `json:"value"`  // secrets read "[redacted]"; of Inspect, a value without its variable "[unset]"
-	Source string `json:"source"` // the file with its line, the flag, the environment variable, or "default"
+	Value  any    `json:"value"`  // "[redacted]" for secrets; with Inspect, "[unset]" for a value whose variable is not set
+	Source string `json:"source"` // the file with the line, the flag, the environment variable, or "default"
 }
 
-// secretKey matches the names of settings that hold secrets.
+// secretKey matches the names of settings that contain secrets.
 var secretKey = regexp.MustCompile(`(?i)(key|secret|token|password|credentials?)$`)
 
-// secretPath matches settings whose values may be secrets, whatever their names.
+// secretPath matches settings whose values may be secret regardless of their names.
 var secretPath = regexp.MustCompile(`^apps\.[^.]+\.(env|userConfig|transport\.(auth|headers))(\.|$)`)
 
-// Effective returns every setting that is in force, in the order of its path, with where it comes from.
-// What may be a secret is redacted: values of that name or place, and values that the file takes from
-// the environment.
+// Effective returns every setting in force, ordered by path, with its source. It redacts whatever may be
+// secret: values with such a name or path, and values that the file takes from the environment.
 func (c *Config) Effective() []Value { return c.effective }
 
 func effective(l *layer.Layer) []Value {
@@ -57,7 +56,7 @@ func effective(l *layer.Layer) []Value {
 	return all
 }
 
-// placeOf returns where a setting, or the list around it, was set.
+// placeOf returns where a setting, or the list that contains it, was set.
 func placeOf(l *layer.Layer, path string) (Place, bool) {
 	for {
 		if p, ok := l.Places[path]; ok {
@@ -71,7 +70,7 @@ func placeOf(l *layer.Layer, path string) (Place, bool) {
 	}
 }
 
-// shown returns a value as it may be printed.
+// shown returns a value in the form in which it may be printed.
 func shown(path string, v any, substituted bool) any {
 	text, isText := v.(string)
 	if !isText || text == "" {

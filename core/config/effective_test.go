@@ -51,7 +51,7 @@ apps:
 	}
 }
 
-func TestAValueWithoutItsVariableIsShownAsUnset(t *testing.T) {
+func TestAValueWhoseVariableIsNotSetIsShownAsUnset(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ropewalk.yaml")
 	inspect := func(text string) (*config.Config, config.Problems, error) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -83,7 +83,7 @@ func TestAValueWithoutItsVariableIsShownAsUnset(t *testing.T) {
 		t.Errorf("unset are %v", unset)
 	}
 	if _, _, err := inspect("apiKey: ${env:KEY}\nhtpt: {port: 1}\n"); err == nil || !strings.Contains(err.Error(), "htpt") || !strings.Contains(err.Error(), "KEY is not set") {
-		t.Errorf("another mistake beside a variable: %v", err)
+		t.Errorf("another mistake in addition to a variable: %v", err)
 	}
 	if _, _, err := config.Inspect(config.Options{Path: file + ".absent", Home: "/home/of/it"}); err == nil {
 		t.Error("a file that is not there was read")

@@ -25,8 +25,7 @@ const (
 	EnvStorageKey     = "ROPEWALK_STORAGE_KEY"
 )
 
-// Environment is a set of environment variables. Printing it shows how many there are, never
-// what they hold.
+// Environment is a set of environment variables. Printing it shows only how many there are.
 type Environment map[string]string
 
 // HostEnvironment returns the environment of this process.
@@ -48,7 +47,7 @@ func (e Environment) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(e.Strin
 // MarshalText covers JSON and YAML.
 func (e Environment) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// Only returns the variables that names lists and that are set.
+// Only returns those of the named variables that are set.
 func (e Environment) Only(names ...string) Environment {
 	out := make(Environment, len(names))
 	for _, n := range names {
@@ -59,8 +58,8 @@ func (e Environment) Only(names ...string) Environment {
 	return out
 }
 
-// LookPath finds an executable in the directories of PATH, as a shell would; a name with a slash
-// is taken as it is. Relative directories of PATH are passed over. fs.ErrNotExist when there is none.
+// LookPath finds an executable in the directories of PATH, like a shell; a name with a slash is used as is. It
+// skips relative directories in PATH. The error is fs.ErrNotExist if there is none.
 func (e Environment) LookPath(file string) (string, error) {
 	if strings.ContainsRune(file, filepath.Separator) {
 		return file, executable(file)
@@ -71,7 +70,7 @@ func (e Environment) LookPath(file string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s is in no directory of PATH: %w", file, fs.ErrNotExist)
+	return "", fmt.Errorf("%s is not in any directory of PATH: %w", file, fs.ErrNotExist)
 }
 
 func executable(path string) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
-// FuzzLoad holds that no file crashes the parser, that whatever is refused is refused by problems
-// with a place, and that what is accepted is within the limits that everything else relies on.
+// FuzzLoad checks that no file crashes the parser, that every rejection has problems with a place, and that
+// accepted configurations are within the limits that everything else relies on.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "http: {port: 1}", "auth: {adapter: x, path: p}", "apps: {a: {url: https://x}}", "a: &a [*a]", "? {a: b}\n: c", "apiKey: ${env:A}",

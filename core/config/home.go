@@ -9,19 +9,19 @@ import (
 	"syscall"
 )
 
-// FindHome returns the service home, absolute: the flag's, else ROPEWALK_HOME, else ~/.ropewalk.
-// It is for commands that need a home and no configuration.
+// FindHome returns the server's home, absolute: the flag's, otherwise ROPEWALK_HOME, otherwise ~/.ropewalk. It
+// is for commands that need a home but no configuration.
 func FindHome(flag string, env Environment) (string, error) {
 	return homeDir(Options{Home: flag, Environment: env})
 }
 
-// CreateHome creates a home unless it exists. Its error names the directory, the reason and what to do.
+// CreateHome creates a home unless it exists. The error names the directory, the reason and what to do.
 func CreateHome(dir string) error {
 	return homeError(dir, os.MkdirAll(dir, 0o700))
 }
 
-// CheckHome reports why a home could not be created, with the error of CreateHome; nil when the directory exists. It
-// creates and removes an empty directory where the home would be.
+// CheckHome returns the error with which CreateHome would fail, or nil if the directory exists. To find out, it
+// creates and removes an empty directory in place of the home.
 func CheckHome(dir string) error {
 	around := existing(dir)
 	_, err := os.Stat(dir)
@@ -29,7 +29,7 @@ func CheckHome(dir string) error {
 	case obstacle(around) != "":
 		return homeError(dir, syscall.ENOTDIR)
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil // whoever uses it says what is wrong with it
+		return nil // whatever uses it reports what is wrong with it
 	}
 	probe, err := os.MkdirTemp(around, ".ropewalk-*")
 	if err != nil {
@@ -63,7 +63,8 @@ func homeError(dir string, err error) error {
 	return fmt.Errorf("the home %s cannot be created: %w; %s, or %s", dir, reason, remedy, choose)
 }
 
-// obstacle says what a path is that must be a directory and is none; "" for a directory, and for what cannot be examined.
+// obstacle says what is in the way at a path that must be a directory. It returns "" for a directory, and if
+// the path cannot be examined.
 func obstacle(path string) string {
 	info, err := os.Stat(path)
 	switch {
@@ -77,7 +78,7 @@ func obstacle(path string) string {
 	return "is not a directory"
 }
 
-// existing is a path if it exists, even as a link to nothing, otherwise the nearest above it that does.
+// existing returns the path if it exists, even as a dangling link, and otherwise its nearest existing parent.
 func existing(path string) string {
 	for {
 		if _, err := os.Lstat(path); err == nil || path == filepath.Dir(path) {
@@ -87,8 +88,8 @@ func existing(path string) string {
 	}
 }
 
-// ExplainHome adds what to do to an error of something that was to be written into a home, when it failed because this
-// process may not write there. Other errors are returned as they are.
+// ExplainHome adds what to do to an error from writing to a home, if this process lacks permission. Other
+// errors are returned unchanged.
 func ExplainHome(dir string, err error) error {
 	readOnly := errors.Is(err, syscall.EROFS)
 	if !readOnly && !errors.Is(err, fs.ErrPermission) || writable(dir) {
@@ -106,7 +107,7 @@ func ExplainHome(dir string, err error) error {
 	return fmt.Errorf("the home %s cannot be written: %w; %s, or choose another home with --home or %s", dir, err, remedy, EnvHome)
 }
 
-// writable reports whether a directory takes a new entry.
+// writable reports whether a new entry can be created in a directory.
 func writable(dir string) bool {
 	probe, err := os.MkdirTemp(dir, ".ropewalk-*")
 	return err == nil && os.Remove(probe) == nil

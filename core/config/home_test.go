@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestAHomeThatCannotBeADirectoryIsNamedWithWhatItIs(t *testing.T) {
+func TestTheErrorForAHomeThatCannotBeADirectorySaysWhatIsInTheWay(t *testing.T) {
 	dir := t.TempDir()
 	file, link, toFile := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "toFile")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// unsetValue is what Effective shows of a value whose environment variable is not set.
+// unsetValue is what Effective shows for a value whose environment variable is not set.
 const unsetValue = "[unset]"
 
-// Inspect reads a configuration to look at it, not to start a server with it. It is Load, except that a value may name
-// an environment variable that only the server's environment has: unset are those values, which Effective shows as
-// "[unset]" and which are otherwise empty or their default. What else is wrong is the error.
+// Inspect reads a configuration for display, not for starting a server. It differs from Load in that a value
+// may refer to an environment variable that is set only in the server's environment: such values are returned
+// in unset, shown by Effective as "[unset]", and otherwise empty or their default. The error contains all other
+// problems.
 func Inspect(o Options) (c *Config, unset Problems, err error) {
 	c, problems, err := loadAll(o)
 	if err != nil {
@@ -28,7 +29,7 @@ func Inspect(o Options) (c *Config, unset Problems, err error) {
 	return c, unset, nil
 }
 
-// showUnset shows the value of a problem as one that is not set.
+// showUnset shows the value of a problem as unset.
 func (c *Config) showUnset(p Problem) {
 	i := slices.IndexFunc(c.effective, func(v Value) bool { return v.Path == p.Path })
 	if i < 0 {

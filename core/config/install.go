@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Install says what may be installed over the API, and by whom.
+// Install configures what may be installed over the API, and by whom.
 type Install struct {
 	Allow      []string // patterns such as npm:@acme/*; nil allows everything
 	Registries InstallRegistries
@@ -37,7 +37,7 @@ func (s installSection) install() Install {
 	return Install{Allow: s.Allow, Registries: s.Registries, RequireSignature: s.RequireSignature}
 }
 
-// checkInstall makes sure that the registries exist, and reads the certificates of signers.
+// checkInstall checks that the registries exist, and reads the signers' certificates.
 func (k *check) checkInstall() {
 	k.readSigners()
 	for role, names := range map[string][]string{
@@ -69,7 +69,7 @@ func (k *check) readSigners() {
 		k.cfg.Install.Signers = append(k.cfg.Install.Signers, found...)
 	}
 	if section.RequireSignature && len(section.TrustedSigners) == 0 {
-		k.addUnless("install.requireSignature", []string{"install.trustedSigners"}, "needs install.trustedSigners: without a certificate no signature counts")
+		k.addUnless("install.requireSignature", []string{"install.trustedSigners"}, "requires install.trustedSigners: without a certificate no signature counts")
 	}
 }
 
@@ -85,7 +85,7 @@ func parseCertificates(raw []byte) (all []*x509.Certificate, err error) {
 		all = append(all, one)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("it holds no certificate in PEM form")
+		return nil, errors.New("it does not contain a certificate in PEM format")
 	}
 	return all, nil
 }

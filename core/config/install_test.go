@@ -23,7 +23,7 @@ func TestTheRegistriesOfARoleExist(t *testing.T) {
 	}
 }
 
-func TestAPatternNamesAKindOfSource(t *testing.T) {
+func TestAPatternMustNameAKindOfSource(t *testing.T) {
 	for _, pattern := range []string{"'@acme/*'", "'docker:x'", "'npm:'", "''"} {
 		_, err := load(t, "install: {allow: ["+pattern+"]}", nil)
 		if said := said(t, err); !strings.Contains(said, "install.allow[0]: want a kind of source and a pattern") {
@@ -38,9 +38,9 @@ func TestARequiredSignatureNeedsCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for settings, want := range map[string]string{
-		"requireSignature: true":              "install.requireSignature: needs install.trustedSigners",
+		"requireSignature: true":              "install.requireSignature: requires install.trustedSigners",
 		"trustedSigners: [/nowhere/acme.pem]": "install.trustedSigners[0]: open /nowhere/acme.pem",
-		"trustedSigners: ['" + empty + "']":   "holds no certificate in PEM form",
+		"trustedSigners: ['" + empty + "']":   "does not contain a certificate in PEM format",
 	} {
 		_, err := load(t, "install: {"+settings+"}", nil)
 		if said := said(t, err); !strings.Contains(said, want) {

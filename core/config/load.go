@@ -15,15 +15,15 @@ import (
 
 const maxFile = 1 << 20 // bytes of a configuration file
 
-// Options is what Load starts from.
+// Options are the inputs to Load.
 type Options struct {
 	Path        string      // --config; "" means <home>/ropewalk.yaml if it exists
 	Home        string      // --home; "" means ROPEWALK_HOME, else ~/.ropewalk
 	Flags       Flags       // what was given on the command line
 	Environment Environment // usually HostEnvironment()
 
-	// Adapters are the built-in adapters. With them, a name that is neither one of them nor an
-	// installed plugin is a problem, and so are settings that their schemas refuse.
+	// Adapters are the built-in adapters. If set, a name that is neither one of them nor an installed plugin is
+	// a problem, and so are settings that violate their schemas.
 	Adapters []schema.Adapter
 }
 
@@ -33,8 +33,8 @@ type Flags struct {
 	Port *int
 }
 
-// Load reads, defaults and checks the configuration. It changes nothing on the disk. What is wrong
-// comes back as one Problems error: everything at once, in the order of the file.
+// Load reads the configuration, applies defaults and checks it. It does not change anything on disk. All
+// problems are returned as one Problems error, in file order.
 func Load(o Options) (*Config, error) {
 	c, problems, err := loadAll(o)
 	if err == nil && len(problems) > 0 {
@@ -46,15 +46,15 @@ func Load(o Options) (*Config, error) {
 	return c, nil
 }
 
-// Examine is Load, except that the Config is returned beside what is wrong with it, so that what is right of it can be
-// checked too. The error is one of which no Config can be made.
+// Examine is Load, but it also returns the Config if there are problems, so that callers can check the valid
+// parts. The error is set when no Config can be created.
 func Examine(o Options) (*Config, Problems, error) {
 	c, problems, err := loadAll(o)
 	return c, problems.Sorted(), err
 }
 
-// loadAll is Load, with what is wrong beside the Config that is made all the same. The error is one of which nothing
-// can be made.
+// loadAll is Load, but it also returns the Config if there are problems. The error is set when no Config can be
+// created.
 func loadAll(o Options) (*Config, Problems, error) {
 	s, err := schema.New(o.Adapters)
 	if err != nil {
@@ -71,7 +71,7 @@ func loadAll(o Options) (*Config, Problems, error) {
 	return build(s, o, home, file, content)
 }
 
-// build makes the Config of a file's text, and reports what is wrong with it. Everything it needs is read already.
+// build creates the Config for a file's text and reports its problems. It does not read anything else.
 func build(s *schema.Schema, o Options, home, file string, content []byte) (*Config, Problems, error) {
 	merged := merge(s, o, file, content)
 	d, err := decode(merged.Value)
@@ -91,7 +91,7 @@ func build(s *schema.Schema, o Options, home, file string, content []byte) (*Con
 	return c, k.run(), nil
 }
 
-// merge puts the environment and the flags over a file's text, and the defaults under it.
+// merge puts the environment and the flags on top of a file's text, and the defaults underneath.
 func merge(s *schema.Schema, o Options, file string, content []byte) *layer.Layer {
 	merged := layer.ReadYAML(file, content, o.Environment)
 	s.Convert(merged)
@@ -104,7 +104,7 @@ func merge(s *schema.Schema, o Options, file string, content []byte) *layer.Laye
 	return merged
 }
 
-// homeDir decides the service home: flag, else environment, else ~/.ropewalk.
+// homeDir decides the server's home: the flag, otherwise the environment, otherwise ~/.ropewalk.
 func homeDir(o Options) (string, error) {
 	home := o.Home
 	if home == "" {
@@ -120,7 +120,7 @@ func homeDir(o Options) (string, error) {
 	return filepath.Abs(home)
 }
 
-// readFile finds and reads the configuration file. Without --config it need not exist.
+// readFile finds and reads the configuration file. Without --config it may be missing.
 func readFile(path, home string) (file string, content []byte, err error) {
 	explicit := path != ""
 	if !explicit {
@@ -153,7 +153,7 @@ func readFile(path, home string) (file string, content []byte, err error) {
 	return path, content, nil
 }
 
-// cause is a path error without the path, which the problem's place shows already.
+// cause returns a path error without the path, which the problem's place already shows.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("cannot be read: %w", p.Err)
@@ -170,8 +170,8 @@ type Problems = layer.Problems
 // Place is where a value was set.
 type Place = layer.Place
 
-// Locate returns where the value at a path was set: the place of the path itself, else of the nearest
-// path around it, else the file as a whole.
+// Locate returns where the value at a path was set: the place of the path itself, otherwise of the nearest path
+// containing it, otherwise the whole file.
 func (c *Config) Locate(path string) Place {
 	if p, ok := c.places.Locate(path); ok {
 		return p
@@ -179,8 +179,8 @@ func (c *Config) Locate(path string) Place {
 	return Place{Source: c.File}
 }
 
-// Problem puts a problem on the line of its path, so that an adapter's own check of its settings reads
-// like the server's. The path of the adapter setting f is adapter.At + "." + f.
+// Problem puts a problem on the line of its path, so that an adapter's own check of its settings reads like the
+// server's. The path of the adapter setting f is adapter.At + "." + f.
 func (c *Config) Problem(path, message string) Problem {
 	return Problem{Place: c.Locate(path), Path: path, Message: message}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// load loads a file's text from a home of its own. The environment is complete.
+// load loads a file's text from its own home. env is the complete environment.
 func load(t *testing.T, text string, env Environment, change ...func(*Options)) (*Config, error) {
 	t.Helper()
 	home := t.TempDir()
@@ -40,7 +40,7 @@ func mustLoad(t *testing.T, text string, env Environment, change ...func(*Option
 	return c
 }
 
-func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
+func TestWithoutConfigurationTheDefaultsApply(t *testing.T) {
 	home := t.TempDir()
 	c, err := Load(Options{Environment: Environment{"HOME": home}})
 	if err != nil {
@@ -78,7 +78,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 		Environment: Environment{"HOME": home},
 		places:      layer.Places{},
 	}
-	want.effective = c.effective // has a test of its own
+	want.effective = c.effective // has its own test
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %#v\nwant %#v", c, want)
 	}
@@ -87,7 +87,7 @@ func TestWithNoConfigurationAtAllTheDefaultsAreThoseOfTheSpec(t *testing.T) {
 	}
 }
 
-func TestEverySettingArrivesWhereItBelongs(t *testing.T) {
+func TestEverySettingIsReadIntoItsField(t *testing.T) {
 	sum := strings.Repeat("Ab", 32)
 	c := mustLoad(t, `
 http:
@@ -189,7 +189,7 @@ func TestAFlagBeatsTheEnvironmentBeatsTheFileBeatsTheDefault(t *testing.T) {
 	}
 }
 
-func TestWhereTheHomeAndTheFileAre(t *testing.T) {
+func TestTheHomeAndTheFileAreFound(t *testing.T) {
 	user, byEnv, byFlag := t.TempDir(), t.TempDir(), t.TempDir()
 	other := filepath.Join(t.TempDir(), "other.json")
 	if err := os.WriteFile(other, []byte(`{"http": {"port": 5}}`), 0o600); err != nil {
@@ -211,21 +211,21 @@ func TestWhereTheHomeAndTheFileAre(t *testing.T) {
 	equal(t, "no home at all", err.Error(), "configuration: flag --home: no home: set --home or ROPEWALK_HOME, since HOME is not set either")
 }
 
-func TestTextsMayComeFromTheEnvironment(t *testing.T) {
+func TestTextMayComeFromTheEnvironment(t *testing.T) {
 	c := mustLoad(t, "apiKey: ${env:MY_KEY}\nauth: {adapter: x, clientId: 'a-${env:A}-$${env:A}', n: '${env:N}', quoted: \"${env:MY_KEY}\"}\n",
 		Environment{"MY_KEY": "s3cret-s3cret-s3cret", "A": "b", "N": "5"})
 	equal(t, "key", c.APIKey.Reveal(), "s3cret-s3cret-s3cret")
 	equal(t, "settings", string(c.Auth[0].Settings.JSON()), `{"clientId":"a-b-${env:A}","n":"5","quoted":"s3cret-s3cret-s3cret"}`)
 }
 
-func TestTheWorkOSKeyOfTheEnvironmentGoesToThatAdapterAlone(t *testing.T) {
+func TestTheWorkOSKeyFromTheEnvironmentGoesOnlyToThatAdapter(t *testing.T) {
 	env := Environment{EnvWorkOSKey: "sk_1"}
 	equal(t, "workos", string(mustLoad(t, "auth: {adapter: workos, idpDomain: x}", env).Auth[0].Settings.JSON()), `{"apiKey":"sk_1","idpDomain":"x"}`)
 	equal(t, "set in the file", string(mustLoad(t, "auth: {adapter: workos, idpDomain: x, apiKey: sk_2}", env).Auth[0].Settings.JSON()), `{"apiKey":"sk_2","idpDomain":"x"}`)
 	equal(t, "oidc", string(mustLoad(t, "auth: {adapter: oidc, idpDomain: x}", env).Auth[0].Settings.JSON()), `{"idpDomain":"x"}`)
 }
 
-func TestANumberOfAwakeAppsLetsAppsSleep(t *testing.T) {
+func TestALimitOnAwakeAppsLetsAppsSleep(t *testing.T) {
 	c := mustLoad(t, "apps: {maxAwake: 10, a: {protected: true}}\n", nil)
 	equal(t, "awake", c.MaxAwake, 10)
 	equal(t, "apps", c.Apps, map[string]App{"a": {Protected: true}})
@@ -234,7 +234,7 @@ func TestANumberOfAwakeAppsLetsAppsSleep(t *testing.T) {
 	equal(t, "without a number", mustLoad(t, "apps: {maxAwake: 0}\n", nil).Idle, time.Duration(0))
 }
 
-func TestAnAppThatSaysNothingAboutIdlenessFollowsAllOthers(t *testing.T) {
+func TestAnAppWithoutAnIdleSettingUsesTheGlobalOne(t *testing.T) {
 	c := mustLoad(t, "idle: 90s\napps: {a: {idle: never}, b: {idle: 2h}, c: {protected: true}}\n", nil)
 	equal(t, "for all", c.Idle, 90*time.Second)
 	equal(t, "never", *c.Apps["a"].Idle, time.Duration(0))
@@ -273,7 +273,7 @@ func TestNothingPrintsASecret(t *testing.T) {
 	}
 }
 
-func TestWarningsAreForWhatIsAllowedButNotWise(t *testing.T) {
+func TestAllowedButUnwiseSettingsCauseWarnings(t *testing.T) {
 	cases := map[string]struct {
 		file string
 		want []string

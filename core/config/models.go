@@ -18,21 +18,21 @@ const (
 	ProviderOpenAI    = "openai" // and everything compatible with it
 )
 
-// Models says which models the chat asks, and where they are.
+// Models configures which models the chat uses, and where they are.
 type Models struct {
-	Default         string                   // provider:model; "" when none is set, and chatting is off
+	Default         string                   // provider:model; "" if none is set, which disables chat
 	Fast            string                   // provider:model for titles; "" means Default
 	Providers       map[string]ModelProvider // anthropic and openai are always among them
 	MaxOutputTokens int                      // of one answer of a model
-	TokenBudget     int                      // of one run, all its calls together; 0 means no limit
-	Prices          string                   // a file whose prices go over the built-in ones, absolute; "" when there is none
+	TokenBudget     int                      // of one run, over all its calls; 0 means no limit
+	Prices          string                   // a file whose prices override the built-in ones, absolute; "" for none
 	Proxy           Proxy
 }
 
-// Proxy is how models at https addresses are reached, as the program curl understands it.
+// Proxy configures how models at https addresses are reached, in the format that curl understands.
 type Proxy struct {
-	URL     core.Secret // it may hold a password; "" reaches all of them directly
-	NoProxy string      // hosts that are reached directly, as in NO_PROXY
+	URL     core.Secret // may contain a password; "" connects directly
+	NoProxy string      // hosts to connect to directly, as in NO_PROXY
 }
 
 // ModelProvider is one provider of models.
@@ -42,14 +42,14 @@ type ModelProvider struct {
 	APIKey  core.Secret
 }
 
-// Host is the proxy's host and port, for the log; "" when there is none.
+// Host returns the proxy's host and port for the log, or "".
 func (p Proxy) Host() string {
 	address := p.URL.Reveal()
 	if address == "" {
 		return ""
 	}
 	if !strings.Contains(address, "://") {
-		address = "http://" + address // as curl takes it
+		address = "http://" + address // as curl accepts it
 	}
 	at, err := url.Parse(address)
 	if err != nil {
@@ -58,7 +58,7 @@ func (p Proxy) Host() string {
 	return at.Host
 }
 
-// Skills says where skills are found beside <home>/skills.
+// Skills configures where to find skills in addition to <home>/skills.
 type Skills struct {
 	Directories []string // absolute
 }
@@ -93,8 +93,8 @@ type skillsSection struct {
 	Directories []string `json:"directories"`
 }
 
-// models builds the section. The vendors' own providers are there without being named; their keys
-// come from the environment unless the file has one.
+// models builds the section. The vendors' own providers are always included; their keys come from the
+// environment unless the file sets one.
 func (s modelsSection) models(base string, env Environment) Models {
 	m := Models{
 		Default: s.Default, Fast: s.Fast, MaxOutputTokens: s.MaxOutputTokens, TokenBudget: s.TokenBudget,
@@ -108,7 +108,7 @@ func (s modelsSection) models(base string, env Environment) Models {
 	}
 	for name, p := range s.Providers {
 		if p.Type == "" {
-			p.Type = name // anthropic or openai, else the check refuses it
+			p.Type = name // anthropic or openai; the check rejects anything else
 		}
 		m.Providers[name] = ModelProvider{Type: p.Type, BaseURL: strings.TrimRight(p.BaseURL, "/"), APIKey: core.Secret(p.APIKey)}
 	}
@@ -191,7 +191,7 @@ func (m Models) chosen() []choice {
 	return slices.DeleteFunc(all, func(c choice) bool { return c.model == "" })
 }
 
-// WithoutKey returns the providers that models.default and models.fast name and that need a key and have none.
+// WithoutKey returns the providers named in models.default and models.fast that need a key but have none.
 func (m Models) WithoutKey() []string {
 	var names []string
 	for _, c := range m.chosen() {
@@ -203,7 +203,7 @@ func (m Models) WithoutKey() []string {
 	return names
 }
 
-// KeyWarning says which settings name a provider without a key, and where its key is set.
+// KeyWarning says which settings name a provider without a key, and where to set its key.
 func (m Models) KeyWarning(provider string) string {
 	var settings []string
 	for _, c := range m.chosen() {
@@ -219,7 +219,7 @@ func (m Models) KeyWarning(provider string) string {
 		strings.Join(settings, " and "), verb, provider, provider, ProviderKeys()[provider])
 }
 
-// orVariable names the environment variable that may have set the base URL of a provider.
+// orVariable names the environment variable that may have set a provider's base URL.
 func orVariable(provider string) string {
 	if variable := ProviderURLs()[provider]; variable != "" {
 		return ", here or in " + variable

@@ -23,12 +23,12 @@ skills: {directories: [more, /abs]}
 	equal(t, "models.fast", c.Models.Fast, "anthropic:claude-haiku-4-5")
 	equal(t, "models.prices", c.Models.Prices, filepath.Join(base, "prices.json"))
 	equal(t, "local", c.Models.Providers["local"], ModelProvider{Type: ProviderOpenAI, BaseURL: "http://127.0.0.1:11434/v1"})
-	equal(t, "the key of the file goes before that of the environment", c.Models.Providers["anthropic"], ModelProvider{Type: ProviderAnthropic, APIKey: "of the file"})
-	equal(t, "openai, which nobody named", c.Models.Providers["openai"], ModelProvider{Type: ProviderOpenAI, APIKey: "sk-env"})
+	equal(t, "the file's key takes precedence over the environment's", c.Models.Providers["anthropic"], ModelProvider{Type: ProviderAnthropic, APIKey: "of the file"})
+	equal(t, "openai, which is not in the file", c.Models.Providers["openai"], ModelProvider{Type: ProviderOpenAI, APIKey: "sk-env"})
 	equal(t, "skills.directories", c.Skills.Directories, []string{filepath.Join(base, "more"), "/abs"})
 }
 
-func TestWhatIsWrongWithModelsIsSaid(t *testing.T) {
+func TestProblemsWithModelsAreReported(t *testing.T) {
 	for text, want := range map[string]string{
 		"models: {default: gpt-5}":                                       "models.default: want provider:model",
 		"models: {default: 'opneai:gpt-5'}":                              "models.default: there is no provider \"opneai\"; did you mean openai?",
@@ -43,7 +43,7 @@ func TestWhatIsWrongWithModelsIsSaid(t *testing.T) {
 	}
 }
 
-func TestModelsAreReachedThroughTheProxyOfTheEnvironmentUnlessItIsSaidOtherwise(t *testing.T) {
+func TestModelsAreReachedThroughTheEnvironmentsProxyUnlessConfiguredOtherwise(t *testing.T) {
 	env := Environment{"HTTPS_PROXY": "http://u:canary@proxy:3128", "no_proxy": "a.example"}
 	for file, want := range map[string]string{
 		"":                                       "http://u:canary@proxy:3128 a.example proxy:3128",
@@ -67,12 +67,12 @@ func TestModelsAreReachedThroughTheProxyOfTheEnvironmentUnlessItIsSaidOtherwise(
 	}
 }
 
-func TestTheChatsPatienceIsConfigured(t *testing.T) {
+func TestTheChatsElicitationTimeoutIsConfigured(t *testing.T) {
 	equal(t, "by default", mustLoad(t, "", nil).Chat.ElicitationTimeout, 5*time.Minute)
 	equal(t, "set", mustLoad(t, "chat: {elicitationTimeoutSeconds: 7}", nil).Chat.ElicitationTimeout, 7*time.Second)
 }
 
-func TestAModelWithoutAKeyIsWarnedOf(t *testing.T) {
+func TestAModelWithoutAKeyCausesAWarning(t *testing.T) {
 	warned := func(env Environment) bool {
 		c := mustLoad(t, "models: {default: 'anthropic:claude-opus-5'}", env)
 		return strings.Contains(strings.Join(c.Warnings, " "), "ANTHROPIC_API_KEY")
@@ -82,7 +82,7 @@ func TestAModelWithoutAKeyIsWarnedOf(t *testing.T) {
 	}
 }
 
-func TestBaseURLsOfTheEnvironmentAreUsedBelowTheConfiguration(t *testing.T) {
+func TestTheConfigurationOverridesBaseURLsFromTheEnvironment(t *testing.T) {
 	env := Environment{"ANTHROPIC_BASE_URL": "http://127.0.0.1:1/", "OPENAI_BASE_URL": "http://127.0.0.1:2/v1/"}
 	c := mustLoad(t, `models: {default: "openai:m"}`, env)
 	equal(t, "anthropic", c.Models.Providers["anthropic"].BaseURL, "http://127.0.0.1:1")

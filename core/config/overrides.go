@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
-// environmentLayer holds what environment variables set. An empty variable counts as unset.
+// environmentLayer returns the settings from environment variables. An empty variable counts as unset.
 func environmentLayer(env Environment) *layer.Layer {
 	l := layer.New()
 	if key := env[EnvAPIKey]; key != "" {
@@ -38,7 +38,7 @@ func environmentLayer(env Environment) *layer.Layer {
 	return l
 }
 
-// flagLayer holds what the command line set.
+// flagLayer returns the settings from the command line.
 func flagLayer(f Flags) *layer.Layer {
 	l := layer.New()
 	if f.Host != nil {

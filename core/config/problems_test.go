@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
-// directorySettings stands for what a built-in adapter publishes of its settings.
+// directorySettings stands for the settings schema that a built-in adapter publishes.
 const directorySettings = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "additionalProperties": false,
 	"required": ["folder"], "properties": {"folder": {"type": "string"}, "depth": {"type": "integer", "minimum": 1}}}`
 
@@ -23,8 +23,8 @@ func builtins(o *Options) {
 	}
 }
 
-// TestEveryProblemIsReportedAtOnce has broken files and, for each, all that is said of it: the
-// line, the path and the sentence. A file is named by what is wrong with it.
+// The cases are broken files with everything that is reported about them: the line, the path and the sentence.
+// A case is named after what is wrong.
 func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 	key := "a-good-long-key-1234"
 	cases := []struct {
@@ -65,10 +65,10 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 3: plugins.callTimeoutSeconds: must be at least 1`,
 		},
 		{
-			name: "words that are not in the list",
+			name: "values that are not in the enum",
 			file: "log: {level: wran, format: xml}\n",
-			want: `1: log.level: "wran" is none of trace, debug, info, warn, error; did you mean warn?
-1: log.format: "xml" is none of text, json`,
+			want: `1: log.level: "wran" is not one of trace, debug, info, warn, error; did you mean warn?
+1: log.format: "xml" is not one of text, json`,
 		},
 		{
 			name: "dev mode that listens to the network",
@@ -84,14 +84,14 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			file: "http: {host: 0.0.0.0}\nauth: {clientId: x}", want: `2: auth.adapter: is required`,
 		},
 		{
-			name: "a plugin's path without its hash, and the reverse",
+			name: "a plugin's path without its hash, and vice versa",
 			file: "auth: {adapter: oidc, path: x}\nsessionStore: {adapter: redis, sha256: " + strings.Repeat("a", 64) + "}\nregistries:\n- {name: a, adapter: mine, path: x, sha256: abc}\n",
-			want: `1: auth.path: needs sha256 beside it: path is the executable of a plugin that is not built in
-2: sessionStore.sha256: needs path beside it
+			want: `1: auth.path: requires sha256: path is the executable of a plugin that is not built in
+2: sessionStore.sha256: requires path
 4: registries[0].sha256: want 64 hex digits, as sha256sum prints them`,
 		},
 		{
-			name: "workos without idpDomain, and a redirect that leads elsewhere",
+			name: "workos without idpDomain, and a redirect that points elsewhere",
 			file: "auth:\n  adapter: workos\n  redirectUri: https://a.example/callback\n",
 			want: `1: auth.idpDomain: is required: enabling OAuth requires idpDomain, the subdomain part of the identity provider's URL
 3: auth.redirectUri: want an address of the form <base URL>/v1/auth/callback`,
@@ -123,20 +123,20 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			file: "auth:\n- {adapter: oidc, clientID: x}\n- {adapter: oicd}\n- {adapter: oidc, redirectUri: x}\n- {name: B, adapter: static}\n- {issuer: x}\n",
 			want: `2: auth[0].clientID: unknown key; did you mean clientId?
 3: auth[1].adapter: there is no built-in adapter "oicd", and no plugin of that name in HOME/plugins; did you mean oidc?
-4: auth[2].name: "oidc" is the name of auth[0] already; give one of them another name
+4: auth[2].name: "oidc" is already the name of auth[0]; give one of them another name
 4: auth[2].redirectUri: want an address of the form <base URL>/v1/auth/callback
 5: auth[3].name: want lower-case letters, digits and hyphens
 6: auth[4].adapter: is required`,
 		},
-		{name: "a list of no auth adapter", file: "auth: []\n", want: `1: auth: must have at least 1 entries`},
+		{name: "an empty list of auth adapters", file: "auth: []\n", want: `1: auth: must have at least 1 entries`},
 		{
-			name: "registries with one name, or none",
+			name: "registries with the same name, or none",
 			file: "registries:\n- {name: a, adapter: directory, folder: x}\n- {adapter: directory, folder: x}\n- {name: a, adapter: directory, folder: y}\n",
 			want: `3: registries[1].name: is required
-4: registries[2].name: "a" is the name of registries[0] already; give one of them another name`,
+4: registries[2].name: "a" is already the name of registries[0]; give one of them another name`,
 		},
 		{
-			name: "apps that cannot be",
+			name: "invalid apps",
 			file: `apps:
   none: {env: {A: b}}
   both: {path: a, url: http://x}
@@ -163,17 +163,17 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 6: apps.ftp.url: want an absolute address that starts with https:// or http://
 7: apps.user.url: must not carry a user or password
 8: apps.env.env: a remote server has no process to give environment variables to: use transport.headers or transport.auth
-9: apps.stdio.transport: needs url beside it
-10: apps.version.version: needs name beside it
+9: apps.stdio.transport: requires url
+10: apps.version.version: requires name
 11: apps.bearer.transport.auth.token: is required
 12: apps.header.transport.auth.value: is required
-12: apps.header.transport.auth.name: is no valid HTTP header name
+12: apps.header.transport.auth.name: is not a valid HTTP header name
 13: apps.none2.transport.auth.token: only the type bearer takes a token
-13: apps.none2.transport.headers.b d: is no valid HTTP header
+13: apps.none2.transport.headers.b d: is not a valid HTTP header
 14: apps.typo.pth: unknown key; did you mean path?
 15: apps.half: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
 17: apps.client.transport.auth.clientId: only the types user and shared take clientId, clientSecret and scopes
-18: apps.secret.transport.auth.clientSecret: needs clientId`,
+18: apps.secret.transport.auth.clientSecret: requires clientId`,
 		},
 		{
 			name: "addresses of all kinds",
@@ -184,10 +184,10 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 4: http.trustedProxies[1]: want an address or a network such as 10.0.0.0/8
 5: http.allowedHosts[0]: want a host or host:port
 5: http.allowedHosts[1]: want a host or host:port
-6: http.allowedOrigins[0]: * cannot be allowed together with credentials: list the origins
-6: http.allowedOrigins[1]: want an origin alone, scheme://host[:port], without a path or a trailing slash
+6: http.allowedOrigins[0]: * cannot be combined with credentials: list the origins
+6: http.allowedOrigins[1]: want just an origin, scheme://host[:port], without a path or a trailing slash
 6: http.allowedOrigins[2]: want an origin such as https://app.example.com
-6: http.allowedOrigins[3]: want an origin alone, scheme://host[:port], without a path or a trailing slash
+6: http.allowedOrigins[3]: want just an origin, scheme://host[:port], without a path or a trailing slash
 6: http.allowedOrigins[4]: want text, not nothing`,
 		},
 		{
@@ -229,27 +229,27 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 3: registries[0].path: the environment variable NOPE is not set`,
 		},
 		{
-			name: "a type of a provider that does not exist, once",
+			name: "an unknown provider type, once",
 			file: "models: {default: 'm:x', providers: {m: {type: opnai, baseUrl: 'http://127.0.0.1:1'}}}\n",
-			want: `1: models.providers.m.type: "opnai" is none of anthropic, openai; did you mean openai?`,
+			want: `1: models.providers.m.type: "opnai" is not one of anthropic, openai; did you mean openai?`,
 		},
 		{
-			name: "a number of awake apps that is none",
+			name: "an invalid number of awake apps",
 			file: "apps: {maxAwake: -1, maxawake: {protected: true}, A: {protected: true}}\n",
 			want: `1: apps.maxAwake: must be at least 0
 1: apps.A: want a server name of lower-case letters, digits and hyphens`,
 		},
 		{
-			name: "idle limits that are none",
+			name: "invalid idle limits",
 			file: "idle: 10\napps: {a: {idle: 0s}, b: {idle: soon}}\n",
 			want: `1: idle: want text, not a number
 2: apps.a.idle: want a duration such as 10m, or never
 2: apps.b.idle: want a duration such as 10m, or never`,
 		},
-		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: column 4: at "c:": a ":" is not allowed here: indent this line as the keys beside it, look for a missing ":" on the line before, or quote a text that has ": " in it`},
+		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: column 4: at "c:": a ":" is not allowed here: indent this line like its neighbouring keys, look for a missing ":" on the line before, or quote a text that contains ": "`},
 		{name: "a list in place of the settings", file: "- a\n", want: `1: want a mapping of settings`},
 		{name: "two documents", file: "log: {}\n---\nlog: {}\n", want: `2: a second document: the configuration is one document`},
-		{name: "a list of itself", file: "auth: &a {adapter: oidc, b: *a}\n", want: `1: auth` + strings.Repeat(".b", 32) + `: more than 100000 values, or nested deeper than 64`},
+		{name: "a value that contains itself", file: "auth: &a {adapter: oidc, b: *a}\n", want: `1: auth` + strings.Repeat(".b", 32) + `: more than 100000 values, or nested deeper than 64`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func said(t *testing.T, err error) string {
 	}
 	var problems Problems
 	if !errors.As(err, &problems) {
-		t.Fatalf("the error is no Problems but %T: %v", err, err)
+		t.Fatalf("the error is a %T, not Problems: %v", err, err)
 	}
 	var lines []string
 	for _, p := range problems {
@@ -302,7 +302,7 @@ func TestTheWholeErrorIsReadable(t *testing.T) {
 	}
 }
 
-func TestAnAdaptersOwnComplaintGetsItsLine(t *testing.T) {
+func TestAProblemFoundByAnAdapterGetsItsLine(t *testing.T) {
 	c := mustLoad(t, "log: {}\nauth:\n  adapter: mine\n  issuer: nonsense\n  roles:\n    a: king\nsessionStore: redis\nregistries:\n- name: a\n  adapter: b\n  folder: x\n", nil)
 	for path, line := range map[string]int{
 		c.Auth[0].At + ".issuer": 4, c.Auth[0].At + ".roles.a": 6, c.Auth[0].At + ".missing": 2, c.SessionStore.At + ".url": 7,
@@ -314,7 +314,7 @@ func TestAnAdaptersOwnComplaintGetsItsLine(t *testing.T) {
 	}
 }
 
-func TestAPluginThatIsInstalledIsAnAdapterThatExists(t *testing.T) {
+func TestAnInstalledPluginIsAKnownAdapter(t *testing.T) {
 	c, err := load(t, "auth: {adapter: okta}", nil, builtins, func(o *Options) {
 		plugin := filepath.Join(o.Home, "plugins", "auth-okta")
 		if err := errors.Join(os.Mkdir(filepath.Dir(plugin), 0o700), os.WriteFile(plugin, nil, 0o700)); err != nil {

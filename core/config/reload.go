@@ -5,14 +5,16 @@ import (
 	"slices"
 )
 
-// Changes are the sections in which two configurations differ, as the file names them. A section may be in both lists.
+// Changes are the sections in which two configurations differ, by their names in the file. A section may be in
+// both lists.
 type Changes struct {
 	Applied []string // by a reload
-	Restart []string // by a restart only
+	Restart []string // only by a restart
 }
 
-// Reload returns the configuration that a server which runs with before applies when it reads next: what only a restart
-// applies stays as in before, so that the next reload still reports it. The tags of Config say what that is.
+// Reload returns the configuration to apply when a server running with before reads next. Settings that only a
+// restart applies stay as in before, so that the next reload still reports them. The tags of Config say which
+// these are.
 func Reload(before, next *Config) (*Config, Changes) {
 	merged := *next
 	r := reload{frozen: []string{}}
@@ -28,12 +30,12 @@ func Reload(before, next *Config) (*Config, Changes) {
 
 // reload compares two configurations.
 type reload struct {
-	frozen  []string // sections that take a restart this time
+	frozen  []string // sections that require a restart this time
 	changes Changes
 }
 
-// compare notes the section when the values differ, and undoes the difference unless a reload applies it. Fields without a
-// tag are like the value that they are part of.
+// compare records the section if the values differ, and undoes the difference unless a reload applies it.
+// Fields without a tag are treated like the value that contains them.
 func (r *reload) compare(section string, applied bool, before, next reflect.Value) {
 	if hasTags(next) {
 		for i := range next.NumField() {
@@ -61,7 +63,7 @@ func (r *reload) compare(section string, applied bool, before, next reflect.Valu
 	}
 }
 
-// hasTags reports whether the fields of a struct say what a reload applies.
+// hasTags reports whether a struct's fields say what a reload applies.
 func hasTags(v reflect.Value) bool { return len(taggedFields(v.Type())) > 0 }
 
 func taggedFields(t reflect.Type) (all []reflect.StructField) {
@@ -76,7 +78,8 @@ func taggedFields(t reflect.Type) (all []reflect.StructField) {
 	return all
 }
 
-// Reloadable returns what a reload applies, as the file names it: sections, and single settings of others.
+// Reloadable returns what a reload applies, by names in the file: sections, and single settings of other
+// sections.
 func Reloadable() (all []string) {
 	for _, f := range taggedFields(reflect.TypeFor[Config]()) {
 		section := f.Tag.Get("section")

@@ -16,7 +16,7 @@ func TestEachSectionSaysWhetherAReloadAppliesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := map[string]bool{"home": true} // it is a flag
+	sections := map[string]bool{"home": true} // home is a flag
 	for _, name := range schema.Known(s.At("#")) {
 		sections[name] = true
 	}
@@ -41,7 +41,7 @@ func TestEachSectionSaysWhetherAReloadAppliesIt(t *testing.T) {
 func TestAReloadNamesTheSectionsThatChangedAndWhatTakesARestart(t *testing.T) {
 	base := "apiKey: a-good-long-key-1234\nauth: {adapter: x, issuer: a}\nregistries: [{name: a, adapter: b, folder: c}]\napps: {a: {path: p, env: {T: u}}}\naudit: {sinks: [file]}\n"
 	cases := []struct{ name, file, applied, restart string }{
-		{"nothing, though written otherwise", strings.ReplaceAll(base, ", ", ",   ") + "log:\n", "", ""},
+		{"nothing, only written differently", strings.ReplaceAll(base, ", ", ",   ") + "log:\n", "", ""},
 		{"the key", strings.Replace(base, "1234", "5678", 1), "", "apiKey"},
 		{"an adapter's own setting", strings.Replace(base, "issuer: a", "issuer: b", 1), "auth", ""},
 		{"a registry's own setting", strings.Replace(base, "folder: c", "folder: d", 1), "registries", ""},

@@ -7,30 +7,30 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Sandbox is how the processes of an app are confined.
+// Sandbox configures how an app's processes are confined.
 type Sandbox struct {
 	Level    sandbox.Level // the strongest to use
-	Required sandbox.Level // the weakest in which the app starts
+	Required sandbox.Level // the weakest level at which the app may start
 	Network  sandbox.Network
 	Limits   sandbox.Limits
 	Read     []string // absolute
 	Write    []string // absolute
 
-	Grantable Granters // of the section sandbox alone, as Shared
-	Shared    []string // absolute; what admins of workspaces may grant
+	Grantable Granters // only in the global section, like Shared
+	Shared    []string // absolute; what workspace admins may grant
 }
 
-// Granters are those who may grant permissions to apps.
+// Granters says who may grant permissions to apps.
 type Granters string
 
 // The Granters.
 const (
 	GrantersNobody    Granters = "nobody"
-	GrantersOrg       Granters = "organizationAdmins" // and admins of workspaces below Sandbox.Shared
+	GrantersOrg       Granters = "organizationAdmins" // plus workspace admins, within Sandbox.Shared
 	GrantersWorkspace Granters = "workspaceAdmins"
 )
 
-// sandboxSection is the file's form. What is nil is inherited.
+// sandboxSection is the structure in the file. nil fields are inherited.
 type sandboxSection struct {
 	Level       *string  `json:"level"`
 	Required    *string  `json:"required"`
@@ -46,13 +46,13 @@ type sandboxSection struct {
 	Shared      []string `json:"shared"`
 }
 
-// over is what the section makes of base.
+// over returns base with the section's settings on top.
 func (s sandboxSection) over(base Sandbox, dir string) Sandbox {
 	level := func(name *string, to *sandbox.Level) {
 		if name == nil {
 			return
 		}
-		if l, err := sandbox.ParseLevel(*name); err == nil { // the schema has refused others
+		if l, err := sandbox.ParseLevel(*name); err == nil { // the schema has rejected all others
 			*to = l
 		}
 	}
@@ -96,7 +96,7 @@ func absoluteAll(dir string, paths []string) []string {
 	return out
 }
 
-// checkSandbox checks the destinations and that no path opens the whole machine.
+// checkSandbox checks the destinations, and that no path opens the whole machine.
 func (k *check) checkSandbox(at string, s *sandboxSection) {
 	if s.Network != nil {
 		if _, err := sandbox.ParseNetwork(s.network()); err != nil {
@@ -106,7 +106,7 @@ func (k *check) checkSandbox(at string, s *sandboxSection) {
 	for key, paths := range map[string][]string{"read": s.Read, "write": s.Write, "shared": s.Shared} {
 		for _, path := range paths {
 			if path == "" || filepath.Clean(path) == "/" {
-				k.add(at+"."+key, "name the directories that are needed, not the whole machine")
+				k.add(at+"."+key, "list the directories that are needed, not the whole machine")
 			}
 		}
 	}

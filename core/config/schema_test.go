@@ -32,7 +32,7 @@ func TestEverySettingOfTheSchemaHasADescriptionAndAPlaceInTheDocument(t *testing
 	}
 }
 
-// listSettings checks every part of the schema and returns a value that has every setting.
+// listSettings checks every part of the schema and returns a value that sets everything.
 func listSettings(t *testing.T, path string, s *schema.Schema, part map[string]any) any {
 	t.Helper()
 	if ref, ok := part["$ref"].(string); ok {
@@ -79,10 +79,10 @@ func TestTheSchemaForEditorsKnowsTheSettingsOfBuiltInAdapters(t *testing.T) {
 		}
 	}
 	for name, bad := range map[string]schema.Adapter{
-		"no JSON":   {Kind: "auth", Name: "x", Settings: json.RawMessage(`{`)},
-		"no object": {Kind: "auth", Name: "x", Settings: json.RawMessage(`true`)},
-		"no kind":   {Kind: "audio", Name: "x", Settings: json.RawMessage(`{}`)},
-		"no schema": {Kind: "auth", Name: "x", Settings: json.RawMessage(`{"type": 5}`)},
+		"not JSON":      {Kind: "auth", Name: "x", Settings: json.RawMessage(`{`)},
+		"not an object": {Kind: "auth", Name: "x", Settings: json.RawMessage(`true`)},
+		"not a kind":    {Kind: "audio", Name: "x", Settings: json.RawMessage(`{}`)},
+		"not a schema":  {Kind: "auth", Name: "x", Settings: json.RawMessage(`{"type": 5}`)},
 	} {
 		if _, err := jsonOf([]schema.Adapter{bad}); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -96,7 +96,7 @@ func TestAnAdapterIsDescribedByTheStructOfItsSettings(t *testing.T) {
 	}
 	type settings struct {
 		URL     core.Secret       `json:"url"`
-		Since   *netip.Addr       `json:"since"` // what reads itself from a text
+		Since   *netip.Addr       `json:"since"` // reads itself from text
 		Retries uint8             `json:"retries,omitempty"`
 		Rate    float64           `json:"rate"`
 		Strict  bool              `json:"strict"`
@@ -144,7 +144,7 @@ func TestALoadLeavesTheSchemaAsItWas(t *testing.T) {
 	}
 }
 
-func TestAnAdaptersSettingsAreHeldAgainstItsSchemaOnlyWhereItIsMeant(t *testing.T) {
+func TestSettingsAreCheckedAgainstAnAdaptersSchemaOnlyIfThatAdapterIsUsed(t *testing.T) {
 	type settings struct {
 		URL string `json:"url"`
 	}
@@ -152,11 +152,11 @@ func TestAnAdaptersSettingsAreHeldAgainstItsSchemaOnlyWhereItIsMeant(t *testing.
 		text  string
 		wrong bool
 	}{
-		"its own setting":                          {"sessionStore: {adapter: mine, url: x}", false},
-		"a setting that it has not":                {"sessionStore: {adapter: mine, ulr: x}", true},
-		"its name alone":                           {"sessionStore: mine", false},
-		"another executable under the same name":   {"sessionStore: {adapter: mine, path: /bin/other, sha256: " + strings.Repeat("0", 64) + ", ulr: x}", false},
-		"another adapter with settings of its own": {"sessionStore: {adapter: theirs, ulr: x}", false},
+		"its own setting":                        {"sessionStore: {adapter: mine, url: x}", false},
+		"a setting that it does not have":        {"sessionStore: {adapter: mine, ulr: x}", true},
+		"just its name":                          {"sessionStore: mine", false},
+		"another executable under the same name": {"sessionStore: {adapter: mine, path: /bin/other, sha256: " + strings.Repeat("0", 64) + ", ulr: x}", false},
+		"another adapter with its own settings":  {"sessionStore: {adapter: theirs, ulr: x}", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(t, c.text, nil, func(o *Options) {
@@ -169,7 +169,7 @@ func TestAnAdaptersSettingsAreHeldAgainstItsSchemaOnlyWhereItIsMeant(t *testing.
 	}
 }
 
-func TestAMisspeltAdapterIsNamedThoughAdaptersHaveKeysOfTheirOwn(t *testing.T) {
+func TestAMisspeltAdapterKeyIsReportedAlthoughAdaptersHaveTheirOwnKeys(t *testing.T) {
 	_, err := load(t, "auth:\n  adaptor: oidc\n  issuer: https://id.example.com\n", nil, builtins)
 	for _, want := range []string{"ropewalk.yaml:1: auth.adapter: is required", "ropewalk.yaml:2: auth.adaptor: unknown key; did you mean adapter?"} {
 		if got := said(t, err); !strings.Contains(got, want) {

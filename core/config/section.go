@@ -13,9 +13,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
-// ReadSection reads a file that holds the section of one adapter and nothing else, in YAML or
-// JSON, and returns the adapter's settings: ${env:NAME} is replaced and the server's own keys are
-// left out, as in a whole configuration. What the settings must be is the adapter's to say.
+// ReadSection reads a file that contains only the section of one adapter, in YAML or JSON, and returns the
+// adapter's settings. As in a whole configuration, ${env:NAME} is replaced and the server's own keys are left
+// out. It does not check the settings; that is up to the adapter.
 func ReadSection(kind, path string, env Environment) (Settings, error) {
 	if path == "" {
 		return Settings{}, nil
@@ -31,8 +31,8 @@ func ReadSection(kind, path string, env Environment) (Settings, error) {
 	return plugin(kind, "", section.Value, filepath.Dir(file)).Settings, nil
 }
 
-// LoadPlugins reads the section plugins and nothing else. The rest of the configuration may be wrong: it may
-// name a plugin that is about to be installed.
+// LoadPlugins reads only the section plugins. The rest of the configuration may be wrong: it may name a plugin
+// that is about to be installed.
 func LoadPlugins(o Options) (Plugins, error) {
 	c, d, err := loadSection(o, "plugins", anyProblem)
 	if err != nil {
@@ -41,9 +41,9 @@ func LoadPlugins(o Options) (Plugins, error) {
 	return d.PluginDefaults.plugins(c.base()), nil
 }
 
-// LoadAddress returns the address of the server of a home on its own machine: http://host:port or https://host:port, from the section
-// http and nothing else; "" when a server chooses its port as it starts (http.port is 0). The rest of the configuration
-// may name variables that only the server's environment has.
+// LoadAddress returns the address of a home's server on its own machine: http://host:port or https://host:port,
+// from the section http only. It is "" if the server picks its port at startup (http.port is 0). The rest of
+// the configuration may refer to variables that are set only in the server's environment.
 func LoadAddress(o Options) (string, error) {
 	_, d, err := loadSection(o, "http", anyProblem)
 	if err != nil {
@@ -63,9 +63,10 @@ func LoadAddress(o Options) (string, error) {
 	return scheme + net.JoinHostPort(host, strconv.Itoa(d.HTTP.Port)), nil
 }
 
-// LoadStorage reads the section storage: of the Config it returns, only Home, File, Environment and Storage are set.
-// It is for commands about the state, which need not have the environment variables that other sections name. Any
-// other mistake is refused: a misspelled section could be the one that says where the state is.
+// LoadStorage reads the section storage. In the returned Config only Home, File, Environment and Storage are
+// set. It is for commands that work on the state, which do not need the environment variables that other
+// sections refer to. Any other mistake is an error: a misspelled section could be the one that says where the
+// state is.
 func LoadStorage(o Options) (*Config, error) {
 	c, d, err := loadSection(o, "storage", unsetVariable)
 	if err != nil {
@@ -79,16 +80,17 @@ func LoadStorage(o Options) (*Config, error) {
 	return c, nil
 }
 
-// anyProblem ignores what is wrong in other sections.
+// anyProblem ignores all problems in other sections.
 func anyProblem(Problems, string) bool { return true }
 
-// unsetVariable ignores a value of another section only if it names an environment variable that is not set.
+// unsetVariable ignores a value of another section only if it refers to an environment variable that is not
+// set.
 func unsetVariable(all Problems, path string) bool {
 	return slices.ContainsFunc(all, func(p Problem) bool { return p.Path == path && p.Variable != "" })
 }
 
-// loadSection reads one section. Problems at the paths of other sections are ignored when ignore says so. Of the Config
-// it returns, only Home, File and Environment are set.
+// loadSection reads one section. Problems at the paths of other sections are ignored if ignore says so. In the
+// returned Config only Home, File and Environment are set.
 func loadSection(o Options, name string, ignore func(all Problems, path string) bool) (*Config, document, error) {
 	s, err := schema.New(o.Adapters)
 	if err != nil {
@@ -114,7 +116,7 @@ func loadSection(o Options, name string, ignore func(all Problems, path string) 
 	return &Config{Home: home, File: file, Environment: o.Environment, places: merged.Places}, d, err
 }
 
-// base is the directory that relative paths of the configuration begin at.
+// base returns the directory that relative paths in the configuration start from.
 func (c *Config) base() string {
 	if c.File == "" {
 		return c.Home

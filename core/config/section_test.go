@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestASectionAloneIsReadAsInAWholeConfiguration(t *testing.T) {
+func TestASingleSectionIsReadAsInAWholeConfiguration(t *testing.T) {
 	env := config.Environment{"TOKEN": "secret-canary"}
 	for name, c := range map[string]struct{ kind, text, want, problem string }{
 		"YAML, with the server's own keys": {"registry", "name: mine\nadapter: x\nurl: http://localhost\ntoken: ${env:TOKEN}\n", `{"token":"secret-canary","url":"http://localhost"}`, ""},

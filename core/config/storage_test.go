@@ -16,7 +16,7 @@ func TestTheStorageURLIsASecretAndMayComeFromTheEnvironment(t *testing.T) {
 	equal(t, "no url", mustLoad(t, "storage:", nil).Storage.URL.Reveal(), "")
 }
 
-func TestTheStorageURLOfTheEnvironmentGoesBeforeTheFile(t *testing.T) {
+func TestTheStorageURLFromTheEnvironmentOverridesTheFile(t *testing.T) {
 	c := mustLoad(t, "storage: {url: 'postgres://file/x'}", Environment{EnvStorageURL: "postgres://env/x"})
 	equal(t, "url", c.Storage.URL.Reveal(), "postgres://env/x")
 	if _, err := load(t, "", Environment{EnvStorageURL: "mysql://canary"}); err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "storage.url") {
@@ -24,7 +24,7 @@ func TestTheStorageURLOfTheEnvironmentGoesBeforeTheFile(t *testing.T) {
 	}
 }
 
-func TestAStorageURLOfAnotherKindIsRefusedUnseen(t *testing.T) {
+func TestAStorageURLOfAnotherKindIsRefusedWithoutShowingIt(t *testing.T) {
 	for _, url := range []string{"mysql://u:canary@db/x", "canary", "postgres://", "'host=db password=canary'"} {
 		_, err := load(t, "storage: {url: "+url+"}", nil)
 		said := said(t, err)
@@ -52,8 +52,8 @@ func TestApprovalsEventsAndAuditFilesHaveARetention(t *testing.T) {
 		t.Errorf("the rest by default: %+v", c.Audit)
 	}
 	for settings, want := range map[string]string{
-		"{retentionDays: 1, file: a}":     "audit.retentionDays: needs rotateMegabytes or rotateDays beside it",
-		"{rotateDays: 1, url: https://x}": "rotateMegabytes, rotateDays and retentionDays need file beside them",
+		"{retentionDays: 1, file: a}":     "audit.retentionDays: requires rotateMegabytes or rotateDays",
+		"{rotateDays: 1, url: https://x}": "rotateMegabytes, rotateDays and retentionDays require file",
 		"{rotateMegabytes: -1, file: a}":  "audit.rotateMegabytes",
 	} {
 		_, err := load(t, "audit: "+settings, nil)
@@ -75,7 +75,7 @@ func TestTheKeysOfTheStateComeFromOnePlace(t *testing.T) {
 		t.Errorf("%+v", c.Storage.Keys)
 	}
 	c = mustLoad(t, "", Environment{EnvStorageKey: "canary"})
-	equal(t, "of the environment", c.Storage.Keys.Text.Reveal(), "canary")
+	equal(t, "from the environment", c.Storage.Keys.Text.Reveal(), "canary")
 	if printed := fmt.Sprintf("%+v %v", c, c.Effective()); strings.Contains(printed, "canary") {
 		t.Errorf("the key is printed: %s", printed)
 	}

@@ -11,19 +11,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxSearched is how many bytes the search for one place parses, in all the parts of a text that it tries. It ends
-// without a column, or with the line that the YAML package names, when it would need more.
+// maxSearched is how many bytes the search for one place parses, over all the parts of a text that it tries. If
+// it would need more, it ends without a column, or with the line that the YAML package reports.
 const maxSearched = 4 << 20
 
-// search is the search for the place of a fault.
+// search finds the place of a fault.
 type search struct {
 	text   string
-	lines  []string // of text, with their ends
-	left   int      // bytes that may still be parsed; negative when the search has ended
+	lines  []string // of text, including line endings
+	left   int      // bytes that may still be parsed; negative when the search is over
 	inside bool     // the text ends inside a list or mapping
 }
 
-// parse is the function parse within the bounds of the search; searched is false beyond them.
+// parse is the function parse within the search's budget. searched is false once the budget is used up.
 func (s *search) parse(text string) (message string, line int, searched bool) {
 	if s.left -= len(text); s.left < 0 {
 		return "", 0, false
@@ -32,7 +32,8 @@ func (s *search) parse(text string) (message string, line int, searched bool) {
 	return message, line, true
 }
 
-// line returns the line of the fault that has a message, for which the YAML package names a line; 0 when neither is known.
+// line returns the line of the fault with this message. named is the line that the YAML package reports. The
+// result is 0 if neither is known.
 func (s *search) line(message string, named int) int {
 	switch kind(message) {
 	case noListEnd, noMappingEnd:
@@ -55,13 +56,13 @@ func (s *search) line(message string, named int) int {
 		return line
 	case kind(message) == tabInText, kind(message) == tabInBlock:
 		return s.tabbed(named)
-	case slices.Contains([]string{noKey, noItem, noStart, noTag}, message): // of the parser
+	case slices.Contains([]string{noKey, noItem, noStart, noTag}, message): // from the parser
 		return named + 1
 	}
 	return named
 }
 
-// tabbed returns the first line from one on that is indented with a tab; that one when there is none.
+// tabbed returns the first line, starting with from, that is indented with a tab, or from if there is none.
 func (s *search) tabbed(from int) int {
 	for i := max(from-1, 0); i < len(s.lines); i++ {
 		if strings.HasPrefix(strings.TrimLeft(s.lines[i], " "), "\t") {
@@ -71,9 +72,10 @@ func (s *search) tabbed(from int) int {
 	return from
 }
 
-// shifted is the line that the YAML package names for the text after an empty line, for it names another place for a
-// fault on the first line. Beyond the bounds of the search it is the line after the one that it named. Its parser counts
-// lines from 0, so shifted is the line of the fault; its scanner counts them from 1.
+// shifted returns the line that the YAML package reports if an empty line is put before the text, because it
+// reports a different place for a fault on the first line. Beyond the search's budget it returns the line after
+// the reported one. The parser counts lines from 0, so shifted is the line of the fault; the scanner counts
+// from 1.
 func (s *search) shifted(named int) int {
 	if _, line, searched := s.parse("\n" + s.text); searched {
 		return line
@@ -81,8 +83,8 @@ func (s *search) shifted(named int) int {
 	return named + 1
 }
 
-// opened returns the line of the outermost bracket that is open where the text ends; 0 when none is. It lets the YAML
-// package say which bracket is open, closes it, and asks again.
+// opened returns the line of the outermost bracket still open at the end of the text, or 0. It lets the YAML
+// package report which bracket is open, closes it, and asks again.
 func (s *search) opened() int {
 	line := 0
 	for text := "\n" + strings.TrimRightFunc(s.text, unicode.IsSpace) + "\n x"; ; {
@@ -99,7 +101,7 @@ func (s *search) opened() int {
 	}
 }
 
-// unclosed explains a bracket that is not closed on its line, which is 0 when it is not known.
+// unclosed explains a bracket that is not closed on its line, which is 0 if unknown.
 func (s *search) unclosed(message string, line int) string {
 	bracket, closing := "[", "]"
 	if message == noMappingEnd {
@@ -119,7 +121,7 @@ func (s *search) unclosed(message string, line int) string {
 	return said + " between here and the end of the file"
 }
 
-// consumed says how much of a text was read when it was found to be wrong.
+// consumed returns how much of a text was read before it was found to be wrong.
 func consumed(text string) int {
 	counter := &byteReader{text: text}
 	var err error
@@ -144,8 +146,8 @@ func (b *byteReader) Read(into []byte) (int, error) {
 	return 1, nil
 }
 
-// column is the first column of a line from which on the text, cut off there, is wrong in the same way; 0 when that
-// is not known.
+// column returns the first column of a line at which the text, cut off there, is wrong in the same way, or 0 if
+// unknown.
 func (s *search) column(line int, message string) int {
 	before, this := strings.Join(s.lines[:line-1], ""), []rune(strings.TrimRight(s.lines[line-1], "\r\n"))
 	first := 0

@@ -13,12 +13,12 @@ type Layer struct {
 	Problems Problems
 }
 
-// New returns a Layer that sets nothing.
+// New returns a Layer without settings.
 func New() *Layer {
 	return &Layer{Value: map[string]any{}, Places: Places{}, Expanded: map[string]bool{}}
 }
 
-// Set puts a value at a path of one or two steps.
+// Set sets a value at a path of one or two steps.
 func (l *Layer) Set(path string, value any, source string) {
 	l.Places[path] = Place{Source: source}
 	l.Expanded[path] = true
@@ -35,7 +35,7 @@ func (l *Layer) Set(path string, value any, source string) {
 	in[key] = value
 }
 
-// Over lays l over below: mappings are merged, everything else is replaced.
+// Over puts l on top of below: mappings are merged, everything else is replaced.
 func (l *Layer) Over(below *Layer) *Layer {
 	out := New()
 	for _, from := range []*Layer{below, l} {
@@ -68,7 +68,7 @@ func merge(below, above map[string]any) map[string]any {
 	return out
 }
 
-// Number is a text as the number that it spells, else the text.
+// Number returns the number that a text represents, otherwise the text.
 func Number(text string) any {
 	if n, ok := Plain(strings.TrimSpace(text)).(json.Number); ok {
 		return n

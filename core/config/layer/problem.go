@@ -9,7 +9,7 @@ import (
 
 // Place is where a value was set.
 type Place struct {
-	Source string // the file, or "environment" or "flag --port"
+	Source string // the file, "environment", or a flag such as "flag --port"
 	Line   int    // 1-based; 0 when the source has no lines
 	Column int    // 1-based
 }
@@ -24,10 +24,11 @@ func (p Place) String() string {
 // Problem is one thing that is wrong with the configuration.
 type Problem struct {
 	Place
-	Path    string // auth.clientId, registries[1].adapter; "" for the file as a whole
-	Message string // what was wrong and what to do; never a value that could be a secret
+	Path    string // auth.clientId, registries[1].adapter; "" for the whole file
+	Message string // what is wrong and what to do; never a value that could be secret
 
-	// Variable is the environment variable that the value names and that is not set; "" when something else is wrong.
+	// Variable is the environment variable that the value refers to and that is not set; "" if something else
+	// is wrong.
 	Variable string
 }
 
@@ -41,7 +42,7 @@ func (p Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Problems is all that is wrong with a configuration. It is an error.
+// Problems is everything that is wrong with a configuration. It is an error.
 type Problems []Problem
 
 func (ps Problems) Error() string {
@@ -56,7 +57,7 @@ func (ps Problems) Error() string {
 	return b.String()
 }
 
-// Sorted returns the problems in the order an operator reads the file.
+// Sorted returns the problems in file order.
 func (ps Problems) Sorted() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
@@ -64,11 +65,11 @@ func (ps Problems) Sorted() Problems {
 	return slices.Compact(ps)
 }
 
-// Places says where each path was set.
+// Places records where each path was set.
 type Places map[string]Place
 
-// Locate says where the value at a path was set: the place of the path itself, else of the nearest
-// path around it. It is false when none of them was set.
+// Locate returns where the value at a path was set: the place of the path itself, otherwise of the nearest path
+// containing it. It returns false if none of them was set.
 func (ps Places) Locate(path string) (Place, bool) {
 	for ; path != ""; path = Parent(path) {
 		if p, ok := ps[path]; ok {
@@ -78,7 +79,7 @@ func (ps Places) Locate(path string) (Place, bool) {
 	return Place{}, false
 }
 
-// Parent cuts the last step off a path: "a.b[1].c" -> "a.b[1]" -> "a.b" -> "a" -> "".
+// Parent removes the last step of a path: "a.b[1].c" -> "a.b[1]" -> "a.b" -> "a" -> "".
 func Parent(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, ".["))]
 }

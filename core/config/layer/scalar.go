@@ -14,8 +14,8 @@ var (
 	envForm    = regexp.MustCompile(`\$?\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
-// Plain resolves an unquoted scalar by the core schema of YAML 1.2.2 (part 10.3.2): yes, on and
-// dates are text, 010 is ten.
+// Plain resolves an unquoted scalar by the core schema of YAML 1.2.2 (section 10.3.2): yes, on and dates are
+// text, 010 is ten.
 func Plain(text string) any {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -43,8 +43,8 @@ func Plain(text string) any {
 	return text
 }
 
-// expand replaces ${env:NAME} in a text and returns the names that are not set. $${env:NAME}
-// stays as ${env:NAME}.
+// expand replaces ${env:NAME} in a text and returns the names that are not set. $${env:NAME} becomes
+// ${env:NAME}.
 func expand(text string, env map[string]string) (out string, missing []string) {
 	out = envForm.ReplaceAllStringFunc(text, func(m string) string {
 		if strings.HasPrefix(m, "$$") {

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The messages of the YAML package that this file explains. Those of a kind are located in the same way.
+// The messages of the YAML package that this file explains. Messages of one kind are located in the same way.
 const (
 	noKey        = "did not find expected key"
 	noItem       = "did not find expected '-' indicator"
@@ -33,8 +33,8 @@ const (
 	tabInBlock   = "found a tab character where an indentation space is expected"
 )
 
-// explanations say in the words of a person who edits the file what each message means, and what to do. They hold no
-// text of the file, which may be a secret.
+// explanations say what each message means, and what to do, in the words of someone editing the file. They
+// contain no text from the file, which may be secret.
 func explanations() map[string]string {
 	const (
 		tab   = "there is a tab in the indentation of this line: YAML is indented with spaces"
@@ -49,10 +49,10 @@ func explanations() map[string]string {
 		noQuote:    quote,
 		noColon:    "a \":\" is expected after this key",
 		noToken:    noToken + " (YAML is indented with spaces, not with tabs; quote texts that begin with @, ` or %)",
-		noMapping:  "a \":\" is not allowed here: indent this line as the keys beside it, look for a missing \":\" on the line before, or quote a text that has \": \" in it",
+		noMapping:  "a \":\" is not allowed here: indent this line like its neighbouring keys, look for a missing \":\" on the line before, or quote a text that contains \": \"",
 		noEscape:   "there is no such escape: write \\\\ for a backslash between double quotes, or use single quotes",
 		noDocument: quote + " before the --- or ... of a document",
-		noTag:      "! begins a tag, and there is none of this name: quote a text that begins with !",
+		noTag:      "! begins a tag, and there is no tag of this name: quote a text that begins with !",
 		tabInText:  tab,
 		tabInBlock: tab,
 	}

@@ -5,18 +5,17 @@ import (
 	"testing"
 )
 
-// TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn has broken files and the line, the column and the beginning of
-// what is said of each.
+// The cases are broken files with the line, the column and the beginning of the reported message.
 func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 	for name, c := range map[string]struct {
 		text         string
 		line, column int
 		says         string
 	}{
-		"a quote without its end":                 {"log:\n  level: \"info\nhttp:\n  port: 80\n", 2, 10, `at "level:": the quoted text that begins here has no closing quote`},
+		"a quote that is not closed":              {"log:\n  level: \"info\nhttp:\n  port: 80\n", 2, 10, `at "level:": the quoted text that begins here has no closing quote`},
 		"a quote after closed ones":               {"a: 'x'\nlog: {level: \"info\", format: \"json}\n", 2, 30, `at "log:": the quoted text`},
 		"a quote on the first line":               {"log: \"x\n", 1, 6, `at "log:": the quoted text`},
-		"lines that end as on Windows":            {"log:\r\n  level: 'info\r\nhttp: {}\r\n", 2, 10, `at "level:": the quoted text`},
+		"Windows line endings":                    {"log:\r\n  level: 'info\r\nhttp: {}\r\n", 2, 10, `at "level:": the quoted text`},
 		"a byte order mark":                       {"\ufefflog:\n  level: 'info\nhttp: {}\n", 2, 10, `at "level:": the quoted text`},
 		"a tab":                                   {"log:\n  level: info\nhttp:\n\tport: 80\n", 4, 1, `at "port:": found character that cannot start any token (YAML is indented with spaces`},
 		"a tab before a key":                      {"log:\n  level: info\n\tformat: json\n", 3, 1, `at "format:": there is a tab in the indentation of this line`},
@@ -37,15 +36,15 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 		"a key without a colon":                   {"http:\n  host: b\n  port\nlog: {}\n", 3, 3, `a ":" is expected after this key`},
 		"text after a quote":                      {"log:\n  level: \"info\" x\nhttp: {}\n", 2, 17, `at "level:": a key is expected here`},
 		"a colon in a text":                       {"http:\n  host: a: b\nlog: {}\n", 2, 10, `at "host:": a ":" is not allowed here`},
-		"a list without its end":                  {"http:\n  trustedProxies: [a, b\n  port: 80\nlog: {}\n", 2, 0, `at "trustedProxies:": a "[" on this line is not closed with "]", or a comma is missing between here and line 4`},
-		"a mapping without its end":               {"http: {}\nlog: {\n  level: info,\n  format: json\n", 2, 0, `at "log:": a "{" on this line is not closed with "}", or a comma is missing between here and the end of the file`},
+		"a list that is not closed":               {"http:\n  trustedProxies: [a, b\n  port: 80\nlog: {}\n", 2, 0, `at "trustedProxies:": a "[" on this line is not closed with "]", or a comma is missing between here and line 4`},
+		"a mapping that is not closed":            {"http: {}\nlog: {\n  level: info,\n  format: json\n", 2, 0, `at "log:": a "{" on this line is not closed with "}", or a comma is missing between here and the end of the file`},
 		"a file that ends inside a list":          {"http: {}\nlog: {\n  level: info,\n  format: [\n\n", 2, 6, `at "log:": the file ends inside a list or mapping`},
 		"a bracket that closes nothing":           {"http: {}\nlog: ]\n", 2, 6, `at "log:": a value is expected here`},
 		"an alias of nothing":                     {"http: {}\napiKey: *canary\nlog: {}\n", 2, 10, `at "apiKey:": * begins an alias`},
 		"an escape that does not exist":           {"http: {}\nlog:\n  level: \"in\\qfo\"\n", 3, 13, `at "level:": there is no such escape`},
 		"a control character":                     {"http: {}\nlog: \x01\n", 2, 6, `the control character U+0001 is not allowed`},
 		"another encoding":                        {"http: {}\nlog:\n  level: \xff\xfe\n", 3, 10, `the file is not UTF-8`},
-		"a second document that is no YAML":       {"http: {}\n---\nlog: [\n", 3, 6, `at "log:": the file ends inside`},
+		"a second document that is not YAML":      {"http: {}\n---\nlog: [\n", 3, 6, `at "log:": the file ends inside`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems := ReadYAML("x.yaml", []byte(c.text), nil).Problems
@@ -63,8 +62,8 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 	}
 }
 
-// TestThePlaceOfAFaultInALongText has texts, how many bytes the search may parse, and the lines at which their faults
-// are reported.
+// The cases are texts, the number of bytes that the search may parse, and the lines at which their faults are
+// reported.
 func TestThePlaceOfAFaultInALongText(t *testing.T) {
 	comments := strings.Repeat("# a comment\n", 500)
 	for name, c := range map[string]struct {

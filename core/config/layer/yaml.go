@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxNodes = 100_000 // values in it, aliases counted each time they are used
+	maxNodes = 100_000 // values in it; aliases count each time they are used
 	maxDepth = 64
 )
 
@@ -24,14 +24,14 @@ type reader struct {
 	full  bool // a limit was reached: the rest is not read
 }
 
-// ReadYAML reads a file's text. What is wrong with it is in the layer's problems.
+// ReadYAML reads a file's text. Errors are in the layer's problems.
 func ReadYAML(file string, text []byte, env map[string]string) *Layer {
 	r := &reader{Layer: New(), file: file, env: env}
 	dec := yaml.NewDecoder(strings.NewReader(string(text)))
 	var doc, second yaml.Node
 	err := dec.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return r.Layer // an empty file, or comments only
+		return r.Layer // an empty file, or only comments
 	}
 	if err != nil {
 		r.syntax(string(text))

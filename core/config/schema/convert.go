@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
-// Convert gives values that came from ${env:NAME} the type that the schema wants: the text 8080 is a
-// number where a number is wanted, and stays a text where one is.
+// Convert gives values from ${env:NAME} the type that the schema expects: the text 8080 becomes a number if a
+// number is expected, and stays text otherwise.
 func (s *Schema) Convert(l *layer.Layer) {
 	convertMapping(s.root, l.Value, "", l.Expanded)
 }
@@ -44,7 +44,7 @@ func convertValue(part map[string]any, v any, path string, expanded map[string]b
 	return v
 }
 
-// typed parses a text as a scalar of YAML when the schema does not take a text.
+// typed parses a text as a YAML scalar if the schema does not accept text.
 func typed(part map[string]any, text string) any {
 	types := typesOf(part)
 	if len(types) == 0 || slices.Contains(types, "string") {
@@ -61,7 +61,7 @@ func typed(part map[string]any, text string) any {
 			return parsed
 		}
 	}
-	return text // validate says what is wanted
+	return text // validation reports what is expected
 }
 
 func typesOf(part map[string]any) []string {
@@ -80,8 +80,8 @@ func typesOf(part map[string]any) []string {
 	return nil
 }
 
-// settingOf is the schema of one key of a mapping: the server's own, or that of the adapter the
-// mapping names (Schema.add).
+// settingOf returns the schema of one key in a mapping: the server's own, or that of the adapter the mapping
+// names (Schema.add).
 func settingOf(part, value map[string]any, key string) map[string]any {
 	if child := childOf(part, key); child != nil {
 		return child

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// Fill puts the schema's defaults where nothing is set, inside mappings and lists too.
+// Fill sets the schema's defaults for everything that is not set, including inside mappings and lists.
 func (s *Schema) Fill(value map[string]any) { s.fill(s.root, value) }
 
 func (s *Schema) fill(part map[string]any, value any) {
@@ -30,7 +30,7 @@ func (s *Schema) fill(part map[string]any, value any) {
 	}
 }
 
-// itemsOf is the schema of the entries of a list, nil when there is none.
+// itemsOf returns the schema of a list's entries, or nil.
 func (s *Schema) itemsOf(part map[string]any) map[string]any {
 	items, _ := part["items"].(map[string]any)
 	if ref, is := items["$ref"].(string); is {

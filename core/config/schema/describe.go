@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Describe returns the schema of an adapter's settings, made from the struct that they are decoded
-// into, such as oidc.Settings{}: the json tags of its fields are the names of the settings, and a type
-// that can be read from a text is a text.
+// Describe returns the schema of an adapter's settings, derived from the struct that they are decoded into,
+// such as oidc.Settings{}. The json tags of its fields are the names of the settings. A type that can be
+// unmarshaled from text is a string.
 func Describe(kind, adapter string, settings any) Adapter {
 	raw, err := json.Marshal(schemaOf(reflect.TypeOf(settings)))
-	if err != nil { // never: it is made of maps and strings
+	if err != nil { // cannot happen: it consists of maps and strings
 		return Adapter{Kind: kind, Name: adapter}
 	}
 	return Adapter{Kind: kind, Name: adapter, Settings: raw}
 }
 
-// schemaOf is the schema of a type; what it does not know may be anything.
+// schemaOf returns the schema of a type. Unknown types may be anything.
 func schemaOf(t reflect.Type) map[string]any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

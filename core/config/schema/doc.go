@@ -1,6 +1,6 @@
-// Package schema holds the JSON Schema of the configuration file.
+// Package schema contains the JSON Schema of the configuration file.
 //
-// It owns the keys, types, defaults and descriptions of the settings (schema.json), those of the built-in
-// adapters as parts of it, and the check of a layer against it with problems that people can read. It
-// does not own what no schema can express (package config).
+// It defines the keys, types, defaults and descriptions of the settings (schema.json) and includes those of the
+// built-in adapters. It checks a layer against the schema and reports readable problems. What a schema cannot
+// express is checked in package config.
 package schema

@@ -13,24 +13,23 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemaFile is the one source of truth for the file's keys, types, defaults, enums and
-// descriptions. x-wants, where it is set, words what a value must be for a human.
+// schemaFile is the single source of truth for the file's keys, types, defaults, enums and descriptions.
+// x-wants, if set, tells people what a value must be.
 //
 //go:embed schema.json
 var schemaFile []byte
 
 const schemaID = "urn:ropewalk:config"
 
-// Adapter is the JSON Schema of one built-in adapter's own settings: a self-contained
-// object schema. With it, that adapter's settings are checked by Load and known to editors;
-// without it, the adapter alone checks them.
+// Adapter is the JSON Schema of one built-in adapter's own settings: a self-contained object schema. If it is
+// present, Load checks the adapter's settings and editors know them; otherwise only the adapter checks them.
 type Adapter struct {
 	Kind     string // a kind of plugin, such as "auth"
 	Name     string
-	Settings json.RawMessage // nil when the adapter publishes none
+	Settings json.RawMessage // nil if the adapter publishes none
 }
 
-// Schema is the configuration's JSON Schema, raw for looking things up and compiled for checking.
+// Schema is the configuration's JSON Schema, raw for lookups and compiled for validation.
 type Schema struct {
 	root     map[string]any
 	compiled *jsonschema.Schema
@@ -68,8 +67,8 @@ func New(adapters []Adapter) (*Schema, error) {
 	return s, err
 }
 
-// add makes an adapter's settings part of the schema: if the section is a mapping that names the
-// built-in adapter, then its keys are the server's own and the adapter's.
+// add adds an adapter's settings to the schema: if the section is a mapping that names the built-in adapter,
+// its keys are the server's own plus the adapter's.
 func (s *Schema) add(a Adapter) error {
 	if a.Settings == nil {
 		return nil
@@ -111,7 +110,7 @@ func (s *Schema) add(a Adapter) error {
 	return nil
 }
 
-// Section is the schema of the sections that name adapters of a kind.
+// Section returns the schema of the sections that name adapters of a kind.
 func (s *Schema) Section(kind string) map[string]any {
 	properties := s.root["properties"].(map[string]any)
 	switch kind {
@@ -128,8 +127,8 @@ func (s *Schema) Section(kind string) map[string]any {
 	return nil
 }
 
-// HostKeys are the keys of an adapter's section that the server keeps to itself. The rest are
-// the adapter's settings.
+// HostKeys returns the keys of an adapter's section that belong to the server. The rest are the adapter's
+// settings.
 func HostKeys(kind string) []string {
 	switch kind {
 	case "auth":
@@ -140,7 +139,7 @@ func HostKeys(kind string) []string {
 	return []string{"adapter", "path", "sha256"}
 }
 
-// At is the part of the schema that a schema URL such as urn:…#/properties/http points to.
+// At returns the part of the schema that a schema URL such as urn:…#/properties/http refers to.
 func (s *Schema) At(url string) map[string]any {
 	_, pointer, _ := strings.Cut(url, "#")
 	var here any = s.root
@@ -164,14 +163,14 @@ func (s *Schema) At(url string) map[string]any {
 	return node
 }
 
-// Known are the property names of a part of the schema, sorted.
+// Known returns the property names in a part of the schema, sorted.
 func Known(part map[string]any) []string {
 	properties, _ := part["properties"].(map[string]any)
 	names := slices.Sorted(maps.Keys(properties))
 	return slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, "$") })
 }
 
-// Builtins are the names of the built-in adapters of a kind, sorted.
+// Builtins returns the names of the built-in adapters of a kind, sorted.
 func (s *Schema) Builtins(kind string) []string {
 	var names []string
 	for _, a := range s.adapters {

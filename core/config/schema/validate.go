@@ -15,8 +15,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
-// Validate checks a layer against the schema, and takes out of its value what was refused, so
-// that the rest can still be checked.
+// Validate checks a layer against the schema, and removes rejected values, so that the rest can still be
+// checked.
 func (s *Schema) Validate(l *layer.Layer) {
 	s.dropEmpty(s.root, l.Value)
 	err := s.compiled.Validate(l.Value)
@@ -38,8 +38,8 @@ func (s *Schema) Validate(l *layer.Layer) {
 type validation struct {
 	*Schema
 	*layer.Layer
-	known layer.Problems // what was found before: an unset environment variable, for example
-	bad   [][]string     // locations of refused values
+	known layer.Problems // found earlier: an unset environment variable, for example
+	bad   [][]string     // locations of rejected values
 }
 
 // add turns a tree of validation errors into problems.
@@ -57,7 +57,7 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
-			v.miss(e.InstanceLocation, k.Prop, "needs "+name+" beside it"+purpose(k.Prop, name))
+			v.miss(e.InstanceLocation, k.Prop, "requires "+name+purpose(k.Prop, name))
 		}
 	case *kind.PropertyNames: // the library's location of these is not reliable: see config.check
 	case *kind.OneOf, *kind.AnyOf, *kind.Not:
@@ -75,8 +75,8 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 	}
 }
 
-// explained reports whether a mapping fits none of the forms that it may have, probably because of an unknown
-// key in it, which is another of these errors.
+// explained reports whether a mapping fits none of its possible forms, probably because of an unknown key in
+// it, which is another of these errors.
 func explained(e *jsonschema.ValidationError, all []*jsonschema.ValidationError) bool {
 	if form, ok := e.ErrorKind.(*kind.OneOf); !ok || len(form.Subschemas) > 0 {
 		return false
@@ -87,7 +87,7 @@ func explained(e *jsonschema.ValidationError, all []*jsonschema.ValidationError)
 	})
 }
 
-// plainly words what is wrong with one value, without showing it.
+// plainly describes what is wrong with one value, without showing it.
 func plainly(k jsonschema.ErrorKind, wants string) string {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -116,7 +116,7 @@ func plainly(k jsonschema.ErrorKind, wants string) string {
 	return "does not fit the schema: " + strings.Join(k.KeywordPath(), "/")
 }
 
-// word is a JSON type as an operator calls it.
+// word returns an operator's word for a JSON type.
 func word(jsonType string) string {
 	switch jsonType {
 	case "string":
@@ -144,11 +144,11 @@ func (v *validation) notOneOf(location []string, k *kind.Enum) string {
 	if !isText || v.Expanded[v.path(location)] {
 		return "must be one of " + strings.Join(options, ", ")
 	}
-	return fmt.Sprintf("%q is none of %s%s", got, strings.Join(options, ", "), nearestOnly(got, options))
+	return fmt.Sprintf("%q is not one of %s%s", got, strings.Join(options, ", "), nearestOnly(got, options))
 }
 
-// require reports a key that is missing, and a key that was probably meant to be it: the schema
-// does not refuse that one where an adapter may have keys of its own.
+// require reports a missing key, and a key that was probably meant to be it. The schema does not reject the
+// latter if an adapter may have its own keys.
 func (v *validation) require(location []string, name string, names []string) {
 	mapping, _ := lookup(v.Value, location).(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(mapping)) {
@@ -159,13 +159,13 @@ func (v *validation) require(location []string, name string, names []string) {
 	v.miss(location, name, "is required")
 }
 
-// refuse reports a value and takes it out.
+// refuse reports a value and removes it.
 func (v *validation) refuse(location []string, format string, args ...any) {
 	v.report(v.path(location), v.path(location), fmt.Sprintf(format, args...))
 	v.bad = append(v.bad, location)
 }
 
-// miss reports that something is not there; the values that are there stay.
+// miss reports that something is missing. Existing values stay.
 func (v *validation) miss(location []string, name, message string) {
 	around := v.path(location)
 	path := around
@@ -175,7 +175,7 @@ func (v *validation) miss(location []string, name, message string) {
 	v.report(path, around, message)
 }
 
-// report adds a problem, unless one of its path is known: then the value is not what was written.
+// report adds a problem, unless one at its path is already known: then the value is not what was written.
 func (v *validation) report(path, around, message string) {
 	if slices.ContainsFunc(v.known, func(p layer.Problem) bool { return p.Path == path }) {
 		return
@@ -187,7 +187,7 @@ func (v *validation) report(path, around, message string) {
 	v.Problems = append(v.Problems, layer.Problem{Place: place, Path: path, Message: message})
 }
 
-// path writes a location as an operator reads it: registries[1].adapter.
+// path formats a location for operators: registries[1].adapter.
 func (v *validation) path(location []string) string {
 	var here any = v.Value
 	path := ""
@@ -209,7 +209,7 @@ func (v *validation) path(location []string) string {
 	return path
 }
 
-// Nearest suggests the known name that was probably meant, else lists them all.
+// Nearest suggests the known name that was probably meant, otherwise lists all of them.
 func Nearest(name string, names []string) string {
 	if s := nearestOnly(name, names); s != "" {
 		return s
@@ -228,7 +228,7 @@ func nearestOnly(name string, names []string) string {
 	return "; did you mean " + near + "?"
 }
 
-// Near returns the known name that is most like another, "" when none is.
+// Near returns the known name that is most similar, or "" if none is.
 func Near(name string, names []string) string {
 	best, distance := "", max(2, len(name)/3)+1
 	for _, n := range names {
@@ -239,7 +239,7 @@ func Near(name string, names []string) string {
 	return best
 }
 
-// lookup is the value at a location, nil when there is none.
+// lookup returns the value at a location, or nil.
 func lookup(root any, location []string) any {
 	here := root
 	for _, step := range location {
@@ -259,7 +259,7 @@ func lookup(root any, location []string) any {
 	return here
 }
 
-// prune takes the value at a location out of its mapping; in a list, nothing takes its place.
+// prune removes the value at a location from its mapping; in a list, nothing takes its place.
 func prune(root map[string]any, location []string) {
 	if len(location) == 0 {
 		clear(root)
@@ -287,8 +287,8 @@ func prune(root map[string]any, location []string) {
 	}
 }
 
-// dropEmpty removes known keys that were given no value: `http:` with every line beneath it
-// commented out counts as not set.
+// dropEmpty removes known keys without a value: `http:` with every line beneath it commented out counts as not
+// set.
 func (s *Schema) dropEmpty(part map[string]any, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -311,7 +311,7 @@ func (s *Schema) dropEmpty(part map[string]any, value any) {
 	}
 }
 
-// childOf is the schema of a key: its own, else the one for all other keys; nil when unknown.
+// childOf returns the schema of a key: its own, otherwise the one for all other keys; nil if unknown.
 func childOf(part map[string]any, key string) map[string]any {
 	properties, _ := part["properties"].(map[string]any)
 	if child, ok := properties[key].(map[string]any); ok {
@@ -321,7 +321,7 @@ func childOf(part map[string]any, key string) map[string]any {
 	return child
 }
 
-// purpose says what a key is for that people take for another: the folder of a registry, for example.
+// purpose explains a key that people confuse with another: the folder of a registry, for example.
 func purpose(key, missing string) string {
 	if key == "path" && missing == "sha256" {
 		return ": path is the executable of a plugin that is not built in"
