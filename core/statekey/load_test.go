@@ -66,7 +66,7 @@ func TestKeysThatCannotBeReadAreNamedBySettingAndNeverShown(t *testing.T) {
 		"storage.key (ROPEWALK_STORAGE_KEY): key 1 is not 32 bytes":                                 {Text: core.Secret("canary")},
 		"the output of storage.keyCommand: there is no key":                                         {Command: []string{"true"}},
 		"storage.keyCommand: sh exited with status 3":                                               {Command: []string{"sh", "-c", "echo canary; exit 3"}},
-		"storage.keyCommand: no-such-program is not in any directory of PATH":                            {Command: []string{"no-such-program"}},
+		"storage.keyCommand: no-such-program is not in any directory of PATH":                       {Command: []string{"no-such-program"}},
 		"prints more than 65536 bytes":                                                              {Command: []string{"sh", "-c", "while :; do echo canary; done"}},
 	} {
 		_, err := Load(t.Context(), &config.Config{Environment: env, Storage: config.Storage{Keys: from}})
