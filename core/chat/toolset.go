@@ -17,8 +17,7 @@ const (
 	maxTools   = 100     // tools that a model is offered at a time
 	maxSchemas = 300_000 // bytes of their descriptions and schemas, without Options.ToolBudget
 
-	systemServer = "system"
-	searchTool   = "system__search"
+	searchTool = "system__search"
 )
 
 // toolset decides which tools a run's model is offered and may call. Its methods may be called
@@ -156,7 +155,7 @@ func (s *toolset) addSearchResult(name string, result json.RawMessage) {
 // find the others, the first of them follow.
 func (s *toolset) choose() []modelTool {
 	ranks := []func(modelTool) bool{
-		func(t modelTool) bool { return t.tool.Server == systemServer },
+		func(t modelTool) bool { return t.tool.Server == tools.SystemServer },
 		func(t modelTool) bool { return t.tool.Server == s.server },
 		func(t modelTool) bool { return s.wanted[t.model.Name] },
 		func(t modelTool) bool {

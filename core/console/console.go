@@ -32,7 +32,7 @@ func New(o Options) *Console {
 // screens are the first segments of the paths at which the page is served. Every other path stays
 // what it is without a console, so that an unknown path of the API is still an error.
 func screens() []string {
-	return []string{"chat", "apps", "tools", "approvals", "activity", "usage", "people", "system", "connect"}
+	return []string{"chat", "apps", "tools", "approvals", "activity", "usage", "accounts", "people", "system", "connect"}
 }
 
 // Mount registers the routes of the console.

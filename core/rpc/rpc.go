@@ -49,8 +49,9 @@ func (n Notification) WithToken(token json.RawMessage) Notification {
 
 // Question is a request of an app to its client: elicitation/create, sampling/createMessage or roots/list.
 type Question struct {
-	Method string
-	Params json.RawMessage
+	Method     string
+	Params     json.RawMessage
+	FromServer bool // this server asks, not the app
 
 	// Notify receives what the client says about the question before it answers, such as its progress, with the app's
 	// own progress token. It may wait for the app to take it. nil where that is not possible.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -76,8 +77,9 @@ func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progr
 	if !ok {
 		return core.Account{}, needed
 	}
+	id := core.RandomID("login_")
 	params, err := json.Marshal(map[string]string{
-		"mode": "url", "elicitationId": core.RandomID("login_"), "url": want.URL,
+		"mode": "url", "elicitationId": id, "url": want.URL,
 		"message": "The app " + want.App + " takes a login: open the page to link the account " + want.Name + ".",
 	})
 	if err != nil {
@@ -104,12 +106,15 @@ func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progr
 	if err != nil && ctx.Err() == nil {
 		return core.Account{}, needed
 	}
+	if err == nil && r.Session != nil {
+		r.Session.completeElicitation(id)
+	}
 	return a, err
 }
 
 // sendsToLogin asks the client to send its person to the page, and reports whether the person agreed.
 func (r *toolCall) sendsToLogin(ctx context.Context, params json.RawMessage) bool {
-	raw, err := r.Asker.Ask(ctx, rpc.Question{Method: instance.MethodElicit, Params: params})
+	raw, err := r.Asker.Ask(ctx, rpc.Question{Method: instance.MethodElicit, Params: params, FromServer: true})
 	var answer struct{ Action string }
 	return err == nil && json.Unmarshal(raw, &answer) == nil && answer.Action == "accept"
 }
@@ -134,6 +139,13 @@ func (r *toolCall) awaitLogin(ctx context.Context, want core.AccountNeeded, sinc
 			return got.account, got.err
 		case <-tick.C:
 		}
+	}
+}
+
+// completeElicitation reports to the client that its person has done what a page asks for.
+func (s *Session) completeElicitation(id string) {
+	if s.notify != nil {
+		s.notify(rpc.Notification{Method: "notifications/elicitation/complete", Params: fmt.Appendf(nil, `{"elicitationId":%q}`, id)})
 	}
 }
 

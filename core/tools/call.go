@@ -99,7 +99,7 @@ func (r *toolCall) measure(result callResult, err error) {
 // admit implements request.
 func (r *toolCall) admit(ctx context.Context) error {
 	err := r.resolve(ctx)
-	if core.CodeOf(err) == core.CodeToolNotFound && r.server != systemServer && strings.Contains(r.Name, "__") {
+	if core.CodeOf(err) == core.CodeToolNotFound && r.server != SystemServer && strings.Contains(r.Name, "__") {
 		err = r.await(ctx, err)
 	}
 	if err == nil {
@@ -130,7 +130,7 @@ func (r *toolCall) await(ctx context.Context, unknown error) error {
 // resolve finds the tool and checks the call.
 func (r *toolCall) resolve(ctx context.Context) error {
 	r.server, r.name, _ = strings.Cut(r.Name, "__")
-	if r.server == systemServer {
+	if r.server == SystemServer {
 		return r.resolveSystem(ctx)
 	}
 	lists := r.n.lists(r.caller, r.From)

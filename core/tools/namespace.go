@@ -169,7 +169,7 @@ func (n *Namespace) list(r *mergedLists, mask uint64, search bool) []Listed {
 		return n.searchList(r, mask)
 	}
 	at := 0
-	for at < len(r.tools) && r.tools[at].Tool.Server < systemServer {
+	for at < len(r.tools) && r.tools[at].Tool.Server < SystemServer {
 		at++
 	}
 	all := make([]Listed, 0, len(r.tools)+len(n.own))

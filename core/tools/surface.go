@@ -107,7 +107,7 @@ func (n *Namespace) Called(c Call) string {
 // unwrap makes a call of system__call_tool the call that it asks for, so that everything around a call (policy, pins,
 // approval, audit, metrics) is about that one. It reports whether it did; what does not ask for a call is left as it is.
 func (n *Namespace) unwrap(c *Call) bool {
-	if c.Name != systemServer+"__"+callToolName || !n.features.Enabled(config.FlagToolDiscovery) {
+	if c.Name != SystemServer+"__"+callToolName || !n.features.Enabled(config.FlagToolDiscovery) {
 		return false
 	}
 	var in map[string]json.RawMessage // not a struct, which takes names in any case

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// systemServer is the reserved server name of the service's own tools.
-const systemServer = "system"
+// SystemServer is the reserved server name of the service's own tools.
+const SystemServer = "system"
 
 // System is one of the service's own tools.
 type System struct {
@@ -37,10 +37,10 @@ type System struct {
 }
 
 // FullName is the name the tool is listed under.
-func (s System) FullName() string { return systemServer + "__" + s.Name }
+func (s System) FullName() string { return SystemServer + "__" + s.Name }
 
 func (s System) tool() core.Tool {
-	return core.Tool{Server: systemServer, Name: s.Name, Schema: s.Schema, ReadOnly: s.ReadOnly}
+	return core.Tool{Server: SystemServer, Name: s.Name, Schema: s.Schema, ReadOnly: s.ReadOnly}
 }
 
 func (s System) listed() Listed {

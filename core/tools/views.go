@@ -56,7 +56,7 @@ func (n *Namespace) ShowsTool(c core.Caller, server, name string) bool {
 	if server != "" {
 		full = core.Tool{Server: server, Name: name}.FullName()
 	}
-	if server, name, _ = strings.Cut(full, "__"); server == systemServer {
+	if server, name, _ = strings.Cut(full, "__"); server == SystemServer {
 		for i, s := range n.system {
 			if s.Name == name {
 				return n.showsSystem(views, i)

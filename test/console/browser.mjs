@@ -39,6 +39,17 @@ export async function open({ viewport = wide, colorScheme = "light", browser, ..
   return { context, page, problems };
 }
 
+// logIn logs a person in at the provider's own page.
+export async function logIn(page, account) {
+  await page.goto(facts.url + "/");
+  await page.getByRole("button", { name: "Continue with your organization" }).click();
+  await page.waitForURL((url) => url.origin === facts.provider);
+  await page.getByLabel("Account").fill(account);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL((url) => url.origin === facts.url);
+  await page.getByRole("button", { name: /^Account of/ }).waitFor();
+}
+
 // accessible fails when axe-core finds anything on what is shown now.
 export async function accessible(page, where) {
   const violations = await violationsOn(page);

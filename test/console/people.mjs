@@ -1,6 +1,6 @@
 // Two people log in at the identity provider and work beside each other. Whatever is Ada's has the word harbour in
 // it, whatever is Bob's the word kestrel.
-import { accessible, assert, facts, launch, open, settled } from "./browser.mjs";
+import { accessible, assert, facts, launch, logIn, open, settled } from "./browser.mjs";
 
 const browser = await launch();
 
@@ -25,17 +25,6 @@ async function visitor() {
     at.answers.push(response.text().then((text) => `${response.url()}: ${text}`, () => ""));
   });
   return at;
-}
-
-// logIn logs a person in at the provider's own page.
-async function logIn(page, account) {
-  await page.goto(facts.url + "/");
-  await page.getByRole("button", { name: "Continue with your organization" }).click();
-  await page.waitForURL((url) => url.origin === facts.provider);
-  await page.getByLabel("Account").fill(account);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.waitForURL((url) => url.origin === facts.url);
-  await page.getByRole("button", { name: /^Account of/ }).waitFor();
 }
 
 async function logOut(page) {

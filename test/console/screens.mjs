@@ -10,6 +10,7 @@ const screens = [
   ["tools", `/tools?tool=${facts.tool}`, "Run tool"],
   ["activity", "/activity", "Activity"],
   ["usage", "/usage", "Tokens per day"],
+  ["accounts", "/accounts", "No app takes an account"],
   ["people", "/people", "Members of"],
   ["system", "/system", "Skills"],
   ["connect", "/connect", "Claude Code"],

@@ -39,12 +39,13 @@ const tools = createRoute({
 const approvals = createRoute({ getParentRoute: () => root, path: "/approvals", component: lazyRouteComponent(() => untilLoaded(() => import("./approvals/Approvals")), "ApprovalsScreen") });
 const activity = createRoute({ getParentRoute: () => root, path: "/activity", component: lazyRouteComponent(() => untilLoaded(() => import("./activity/Activity")), "ActivityScreen") });
 const usage = createRoute({ getParentRoute: () => root, path: "/usage", component: lazyRouteComponent(() => untilLoaded(() => import("./usage/Usage")), "UsageScreen") });
+const accounts = createRoute({ getParentRoute: () => root, path: "/accounts", component: lazyRouteComponent(() => untilLoaded(() => import("./accounts/Accounts")), "AccountsScreen") });
 const people = createRoute({ getParentRoute: () => root, path: "/people", component: lazyRouteComponent(() => untilLoaded(() => import("./people/People")), "PeopleScreen") });
 const system = createRoute({ getParentRoute: () => root, path: "/system", component: lazyRouteComponent(() => untilLoaded(() => import("./system/System")), "SystemScreen") });
 const connect = createRoute({ getParentRoute: () => root, path: "/connect", component: lazyRouteComponent(() => untilLoaded(() => import("./connect/Connect")), "ConnectScreen") });
 
 export const router = createRouter({
-  routeTree: root.addChildren([index, chat, conversation, apps, app, tools, approvals, activity, usage, people, system, connect]),
+  routeTree: root.addChildren([index, chat, conversation, apps, app, tools, approvals, activity, usage, accounts, people, system, connect]),
   // The address contains the workspace, so that Back, a bookmark and a link lead where they say; the routes need not know.
   rewrite: {
     input: ({ url }) => {

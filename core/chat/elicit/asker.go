@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tools"
 )
 
 // Asker asks the person of a run on behalf of one tool call.
@@ -24,6 +25,9 @@ func (a *Asker) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error
 	r, err := readRequest(q.Params)
 	if err != nil {
 		return nil, err
+	}
+	if q.FromServer { // it is not the app that the person answers
+		a = &Asker{Session: a.Session, call: a.call, server: tools.SystemServer, tool: a.server + "__" + a.tool}
 	}
 	return a.ask(ctx, r).result()
 }

@@ -168,7 +168,9 @@ func (h *Handlers) show(c *fiber.Ctx, status int, p page, authorize string) erro
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action "+forms)
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	c.Set(fiber.HeaderReferrerPolicy, "no-referrer") // the address holds a state and a code
+	// The address holds a state and a code, which no other site gets. With no-referrer, browsers would send the form as from
+	// an unknown site (Origin: null), which is refused.
+	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
 	c.Status(status).Type("html", "utf-8")
 	return c.Send(out.Bytes())
 }

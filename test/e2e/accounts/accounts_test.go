@@ -13,7 +13,7 @@ import (
 
 func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 	t.Parallel()
-	a := startApp(t, 4)
+	a := harness.StartAccountApp(t, 4)
 	s := serve(t, a)
 	call := map[string]any{"server": "far", "tool": "whoami", "arguments": map[string]any{}}
 	if refused := s.Do(t, "POST", "/v1/tools/call", call); refused.Status != http.StatusNotFound {
@@ -30,9 +30,9 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 		if got := s.Do(t, "POST", "/v1/tools/call", call); got.Status != 200 {
 			t.Fatalf("%d %s", got.Status, got.Body)
 		}
-		return a.tokens() >= 3
+		return len(a.Tokens()) >= 3
 	}) {
-		t.Errorf("the app saw %d tokens", a.tokens())
+		t.Errorf("the app saw %d tokens", len(a.Tokens()))
 	}
 
 	// After a restart the app has its tools, and the account its tokens.
@@ -44,7 +44,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 	}
 
 	list := accountsOf(t, s)
-	if len(list) != 1 || list[0]["name"] != "main" || list[0]["state"] != "active" || list[0]["issuer"] != a.provider.Issuer {
+	if len(list) != 1 || list[0]["name"] != "main" || list[0]["state"] != "active" || list[0]["issuer"] != a.Provider.Issuer {
 		t.Fatalf("the accounts: %v", list)
 	}
 	if gone := s.Do(t, "DELETE", "/v1/accounts/"+list[0]["id"].(string), nil); gone.Status != 200 {
@@ -54,9 +54,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 	if details, _ := refused.Object(t)["details"].(map[string]any); refused.Status != http.StatusConflict || details["app"] != "far" || details["url"] == nil {
 		t.Errorf("without an account: %d %s", refused.Status, refused.Body)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for bearer := range a.bearers {
+	for _, bearer := range a.Tokens() {
 		if strings.Contains(s.Log.String(), bearer) {
 			t.Error("the log has a token")
 		}
@@ -65,7 +63,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 
 func TestEachOfTwoAccountsIsUsedWhereItIsNamed(t *testing.T) {
 	t.Parallel()
-	a := startApp(t, 600)
+	a := harness.StartAccountApp(t, 600)
 	s := serve(t, a)
 	link(t, s, harness.NewBrowser(t), "work")
 	link(t, s, harness.NewBrowser(t), "home")
@@ -86,17 +84,17 @@ func TestEachOfTwoAccountsIsUsedWhereItIsNamed(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", c.name, got.Status, got.Body, c.status)
 		}
 	}
-	if n := a.seen("change alice"); n != 2 {
+	if n := a.Seen("change alice"); n != 2 {
 		t.Errorf("the app was called %d times", n)
 	}
-	if got := a.tokens(); got != 2 {
+	if got := len(a.Tokens()); got != 2 {
 		t.Errorf("the app got %d tokens for two accounts", got)
 	}
 }
 
 func TestTheFirstAccountMakesTheKeyThatEncryptsIt(t *testing.T) {
 	t.Parallel()
-	a := startApp(t, 600)
+	a := harness.StartAccountApp(t, 600)
 	s := harness.Serve(t, harness.Config("apps: {far: {url: \""+a.URL+"\", transport: {auth: {type: user}}}}\n"))
 	if s.Database != "" {
 		t.Skip("servers that may share a database need a key that somebody configures")

@@ -63,24 +63,24 @@ func unlink(t *testing.T, s *harness.Server) {
 
 func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 	t.Parallel()
-	a := startApp(t, 600)
+	a := harness.StartAccountApp(t, 600)
 	s := serve(t, a)
 	link(t, s, harness.NewBrowser(t), "") // which gives the app its tools
 
 	t.Run("a client that sends its person to pages", func(t *testing.T) {
 		unlink(t, s)
-		before := a.seen("change alice")
+		before := a.Seen("change alice")
 		c := session(t, s, func(address string) { agree(t, s, harness.NewBrowser(t), address) })
 		if text, failed := callWith(t, c, "far__change"); text != "alice" || failed {
 			t.Errorf("got %q", text)
 		}
-		if n := a.seen("change alice") - before; n != 1 {
+		if n := a.Seen("change alice") - before; n != 1 {
 			t.Errorf("the app was called %d times", n)
 		}
 	})
 	t.Run("a client that cannot", func(t *testing.T) {
 		unlink(t, s)
-		before := a.seen("change alice")
+		before := a.Seen("change alice")
 		c := session(t, s, nil)
 		text, failed := callWith(t, c, "far__change")
 		if !failed || strings.Count(text, s.URL+"/v1/accounts/link?") != 1 {
@@ -92,13 +92,13 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 		if text, failed := callWith(t, c, "far__change"); text != "alice" || failed {
 			t.Errorf("after the login: %q", text)
 		}
-		if n := a.seen("change alice") - before; n != 1 {
+		if n := a.Seen("change alice") - before; n != 1 {
 			t.Errorf("the app was called %d times", n)
 		}
 	})
 	t.Run("a client without a session", func(t *testing.T) {
 		unlink(t, s)
-		before := a.seen("change alice")
+		before := a.Seen("change alice")
 		var asked struct {
 			Result struct {
 				ResultType    string
@@ -118,19 +118,17 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 				t.Errorf("%d %s", again.Status, again.Body)
 			}
 		}
-		if n := a.seen("change alice") - before; n != 1 {
+		if n := a.Seen("change alice") - before; n != 1 {
 			t.Errorf("the app was called %d times", n)
 		}
 	})
 	t.Run("an app that wants more rights", func(t *testing.T) {
-		a.mu.Lock()
 		old := map[string]bool{}
-		for bearer := range a.bearers {
+		for _, bearer := range a.Tokens() {
 			old[bearer] = true
 		}
-		a.mu.Unlock()
-		a.lacking.Store(&old)
-		before, asked := a.seen("change alice"), 0
+		a.Lacking.Store(&old)
+		before, asked := a.Seen("change alice"), 0
 		c := session(t, s, func(address string) {
 			asked++
 			if !strings.Contains(address, "scope=tools") {
@@ -141,7 +139,7 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 		if text, failed := callWith(t, c, "far__change"); text != "alice" || failed || asked != 1 {
 			t.Errorf("got %q after %d pages", text, asked)
 		}
-		if n := a.seen("change alice") - before; n != 1 {
+		if n := a.Seen("change alice") - before; n != 1 {
 			t.Errorf("the app was called %d times", n)
 		}
 	})
@@ -158,7 +156,7 @@ func stateless(t *testing.T, s *harness.Server, more string) harness.Response {
 
 func TestAChatWaitsForALogin(t *testing.T) {
 	t.Parallel()
-	a := startApp(t, 600)
+	a := harness.StartAccountApp(t, 600)
 	p := testenv.StartModelProvider(t)
 	s := serve(t, a, harness.Models(p, "anthropic"))
 	link(t, s, harness.NewBrowser(t), "")
@@ -169,14 +167,14 @@ func TestAChatWaitsForALogin(t *testing.T) {
 		agree(t, s, harness.NewBrowser(t), address)
 		s.Reply(t, q, `{"action":"accept"}`, 200, "accept")
 	})
-	if len(questions) != 1 || questions[0]["mode"] != "url" || !strings.Contains(output, "alice") || a.seen("change alice") != 1 {
-		t.Errorf("asked %v; the tool said %s; the app was called %d times", questions, output, a.seen("change alice"))
+	if len(questions) != 1 || questions[0]["mode"] != "url" || questions[0]["server"] != "system" || !strings.Contains(output, "alice") || a.Seen("change alice") != 1 {
+		t.Errorf("asked %v; the tool said %s; the app was called %d times", questions, output, a.Seen("change alice"))
 	}
 }
 
 func TestAccountsAreManagedByCommandsAndByATool(t *testing.T) {
 	t.Parallel()
-	a := startApp(t, 600)
+	a := harness.StartAccountApp(t, 600)
 	s := serve(t, a)
 	b := harness.NewBrowser(t)
 	run := func(args ...string) string {

@@ -15,7 +15,7 @@ import css from "./activity.module.css";
 
 const outcomes = {
   ok: "Done", allowed: "Allowed calls", begun: "Begun", forbidden: "Refused for lack of a right", unauthenticated: "Refused for lack of a login",
-  approval_pending: "Waits for an approval", approval_refused: "Approval refused", tool_not_found: "No such tool",
+  approval_pending: "Waits for an approval", approval_refused: "Approval refused", tool_not_found: "No such tool", login_needed: "Refused for lack of a login at the app",
 };
 
 /** Who did what, from the record. */

@@ -41,6 +41,7 @@ function setConnection(to: Connection) {
 const affected: [RegExp, string[]][] = [
   [/^bundle\.|^app\./, ["apps", "app", "health", "tools", "bootstrap"]],
   [/^app\.permissions/, ["permissions"]],
+  [/^account\./, ["accounts"]],
   [/^data\.changed/, ["data"]],
   [/^conversation\./, ["conversations"]],
   [/^conversation\.deleted/, ["history"]],

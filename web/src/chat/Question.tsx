@@ -1,5 +1,6 @@
-import { ExternalLink, MessageCircleQuestion } from "lucide-react";
+import { ExternalLink, IdCard, MessageCircleQuestion } from "lucide-react";
 import { useState } from "react";
+import { isLinkPage, openPage, useLinkPage } from "../accounts/data";
 import { request as ask } from "../api/http";
 import { initial, problemsOf, type JsonSchema } from "../forms/schema";
 import { SchemaForm } from "../forms/SchemaForm";
@@ -10,18 +11,65 @@ import css from "./chat.module.css";
 
 const said = { accept: "answered", decline: "declined", cancel: "dismissed" };
 
-/** What an app asks the person while its tool runs. */
+/** Who asks when it is the server itself, and not an app. */
+const ownServer = "system";
+
+/** What an app, or the server itself, asks the person while a tool runs. */
 export function Question({ question }: { question: QuestionPart }) {
   const { request, answer } = question;
+  const own = request.server === ownServer;
+  if (own && request.url && isLinkPage(request.url)) return <LoginNeeded question={question} url={request.url} />;
   return (
-    <section className={css.question} aria-label={`Question of ${request.server}`}>
-      <header><MessageCircleQuestion aria-hidden="true" /><span><b>{request.server}</b> asks, for its tool <code>{request.tool}</code></span></header>
+    <section className={css.question} aria-label={own ? "Question of Ropewalk" : `Question of ${request.server}`}>
+      <header><MessageCircleQuestion aria-hidden="true" /><span><b>{own ? "Ropewalk" : request.server}</b> asks, for {own ? "the" : "its"} tool <code>{request.tool}</code></span></header>
       <p>{request.message}</p>
       {answer
-        ? <div><Badge tone={answer.action === "accept" ? "good" : "plain"}>{answer.reason === "timeout" ? "not answered in time" : answer.reason === "withdrawn" ? "withdrawn by the app" : said[answer.action]}{question.complete && ", and done"}</Badge></div>
+        ? <div><Badge tone={answer.action === "accept" ? "good" : "plain"}>{outcomeOf(answer)}{question.complete && ", and done"}</Badge></div>
         : <Answer question={question} />}
     </section>
   );
+}
+
+/** A call that waits until the person has linked an account, or has logged in again. */
+function LoginNeeded({ question, url }: { question: QuestionPart; url: string }) {
+  const { request, answer, complete } = question;
+  const linkPage = useLinkPage();
+  const { busy, error, send } = useReply(request.id);
+  const opened = answer?.action === "accept";
+  return (
+    <section className={css.question} aria-label={`Login at ${new URL(url).searchParams.get("app")}`}>
+      <header><IdCard aria-hidden="true" /><span>The tool <code>{request.tool}</code> takes a login</span></header>
+      <p>{request.message}</p>
+      {error !== null && <Failure error={error} />}
+      {complete ? <div><Badge tone="good" dot>linked</Badge></div> : answer && !opened ? <div><Badge>{outcomeOf(answer)}</Badge></div> : (
+        <div className={css.row}>
+          <Button look={opened ? "plain" : "primary"} busy={busy && !opened} onClick={() => { openPage(linkPage(url)); if (!opened) void send("accept"); }}><ExternalLink aria-hidden="true" />{opened ? "Open the page again" : "Link an account"}</Button>
+          {opened ? <span role="status" className={css.meta}>The call goes on when the account is linked.</span> : <Button look="quiet" disabled={busy} onClick={() => void send("decline")}>Not now</Button>}
+        </div>
+      )}
+    </section>
+  );
+}
+
+type Action = "accept" | "decline" | "cancel";
+
+const outcomeOf = (answer: NonNullable<QuestionPart["answer"]>) => (answer.reason === "timeout" ? "not answered in time" : answer.reason === "withdrawn" ? "withdrawn by the app" : said[answer.action]);
+
+/** Answers a question. */
+function useReply(id: string) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const send = async (action: Action, content?: Record<string, unknown>) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await ask("POST", `/v1/chat/elicitations/${encodeURIComponent(id)}`, { body: { action, ...(content && { content }) } });
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  return { busy, error, send };
 }
 
 function Answer({ question }: { question: QuestionPart }) {
@@ -29,35 +77,27 @@ function Answer({ question }: { question: QuestionPart }) {
   const schema = (request.requestedSchema ?? {}) as JsonSchema;
   const [value, setValue] = useState(() => (initial(schema) ?? {}) as Record<string, unknown>);
   const [errors, setErrors] = useState(new Map<string, string>());
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const send = async (action: "accept" | "decline" | "cancel") => {
-    if (action === "accept" && request.mode === "form") {
-      const gaps = problemsOf(schema, value);
+  const { busy, error, send: reply } = useReply(request.id);
+  const send = (action: Action) => {
+    const content = action === "accept" && request.mode === "form" ? value : undefined;
+    if (content) {
+      const gaps = problemsOf(schema, content);
       setErrors(gaps);
       if (gaps.size > 0) return;
     }
-    setBusy(true);
-    setError(null);
-    try {
-      const content = action === "accept" && request.mode === "form" ? value : undefined;
-      await ask("POST", `/v1/chat/elicitations/${encodeURIComponent(request.id)}`, { body: { action, ...(content && { content }) } });
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
+    void reply(action, content);
   };
   return (
-    <form style={{ display: "grid", gap: 16 }} noValidate onSubmit={(e) => { e.preventDefault(); void send("accept"); }}>
+    <form style={{ display: "grid", gap: 16 }} noValidate onSubmit={(e) => { e.preventDefault(); send("accept"); }}>
       {request.mode === "url"
         ? <><code className={css.url}>{request.url}</code><p>Check the address before you open it: what you enter there goes to that site, not to this server.</p></>
         : <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} />}
       {error !== null && <Failure error={error} />}
       <div className={css.row}>
         {request.mode === "url"
-          ? <Button look="primary" busy={busy} onClick={() => { window.open(request.url, "_blank", "noopener,noreferrer"); void send("accept"); }}><ExternalLink aria-hidden="true" />Open the address</Button>
+          ? <Button look="primary" busy={busy} onClick={() => { window.open(request.url, "_blank", "noopener,noreferrer"); send("accept"); }}><ExternalLink aria-hidden="true" />Open the address</Button>
           : <Button type="submit" look="primary" busy={busy}>Send answer</Button>}
-        <Button onClick={() => void send("decline")} disabled={busy}>Decline</Button>
+        <Button onClick={() => send("decline")} disabled={busy}>Decline</Button>
       </div>
     </form>
   );

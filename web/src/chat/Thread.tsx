@@ -108,7 +108,7 @@ function Announcer({ state }: { state?: RunState }) {
 function spoken(part: Part): string {
   switch (part.type) {
     case "text": return part.text;
-    case "question": return `${part.request.server} asks: ${part.request.message}.`;
+    case "question": return `${part.request.server === "system" ? "Ropewalk" : part.request.server} asks: ${part.request.message}.`;
     case "tool": return `Tool ${part.name} ${part.state === "running" ? "was called" : part.state === "ok" ? "has answered" : "failed"}.`;
     default: return "";
   }

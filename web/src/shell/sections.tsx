@@ -1,9 +1,9 @@
-import { Activity, ChartNoAxesColumn, Hammer, LayoutGrid, MessageSquare, Plug, Server, ShieldCheck, Users } from "lucide-react";
+import { Activity, ChartNoAxesColumn, Hammer, IdCard, LayoutGrid, MessageSquare, Plug, Server, ShieldCheck, Users } from "lucide-react";
 import type { ComponentType } from "react";
 import type { Session } from "../api/session";
 
 export interface Section {
-  to: "/chat" | "/apps" | "/tools" | "/approvals" | "/activity" | "/usage" | "/people" | "/system" | "/connect";
+  to: "/chat" | "/apps" | "/tools" | "/approvals" | "/activity" | "/usage" | "/accounts" | "/people" | "/system" | "/connect";
   name: string;
   icon: ComponentType<{ "aria-hidden": "true" }>;
   group: "Work" | "Watch" | "Manage";
@@ -19,6 +19,7 @@ export const sections: Section[] = [
   { to: "/approvals", name: "Approvals", icon: ShieldCheck, group: "Watch" },
   { to: "/activity", name: "Activity", icon: Activity, group: "Watch" },
   { to: "/usage", name: "Usage", icon: ChartNoAxesColumn, group: "Watch" },
+  { to: "/accounts", name: "Accounts", icon: IdCard, group: "Manage" },
   { to: "/people", name: "People", icon: Users, group: "Manage", allowed: (s) => s.isWorkspaceAdmin },
   { to: "/system", name: "System", icon: Server, group: "Manage", allowed: (s) => s.isOrgAdmin },
   { to: "/connect", name: "Connect", icon: Plug, group: "Manage" },

@@ -1,0 +1,137 @@
+// Ada, who administers the workspace, and Bob link accounts at the remote app far, and manage them on the page Accounts.
+import { accessible, assert, facts, launch, logIn, narrow, open, picture, settled, wide } from "./browser.mjs";
+
+const browser = await launch();
+const [ada, bob] = [await open({ browser }), await open({ browser })];
+await logIn(ada.page, "ada");
+await logIn(bob.page, "bob");
+
+const admin = async (method, path, body) => {
+  const response = await fetch(facts.url + path, {
+    method, headers: { Authorization: `Bearer ${facts.key}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body),
+  });
+  assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.clone().text()}`);
+  return response.json();
+};
+const { users } = await admin("GET", "/v1/users");
+const shared = (await admin("GET", "/v1/workspaces")).workspaces.find((w) => !w.personalOf);
+await admin("POST", `/v1/workspaces/${shared.id}/members`, { user: users.find((u) => u.email === "ada@example.com").id, role: "admin" });
+await ada.page.reload();
+await ada.page.getByRole("button", { name: /^Workspace/ }).filter({ hasText: "admin" }).waitFor();
+
+// consent agrees to what the page of a link asks, which act opens in a tab of its own. Its address is returned.
+async function consent({ context }, act, name) {
+  const [tab] = await Promise.all([context.waitForEvent("page"), act()]);
+  await tab.getByRole("heading", { name: "Link an account at far" }).waitFor();
+  const address = tab.url();
+  const asked = await tab.locator("body").innerText();
+  for (const said of [facts.issuer, name, "tools", "only you"]) assert.ok(asked.includes(said), `the page does not name ${said}: ${asked}`);
+  await accessible(tab, "the page on which an account is linked");
+  await tab.getByRole("button", { name: "Continue to log in" }).click();
+  await tab.getByRole("heading", { name: "The account is linked" }).waitFor();
+  await accessible(tab, "the end of a login");
+  await tab.close();
+  return address;
+}
+
+const { page } = ada;
+const row = (name) => page.getByRole("region", { name: "Accounts at far" }).getByRole("row").filter({ hasText: name });
+const choose = async (name, item) => {
+  await page.getByRole("button", { name: `More for ${name} at far` }).click();
+  await page.getByRole("menuitem", { name: item }).click();
+};
+const link = async (button, name) => {
+  await page.getByRole("button", { name: button }).click();
+  const dialog = page.getByRole("dialog");
+  if (name) await dialog.getByLabel("Name of the account").fill(name);
+  return dialog;
+};
+
+// The first account is called main, and is the default. The page notices the login, in the other tab, by itself.
+await page.getByRole("link", { name: "Accounts" }).click();
+await page.getByText("No account is linked").waitFor();
+let dialog = await link("Link an account");
+const adas = await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(), "main");
+await dialog.waitFor({ state: "detached" });
+await row("main").getByText("default").waitFor();
+await row("main").getByText("linked").waitFor();
+
+// A second one needs a name of its own.
+dialog = await link("Link another", "main");
+await dialog.getByRole("button", { name: "Continue" }).click();
+await dialog.getByText("An account called main is linked already.").waitFor();
+await dialog.getByLabel("Name of the account").fill("My work");
+await dialog.getByRole("button", { name: "Continue" }).click();
+await dialog.getByText("Use 1 to 32 lower-case letters").waitFor();
+await dialog.getByLabel("Name of the account").fill("work");
+await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(), "work");
+await dialog.waitFor({ state: "detached" });
+await row("work").waitFor();
+
+// The default, and a new name.
+await choose("work", "Make default");
+await row("work").getByText("default").waitFor();
+assert.equal(await row("main").getByText("default").count(), 0, "there is one default");
+await choose("work", "Rename…");
+await page.getByRole("dialog").getByLabel("Name of the account").fill("office");
+await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
+await row("office").waitFor();
+
+// A new login with the same account.
+await choose("office", "Log in again…");
+dialog = page.getByRole("dialog");
+await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(), "linked already");
+await dialog.waitFor({ state: "detached" });
+
+// Bob cannot use the link of Ada.
+const thief = await bob.context.newPage();
+await thief.goto(adas);
+await thief.getByText("this link was made for somebody else").waitFor();
+assert.equal(await thief.getByRole("button").count(), 0, "nothing to agree to");
+await thief.close();
+
+// Bob's call waits for his login, and goes on after it.
+await bob.page.goto(facts.url + "/chat");
+await bob.page.getByLabel("Message", { exact: true }).fill("Change it");
+await bob.page.getByLabel("Message", { exact: true }).press("Enter");
+const card = bob.page.getByRole("region", { name: "Login at far" });
+await card.getByText("link the account main").waitFor();
+await settled(bob.page);
+await accessible(bob.page, "a call that waits for a login");
+await picture(bob.page, "login-needed-1440");
+await consent(bob, () => card.getByRole("button", { name: "Link an account" }).click(), "main");
+await bob.page.getByText("The change is made.").waitFor();
+
+// Ada sees that Bob has linked an account, and unlinks it. Bob's page notices.
+await bob.page.getByRole("link", { name: "Accounts" }).click();
+await bob.page.getByRole("region", { name: "Accounts at far" }).getByText("linked").waitFor();
+assert.equal(await bob.page.getByText("Accounts of others").count(), 0, "a member sees no accounts of others");
+await page.reload();
+const others = page.getByRole("region", { name: "Accounts of others" });
+await others.getByRole("row").filter({ hasText: "Bob" }).waitFor();
+await picture(page, "accounts-1440");
+for (const [viewport, colorScheme] of [[wide, "light"], [wide, "dark"], [narrow, "dark"], [narrow, "light"]]) {
+  await page.setViewportSize(viewport);
+  await page.emulateMedia({ colorScheme });
+  await settled(page);
+  await accessible(page, `the accounts at ${viewport.width} px, ${colorScheme}`);
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(over <= 0, `the accounts at ${viewport.width} px are ${over} px too wide`);
+}
+await picture(page, "accounts-375");
+await page.setViewportSize(wide);
+await others.getByRole("button", { name: "Unlink main of Bob at far" }).click();
+await page.getByRole("dialog").getByRole("button", { name: "Unlink" }).click();
+await others.waitFor({ state: "detached" });
+await bob.page.getByText("No account is linked").waitFor();
+
+// Ada unlinks her own.
+await choose("office", "Unlink…");
+await page.getByRole("dialog").getByRole("button", { name: "Unlink" }).click();
+await row("office").waitFor({ state: "detached" });
+await row("main").waitFor();
+
+await page.getByRole("link", { name: "Activity" }).click();
+await page.getByText("The account office was unlinked from far").waitFor();
+assert.deepEqual([...ada.problems, ...bob.problems], [], "what the pages complained about");
+await browser.close();

@@ -1,0 +1,41 @@
+package console
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core/store/seal"
+	"github.com/ropewalk/ropewalk/internal/testenv"
+	"github.com/ropewalk/ropewalk/test/e2e/harness"
+)
+
+// Ada administers a workspace that Bob is a member of. Both link accounts at a remote app in the browser, Bob in the middle of
+// a chat, whose call waits for it. Nobody gets an account by somebody else's link.
+func TestAccountsAreLinkedAndManagedInTheBrowser(t *testing.T) {
+	t.Parallel()
+	const key = "a-key-of-the-tests-0123"
+	p := testenv.StartModelProvider(t)
+	p.Say(t,
+		`{"match":{"systemMessage":"Write a title"},"response":{"content":"A change"}}`,
+		`{"match":{"toolCallId":"c1"},"response":{"content":"The change is made."}}`,
+		`{"match":{"userMessage":"Change it"},"response":{"toolCalls":[{"id":"c1","name":"far__change","arguments":{}}]}}`,
+	)
+	port := testenv.FreePort(t)
+	at := fmt.Sprintf("http://localhost:%d", port)
+	login := testenv.StartOpenIDProviderWithForm(t, at+"/v1/auth/callback")
+	app := harness.StartAccountApp(t, 600)
+	s := harness.Serve(t, harness.Config(fmt.Sprintf(`apiKey: %s
+auth:
+  adapter: oidc
+  issuer: %s
+  clientId: ropewalk
+  redirectUri: %s/v1/auth/callback
+  join: {workspace: default, role: member}
+%s`, key, login.Issuer, at, models(p))), harness.Flags("--port", fmt.Sprint(port)), harness.Env("ROPEWALK_STORAGE_KEY="+seal.NewKey().Reveal()))
+	s.Key = key
+	s.Object(t, "POST", "/v1/apps/install", map[string]any{"url": app.URL, "serverName": "far"})
+	browse(t, "accounts.mjs", s, map[string]any{"key": key, "provider": login.Issuer, "issuer": app.Provider.Issuer})
+	if n := app.Seen("change alice"); n != 1 {
+		t.Errorf("the call that waited for a login reached the app %d times", n)
+	}
+}

@@ -1,0 +1,127 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
+)
+
+// AccountApp is a remote MCP server that lets in whoever has a token of the provider for it. Its tools whoami, which is read
+// only, and change answer with whose token it was.
+type AccountApp struct {
+	URL      string
+	Provider *testenv.OpenIDProvider
+	Lacking  atomic.Pointer[map[string]bool] // tokens that lack the right to change
+
+	mu      sync.Mutex
+	calls   []string // "tool subject"
+	bearers map[string]bool
+}
+
+// accountClaims are what the app reads in a token.
+type accountClaims struct {
+	Subject  string `json:"sub"`
+	Audience string `json:"aud"`
+	Expires  int64  `json:"exp"`
+	ID       string `json:"jti"`
+}
+
+type accountSubject struct{}
+
+// StartAccountApp starts an app at /mcp and its authorization server, whose access tokens last for some seconds.
+func StartAccountApp(t *testing.T, seconds int) *AccountApp {
+	t.Helper()
+	a := &AccountApp{Provider: testenv.StartAuthorizationServer(t, seconds), bearers: map[string]bool{}}
+	server := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1.2.3"}, nil)
+	tool := func(name string, readOnly bool) {
+		mcp.AddTool(server, &mcp.Tool{Name: name, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly}},
+			func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+				who, _ := ctx.Value(accountSubject{}).(string)
+				a.mu.Lock()
+				a.calls = append(a.calls, name+" "+who)
+				a.mu.Unlock()
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: who}}}, nil, nil
+			})
+	}
+	tool("whoami", true)
+	tool("change", false)
+	served := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource") {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(map[string]any{"resource": a.URL, "authorization_servers": []string{a.Provider.Issuer}, "scopes_supported": []string{"tools"}})
+			return
+		}
+		bearer := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		token, ok := readClaims(bearer)
+		if !ok || token.Audience != a.URL || token.Expires <= time.Now().Unix() {
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+strings.TrimSuffix(a.URL, "/mcp")+`/.well-known/oauth-protected-resource/mcp"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client has left
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if lacking := a.Lacking.Load(); lacking != nil && (*lacking)[bearer] && bytes.Contains(body, []byte(`"change"`)) {
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="tools"`)
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		a.mu.Lock()
+		a.bearers[bearer] = true
+		a.mu.Unlock()
+		served.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountSubject{}, token.Subject)))
+	}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	a.URL = s.URL + "/mcp"
+	return a
+}
+
+// readClaims reads a token without verifying it: the provider is the only one here.
+func readClaims(token string) (c accountClaims, ok bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return c, false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	return c, err == nil && json.Unmarshal(payload, &c) == nil
+}
+
+// Seen returns how often a tool was called for a person.
+func (a *AccountApp) Seen(call string) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, one := range a.calls {
+		if one == call {
+			n++
+		}
+	}
+	return n
+}
+
+// Tokens returns the tokens that the app got.
+func (a *AccountApp) Tokens() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Keys(a.bearers))
+}
