@@ -100,7 +100,7 @@ await settled(bob.page);
 await accessible(bob.page, "a call that waits for a login");
 await picture(bob.page, "login-needed-1440");
 await consent(bob, () => card.getByRole("button", { name: "Link an account" }).click(), "main");
-await bob.page.getByText("The change is made.").waitFor();
+await bob.page.getByRole("region", { name: "Conversation", exact: true }).getByText("The change is made.").waitFor();
 
 // Ada sees that Bob has linked an account, and unlinks it. Bob's page notices.
 await bob.page.getByRole("link", { name: "Accounts" }).click();
