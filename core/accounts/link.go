@@ -216,10 +216,11 @@ func (m *Manager) complete(ctx context.Context, p pending, code string) (core.Ac
 	if a, err = m.o.Store.LinkAccount(ctx, a); err != nil {
 		return a, err
 	}
-	m.Changed(a.ID)
+	m.grants.Remove(a.ID)
+	m.apps.AccountLinked(a)
+	m.Changed(a.ID) // which wakes the calls that wait for the account
 	m.log.Info("account linked", "account", a.ID, "app", a.App, "workspace", a.Workspace, "owner", a.Owner, "issuer", a.Issuer)
 	m.publish(core.EventAccountLinked, a)
-	m.apps.AccountLinked(a)
 	return a, nil
 }
 

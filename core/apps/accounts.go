@@ -102,8 +102,8 @@ func (m *Manager) UsesAccounts(workspace string) bool {
 	return false
 }
 
-// AccountLinked is called when an account was linked: its connection is made anew, in the background, and the app is
-// published with its lists if it has none.
+// AccountLinked is called when an account was linked, before anybody learns of it: its connections end, and one is made anew, in
+// the background. The app is published with its lists if it has none.
 func (m *Manager) AccountLinked(account core.Account) {
 	a, err := m.find(account.Workspace, account.App)
 	if err != nil {
@@ -113,9 +113,9 @@ func (m *Manager) AccountLinked(account core.Account) {
 	if err != nil { // the server is shutting down
 		return
 	}
+	m.broker.EndAccount(account.ID) // not later: a call that waits for this login must keep its connection
 	go func() {
 		defer done()
-		m.broker.EndAccount(account.ID)
 		limit, cancel := context.WithTimeout(ctx, m.o.StartTimeout)
 		defer cancel()
 		if err := a.dialog.Connect(limit, account.ID); err != nil && ctx.Err() == nil {
