@@ -21,6 +21,7 @@ const (
 	EventText         = "text.delta"
 	EventReasoning    = "reasoning.delta"
 	EventReasoned     = "reasoning.done"
+	EventCompacted    = "chat.compacted"
 	EventToolStart    = "tool.start"
 	EventToolProgress = "tool.progress"
 	EventToolDone     = "tool.done"

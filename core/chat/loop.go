@@ -41,9 +41,12 @@ type loop struct {
 	iterations int
 	texts      []string
 	calls      []ToolCall
-	word       string // the provider's, of UnknownEnd
-	cutCall    bool   // a call was cut off with the answer
-	lost       string // why the caller may not go on; "" while it may
+	summary    *model.Block // of messages that were left out, until it is stored with a turn
+	fits       int          // bytes of messages that the model's context is taken to have room for; 0 when only its window counts
+	shrunk     int          // how often the provider found the messages too long
+	word       string       // the provider's, of UnknownEnd
+	cutCall    bool         // a call was cut off with the answer
+	lost       string       // why the caller may not go on; "" while it may
 }
 
 // turn is one turn of the model, with the results of its tools.
@@ -52,7 +55,8 @@ type turn struct {
 	messages []model.Message // what the next model call needs of it; none when nothing was said
 	calls    []ToolCall
 	used     core.Usage
-	stopped  StopReason // when the run ended here before it was complete
+	stopped  StopReason   // when the run ended here before it was complete
+	summary  *model.Block // that was made before the turn; nil for none
 
 	stopMessage string // what stopped means, for a person
 }
@@ -68,9 +72,14 @@ func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 		if l.hasLostAccess(ctx) {
 			return Cancelled, nil
 		}
+		l.keepFitting(ctx, emit)
 		l.iterations++
 		l.turn = newUnfinished(l.save)
 		answer, used, err := l.callModel(ctx, emit)
+		if err != nil && l.shrink(ctx, emit, answer, err) {
+			l.iterations--
+			continue
+		}
 		if text := answer.Text(); text != "" {
 			l.texts = append(l.texts, text)
 		}
@@ -93,7 +102,8 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 	calls := toolUses(answer)
 	used.ToolCalls = len(calls)
 	l.totals.add(used)
-	t := turn{text: answer.Text(), used: used}
+	t := turn{text: answer.Text(), used: used, summary: l.summary}
+	l.summary = nil
 	if len(answer.Blocks) > 0 {
 		t.messages = []model.Message{{Role: model.Assistant, Blocks: answer.Blocks}}
 	}
@@ -143,7 +153,7 @@ func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit 
 // storePartial stores what was said until a call failed, or until the person left.
 func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.Usage, err error) (StopReason, error) {
 	l.turn.end()
-	t, left := turn{text: answer.Text(), used: used}, ctx.Err() != nil
+	t, left := turn{text: answer.Text(), used: used, summary: l.summary}, ctx.Err() != nil
 	t.stopped = ProviderError
 	if left {
 		t.stopped = l.leftFor(ctx)
@@ -152,7 +162,7 @@ func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.
 	if t.text != "" {
 		t.messages = []model.Message{{Role: model.Assistant, Blocks: partialBlocks(answer.Blocks)}}
 	}
-	if t.text != "" || used.InputTokens+used.OutputTokens > 0 {
+	if t.text != "" || t.summary != nil || used.InputTokens+used.OutputTokens > 0 {
 		l.totals.add(used)
 		if failed := l.store(ctx, t); failed != nil && core.CodeOf(failed) != core.CodeNotFound {
 			return "", errors.Join(failed, err)

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 	"unicode"
 
 	"golang.org/x/net/http/httpproxy"
@@ -27,12 +29,14 @@ const (
 	settingFast    = "models.fast"
 )
 
-// Models is the models that may be asked, and what they cost. It is immutable.
+// Models is the models that may be asked, and what they cost. It is immutable, but for what providers say of their models.
 type Models struct {
 	providers map[string]provider
 	byDefault string // provider:model; "" when none is configured
 	fast      string
 	maxOutput int
+	windows   map[string]int // tokens that a model's context holds, by provider:model
+	listed    *sync.Map      // the same as providers list them; 0 for models of which they do not say it
 	budget    int64
 	prices    model.Prices
 }
@@ -53,7 +57,7 @@ func NewModels(c config.Models) (*Models, error) {
 	}
 	m := &Models{
 		providers: map[string]provider{}, byDefault: c.Default, fast: c.Fast,
-		maxOutput: c.MaxOutputTokens, budget: int64(c.TokenBudget), prices: prices,
+		maxOutput: c.MaxOutputTokens, windows: c.ContextWindows, listed: &sync.Map{}, budget: int64(c.TokenBudget), prices: prices,
 	}
 	proxy := httpproxy.Config{HTTPSProxy: c.Proxy.URL.Reveal(), NoProxy: c.Proxy.NoProxy}
 	for name, p := range c.Providers {
@@ -87,6 +91,26 @@ type selected struct {
 	vendor   string // whose API the provider speaks, for traces
 	origin   string // of what it says
 	models   *Models
+}
+
+const listTimeout = 10 * time.Second // for a provider's list of models
+
+// window is how many tokens the context of the model holds: as configured, or else as its provider lists it, which is asked
+// once. 0 when that is not known.
+func (s selected) window(ctx context.Context) int {
+	if n := s.models.windows[s.full]; n > 0 {
+		return n
+	}
+	if n, known := s.models.listed.Load(s.full); known {
+		return n.(int) //nolint:forcetypeassert // the map has nothing else
+	}
+	limited, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	n := s.provider.Window(limited, s.name)
+	if ctx.Err() == nil {
+		s.models.listed.Store(s.full, n)
+	}
+	return n
 }
 
 // find returns the model of that full name; core.CodeBadRequest when there is no such provider,

@@ -23,6 +23,10 @@ func storedAsRequest(stored []core.Message) []model.Message {
 		}
 		addResultFiles(turns, m.Metadata)
 		for _, t := range turns {
+			if n := len(t.Blocks); n > 0 && t.Role == model.Assistant && t.Blocks[0].Kind == model.Summary {
+				all = summarized(t.Blocks[0], all[max(len(all)-t.Blocks[0].Kept, 0):])
+				t.Blocks = t.Blocks[1:]
+			}
 			all = appendMessage(all, t)
 		}
 	}

@@ -182,10 +182,12 @@ func (r *Run) answer(reason StopReason) Answer {
 // storeTurn stores a turn of the model and the results of its tools. The turns of a run are one message:
 // the first begins it, the others continue it.
 func (r *Run) storeTurn(ctx context.Context, t turn) error {
-	r.loop.turn.end()
+	if r.loop.turn != nil {
+		r.loop.turn.end()
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	if len(t.messages) == 0 {
+	if len(t.messages) == 0 && t.summary == nil {
 		_, err := r.e.store.AppendMessages(ctx, r.ref, nil, t.used)
 		return err
 	}
@@ -219,9 +221,22 @@ func (r *Run) saveTurn(ctx context.Context, t *turn) {
 	}
 }
 
+// withSummary is the messages of a turn, with its summary before what the model said.
+func (t turn) withSummary() []model.Message {
+	if t.summary == nil {
+		return t.messages
+	}
+	all := append([]model.Message{{Role: model.Assistant, Blocks: []model.Block{*t.summary}}}, t.messages...)
+	if len(t.messages) > 0 && t.messages[0].Role == model.Assistant {
+		all = all[1:]
+		all[0].Blocks = append([]model.Block{*t.summary}, all[0].Blocks...)
+	}
+	return all
+}
+
 // said is a turn as it is stored.
 func (r *Run) said(t turn) (core.Message, error) {
-	blocks, err := model.Encode(t.messages)
+	blocks, err := model.Encode(t.withSummary())
 	if err != nil {
 		return core.Message{}, err
 	}

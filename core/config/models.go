@@ -24,6 +24,7 @@ type Models struct {
 	Fast            string                   // provider:model for titles; "" means Default
 	Providers       map[string]ModelProvider // anthropic and openai are always among them
 	MaxOutputTokens int                      // of one answer of a model
+	ContextWindows  map[string]int           // tokens in a model's context window, by provider:model
 	TokenBudget     int                      // of one run, over all its calls; 0 means no limit
 	Prices          string                   // a file whose prices override the built-in ones, absolute; "" for none
 	Proxy           Proxy
@@ -77,6 +78,7 @@ type modelsSection struct {
 	Default         string                     `json:"default"`
 	Fast            string                     `json:"fast"`
 	MaxOutputTokens int                        `json:"maxOutputTokens"`
+	ContextWindows  map[string]int             `json:"contextWindows"`
 	TokenBudget     int                        `json:"tokenBudget"`
 	Prices          string                     `json:"prices"`
 	Proxy           string                     `json:"proxy"`
@@ -97,7 +99,7 @@ type skillsSection struct {
 // environment unless the file sets one.
 func (s modelsSection) models(base string, env Environment) Models {
 	m := Models{
-		Default: s.Default, Fast: s.Fast, MaxOutputTokens: s.MaxOutputTokens, TokenBudget: s.TokenBudget,
+		Default: s.Default, Fast: s.Fast, MaxOutputTokens: s.MaxOutputTokens, ContextWindows: s.ContextWindows, TokenBudget: s.TokenBudget,
 		Providers: map[string]ModelProvider{}, Proxy: s.proxy(env),
 	}
 	if s.Prices != "" {

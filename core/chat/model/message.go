@@ -41,6 +41,7 @@ type Block struct {
 	Input json.RawMessage `json:"input,omitempty"` // of ToolUse: a JSON object
 	Error bool            `json:"error,omitempty"` // of ToolResult
 	Ms    int64           `json:"ms,omitempty"`    // of Reasoning: how long it took
+	Kept  int             `json:"kept,omitempty"`  // of Summary: how many of the messages before it models get as well
 
 	// Raw is what the provider wants back with the block, byte for byte. It goes back to Origin only, and is never text.
 	Raw json.RawMessage `json:"raw,omitempty"`
@@ -140,6 +141,8 @@ type Provider interface {
 	// Call calls the named model once. It gives each piece of the answer to pieces as it arrives, and
 	// returns what was said until then also with an error, which is an *Error unless ctx ended.
 	Call(ctx context.Context, name string, r Request, pieces Pieces) (Answer, error)
+	// Window asks the provider's list how many tokens the context of the named model holds; 0 when it does not say.
+	Window(ctx context.Context, name string) int
 }
 
 // Settings is what a provider is made of.

@@ -76,6 +76,8 @@ type failing struct {
 	asked    int
 }
 
+func (f *failing) Window(context.Context, string) int { return 0 }
+
 func (f *failing) Call(_ context.Context, _ string, _ model.Request, pieces model.Pieces) (model.Answer, error) {
 	f.asked++
 	if f.asked > len(f.failures) {

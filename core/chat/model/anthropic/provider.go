@@ -18,6 +18,7 @@ const apiVersion = "2023-06-01"
 // Provider is a model.Provider.
 type Provider struct {
 	url    string
+	list   string // the address of the list of models
 	key    string
 	client *http.Client
 
@@ -28,11 +29,25 @@ type Provider struct {
 // New returns a provider; it connects when it is called.
 func New(s model.Settings) *Provider {
 	base, query := s.Endpoint(BaseURL)
-	return &Provider{url: strings.TrimSuffix(base, "/v1") + "/v1/messages" + query, key: s.APIKey, client: model.NewClient(s), efforts: map[string]effortWay{}}
+	base = strings.TrimSuffix(base, "/v1")
+	return &Provider{url: base + "/v1/messages" + query, list: base + "/v1/models" + query, key: s.APIKey, client: model.NewClient(s), efforts: map[string]effortWay{}}
 }
 
 // Close ends the connections that no call uses.
 func (p *Provider) Close() { p.client.CloseIdleConnections() }
+
+// Window is model.Provider's.
+func (p *Provider) Window(ctx context.Context, name string) int {
+	return model.ListedWindow(ctx, p.client, p.list, p.header(), name)
+}
+
+func (p *Provider) header() http.Header {
+	header := http.Header{"Anthropic-Version": {apiVersion}}
+	if p.key != "" {
+		header.Set("X-Api-Key", p.key)
+	}
+	return header
+}
 
 // Call is model.Provider's.
 func (p *Provider) Call(ctx context.Context, name string, r model.Request, pieces model.Pieces) (model.Answer, error) {
@@ -56,10 +71,7 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 // post sends a request. A model that refuses the way in which the effort is written is asked in the next way,
 // which is remembered.
 func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
-	header := http.Header{"Anthropic-Version": {apiVersion}}
-	if p.key != "" {
-		header.Set("X-Api-Key", p.key)
-	}
+	header := p.header()
 	p.mu.Lock()
 	way := p.efforts[name]
 	p.mu.Unlock()

@@ -17,6 +17,7 @@ const BaseURL = "https://api.openai.com/v1"
 // Provider is a model.Provider.
 type Provider struct {
 	url    string
+	list   string // the address of the list of models
 	header http.Header
 	client *http.Client
 	own    bool // it is the vendor's own service
@@ -29,7 +30,7 @@ type Provider struct {
 func New(s model.Settings) *Provider {
 	base, query := s.Endpoint(BaseURL)
 	p := &Provider{
-		url: base + "/chat/completions" + query, header: http.Header{}, client: model.NewClient(s), own: base == BaseURL, learned: map[string]dialect{},
+		url: base + "/chat/completions" + query, list: base + "/models" + query, header: http.Header{}, client: model.NewClient(s), own: base == BaseURL, learned: map[string]dialect{},
 	}
 	switch {
 	case s.APIKey == "":
@@ -48,6 +49,11 @@ func isAzure(base string) bool {
 
 // Close ends the connections that no call uses.
 func (p *Provider) Close() { p.client.CloseIdleConnections() }
+
+// Window is model.Provider's.
+func (p *Provider) Window(ctx context.Context, name string) int {
+	return model.ListedWindow(ctx, p.client, p.list, p.header, name)
+}
 
 // Call is model.Provider's.
 func (p *Provider) Call(ctx context.Context, name string, r model.Request, pieces model.Pieces) (model.Answer, error) {

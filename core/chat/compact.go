@@ -1,0 +1,228 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/chat/model"
+)
+
+// A conversation that does not fit into the model's context window is compacted: old tool results are shortened first, and if
+// that is not enough, a summary that the model writes replaces the older messages. This changes only what the model gets. The
+// history keeps every message, and the summary as a part of the answer before which it was made.
+
+const (
+	tokenBytes    = 4      // that a token has, roughly
+	fileBytes     = 6_000  // that a file other than a text counts for
+	resultKept    = 1_000  // bytes of an old tool result that was shortened
+	leastRoom     = 16_000 // bytes of messages that every model has room for
+	summaryTokens = 2_000
+	mostShrunk    = 3 // times that one run shrinks what the provider finds too long
+
+	summaryPrompt = "You get the older part of a conversation between a person and an assistant that calls tools. Write a summary that " +
+		"replaces it, so that the assistant can go on without it: what the person wants, what was decided, what was found (with " +
+		"names, numbers, paths and ids as they were written), what was done, and what is left to do. Write in the person's " +
+		"language, in at most 600 words, and add nothing of your own."
+	resultNote = "\n[The rest of this result was left out: the conversation is long.]"
+)
+
+// room is how many bytes of messages fit into the model's context; 0 when that is not known.
+func (l *loop) room(ctx context.Context) int {
+	if l.fits > 0 {
+		return l.fits
+	}
+	window := l.llm.window(ctx)
+	if window == 0 {
+		return 0
+	}
+	used := 0
+	for _, s := range l.system {
+		used += len(s)
+	}
+	for _, t := range l.toolset.tools() {
+		used += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	tokens := window - l.llm.models.maxOutput
+	return max(tokens*tokenBytes*9/10-used, leastRoom)
+}
+
+// keepFitting compacts messages that are known to be too long for the model.
+func (l *loop) keepFitting(ctx context.Context, emit Emit) {
+	size := sizeOf(l.messages)
+	if size <= leastRoom { // every model has room for it
+		return
+	}
+	room := l.room(ctx)
+	if room == 0 || size <= room {
+		return
+	}
+	if _, err := l.compact(ctx, emit, room); err != nil && ctx.Err() == nil {
+		l.e.log.Warn("conversation not summarized; the model gets all of it", "conversation", l.conversation, "model", l.llm.full, "error", err)
+	}
+}
+
+// shrink compacts messages that the provider found too long. It reports whether the model is to be asked again.
+func (l *loop) shrink(ctx context.Context, emit Emit, answer model.Answer, err error) bool {
+	failed, ok := errors.AsType[*model.Error](err)
+	if !ok || failed.Failure != model.TooLong || len(answer.Blocks) > 0 || l.shrunk == mostShrunk {
+		return false
+	}
+	l.shrunk++
+	l.turn.end()
+	l.fits = max(min(cmp.Or(l.fits, sizeOf(l.messages)), sizeOf(l.messages))*3/4, 1)
+	changed, failure := l.compact(ctx, emit, l.fits)
+	l.e.log.Info("conversation is too long for its model", "conversation", l.conversation, "model", l.llm.full, "compacted", changed, "error", failure)
+	return changed
+}
+
+// compact makes the messages fit into a number of bytes, as far as possible. It reports whether it changed them.
+func (l *loop) compact(ctx context.Context, emit Emit, room int) (changed bool, err error) {
+	l.messages, changed = shortenResults(l.messages)
+	if changed && sizeOf(l.messages) <= room {
+		return true, nil
+	}
+	cut := cutOf(l.messages, room/2)
+	if cut == 0 {
+		return changed, nil
+	}
+	text, err := l.summarize(ctx, l.messages[:cut], room)
+	if err != nil {
+		return changed, err
+	}
+	kept := l.messages[cut:]
+	l.summary = &model.Block{Kind: model.Summary, Text: text, Kept: len(kept)}
+	l.messages = summarized(*l.summary, kept)
+	emit(Event{EventCompacted, textDelta{RunID: l.runID, Text: text}})
+	return true, nil
+}
+
+// summarized is a summary and the messages after it.
+func summarized(summary model.Block, kept []model.Message) []model.Message {
+	all := []model.Message{{Role: model.User, Blocks: []model.Block{summary}}}
+	for _, m := range kept {
+		all = appendMessage(all, m)
+	}
+	return all
+}
+
+// summarize has the model write a summary of messages. What it used is stored at once.
+func (l *loop) summarize(ctx context.Context, messages []model.Message, room int) (string, error) {
+	start := time.Now()
+	answer, err := model.Call(ctx, l.llm.provider, l.llm.name, model.Request{
+		System: []string{summaryPrompt}, MaxTokens: min(summaryTokens, l.llm.models.maxOutput),
+		Messages: []model.Message{model.Said(model.User, withoutMiddle(transcriptOf(messages), room*3/4))},
+	}, model.Pieces{}, func(*model.Error, time.Duration) {})
+	used := l.llm.usage(l.caller, answer.Usage, start)
+	l.e.metrics.ModelCall(used, err != nil && ctx.Err() == nil)
+	if answer.Usage != (model.Usage{}) {
+		l.totals.add(used)
+		if failed := l.store(ctx, turn{used: used}); failed != nil {
+			return "", errors.Join(failed, err)
+		}
+	}
+	text := strings.TrimSpace(answer.Text())
+	if err == nil && text == "" {
+		err = errors.New("the model wrote no summary")
+	}
+	return text, err
+}
+
+// sizeOf is roughly how many bytes messages take of a context.
+func sizeOf(messages []model.Message) (n int) {
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			n += len(b.Text) + len(b.Name) + len(b.Input) + len(b.Raw) + len(b.Files)*fileBytes
+			switch {
+			case b.Kind == model.File && b.IsText():
+				n += len(b.Data)
+			case b.Kind == model.File:
+				n += fileBytes
+			}
+		}
+	}
+	return n
+}
+
+// shortenResults is messages with short tool results, but for those of the last turn. changed reports whether any was long.
+func shortenResults(messages []model.Message) (out []model.Message, changed bool) {
+	out = slices.Clone(messages)
+	for i := range max(len(out)-1, 0) {
+		for j, b := range out[i].Blocks {
+			if b.Kind != model.ToolResult || len(b.Text) <= 2*resultKept && len(b.Files) == 0 {
+				continue
+			}
+			if &out[i].Blocks[0] == &messages[i].Blocks[0] {
+				out[i].Blocks = slices.Clone(out[i].Blocks)
+			}
+			changed = true
+			b.Files = nil
+			if len(b.Text) > 2*resultKept {
+				b.Text = head(b.Text, resultKept) + resultNote
+			}
+			out[i].Blocks[j] = b
+		}
+	}
+	return out, changed
+}
+
+// cutOf is how many messages a summary replaces, so that the others have a number of bytes at most; 0 when none can be replaced.
+// A tool result stays with its call, and the last message stays.
+func cutOf(messages []model.Message, most int) (cut int) {
+	size := 0
+	for i := len(messages) - 1; i > 0; i-- {
+		size += sizeOf(messages[i : i+1])
+		if cut > 0 && size > most {
+			break
+		}
+		answers := slices.ContainsFunc(messages[i].Blocks, func(b model.Block) bool { return b.Kind == model.ToolResult })
+		if !answers {
+			cut = i
+		}
+	}
+	if cut == 1 && !slices.ContainsFunc(messages[0].Blocks, func(b model.Block) bool { return b.Kind != model.Summary }) {
+		return 0 // a summary of a summary saves nothing
+	}
+	return cut
+}
+
+// transcriptOf is messages as a text that a model can summarize.
+func transcriptOf(messages []model.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		who := "Person"
+		if m.Role == model.Assistant {
+			who = "Assistant"
+		}
+		for _, block := range m.Blocks {
+			switch block.Kind {
+			case model.Text:
+				fmt.Fprintf(&b, "%s: %s\n\n", who, block.Text)
+			case model.Summary:
+				fmt.Fprintf(&b, "Summary of what was said before: %s\n\n", block.Text)
+			case model.ToolUse:
+				fmt.Fprintf(&b, "Assistant calls %s: %s\n\n", block.Name, block.Input)
+			case model.ToolResult:
+				fmt.Fprintf(&b, "Result: %s\n\n", block.Text)
+			case model.File:
+				fmt.Fprintf(&b, "%s attaches %s\n\n", who, block.Name)
+			case model.Reasoning, model.Opaque: // nobody else reads it
+			}
+		}
+	}
+	return b.String()
+}
+
+// withoutMiddle is a text of a number of bytes at most.
+func withoutMiddle(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	begin := strings.ToValidUTF8(text[:most/3], "")
+	end := strings.ToValidUTF8(text[len(text)-most*2/3:], "")
+	return begin + "\n[A part in the middle is left out.]\n" + end
+}
