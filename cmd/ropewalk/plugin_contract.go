@@ -26,7 +26,7 @@ func (t *trial) runProtocol(ctx context.Context, r *report) error {
 
 // lived is judged when the kit of the kind has ended: the contract of every kind is that calls are answered.
 func lived() kit.Property[*trial] {
-	const answered = "A call that is not answered by its deadline is of no use to the server"
+	const answered = "A call that has not returned by its deadline is of no use to the server"
 	return kit.Property[*trial]{Name: "its process lived through everything", Sentences: []string{answered}, Try: func(_ context.Context, _ *kit.Trial, t *trial) error {
 		if t.restarts > 0 {
 			return &kit.Failure{

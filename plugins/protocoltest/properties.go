@@ -12,43 +12,43 @@ import (
 
 // The sentences of the contract that failures cite.
 const (
-	sentenceCookie    = "executable that does not serve that kind, or that is started without the variable, prints a sentence to stderr, nothing to stdout, and exits with status 1"
+	sentenceCookie    = "An executable that does not serve that kind, or is started without the variable, prints a message to stderr and nothing to stdout, and exits with status 1"
 	sentenceHandshake = "prints one line to stdout"
 	sentenceLine      = "the version of this handshake (always 1), the protocol version of its kind"
-	sentenceVersion   = "a plugin answers with the highest one that both speak"
+	sentenceVersion   = "a plugin chooses the highest one that both support"
 	sentenceListens   = "listens on a unix socket or on 127.0.0.1"
 	sentenceNowhere   = "It listens nowhere else, neither for connections nor for datagrams"
 	sentenceClient    = "requires a client certificate and accepts only the server's"
-	sentenceOwn       = "The plugin then makes a certificate of its own"
-	sentenceHealth    = `answers SERVING for the service "plugin"`
-	sentenceInfo      = "It answers before Configure was called, asks no backend, and always gives the same answer"
+	sentenceOwn       = "The plugin then creates its own certificate"
+	sentenceHealth    = `returns SERVING for the service "plugin"`
+	sentenceInfo      = "It responds even before Configure was called, asks no backend, and always returns the same result"
 	sentenceName      = `The plugin's own name, such as "redis": lower-case letters, digits and "-"`
-	sentenceGood      = "after an answer without problems it can serve"
-	sentenceProblems  = "Settings that are wrong are reported as problems, all of them at once; that is an OK answer"
+	sentenceGood      = "after a response without problems it can serve"
+	sentenceProblems  = "Wrong settings are reported as problems, all of them at once; that is an OK response"
 	sentencePaths     = "A setting that does not exist and a value of the wrong type are problems with the path of that setting"
 	sentenceObject    = "The settings as one JSON object"
 	sentenceLower     = "What is wrong and what to do, in lower case"
-	sentenceNearest   = "For an unknown setting: the nearest one that exists. Otherwise empty"
+	sentenceNearest   = "For an unknown setting: the closest existing one. Otherwise empty"
 	sentenceAgain     = "After a failure it may be called again"
-	sentenceUnknown   = "Unknown words are to be ignored"
-	sentenceNoData    = "Empty when the server has none to give; a plugin that needs one then reports a problem"
-	sentenceSame      = "Validate reports the problems that Configure would report, changes nothing and starts nothing"
-	sentenceAnytime   = "It may be called at any time, also on a plugin that already serves"
-	sentenceLook      = "to look at and not to write to; it may not exist yet"
-	sentenceDeclared  = `has the capability "validate" never answers UNIMPLEMENTED, one that has not always does`
-	sentenceSecret    = "They may hold secrets, which belong in no error, no log line, no problem, no argument of a process and no file that others can read"
-	sentenceMessage   = "a message that says what was wrong and holds no secret"
+	sentenceUnknown   = "Ignore unknown words"
+	sentenceNoData    = "Empty if the server has none to give; a plugin that needs one then reports a problem"
+	sentenceSame      = "Validate reports the problems that Configure would report, but changes nothing and starts nothing"
+	sentenceAnytime   = "It may be called at any time, even on a plugin that is already serving"
+	sentenceLook      = "for reading only; it may not exist yet"
+	sentenceDeclared  = `A plugin with the capability "validate" never returns UNIMPLEMENTED; one without it always does`
+	sentenceSecret    = "They may contain secrets, which must not appear in any error, log line, problem, process argument or file that others can read"
+	sentenceMessage   = "a message that explains what was wrong and contains no secret"
 	sentenceLarge     = "A plugin accepts messages of up to 16 MiB"
 	sentenceHundred   = "at least 100 calls at once"
 	sentenceGivenUp   = "and the plugin stops working on it"
 	sentenceGrowth    = "The use of memory, file descriptors, threads, processes and files does not grow with the number of calls"
-	sentenceHostile   = "Whatever else it is sent, it goes on serving the server"
-	sentenceSilent    = "Stdout carries nothing after the handshake line, at no time, however late"
-	sentenceShutdown  = "whose Shutdown ends the process within two seconds"
+	sentenceHostile   = "Whatever else it receives, it keeps serving the server"
+	sentenceSilent    = "After the handshake line, nothing is ever printed to stdout"
+	sentenceShutdown  = "its Shutdown ends the process within two seconds"
 	sentenceSIGTERM   = "SIGTERM ends it too"
-	sentenceOutlives  = "A directory that is the plugin's alone and outlives it"
+	sentenceOutlives  = "A directory for this plugin alone, which outlives it"
 	sentenceShared    = `A process of a plugin without "exclusive" can be configured while another one serves with the same settings and data_dir`
-	sentenceFree      = `The backend of a plugin with "exclusive" is free again when its process has ended, also by kill -9`
+	sentenceFree      = `The backend of a plugin with "exclusive" is free again once its process has ended, even by kill -9`
 )
 
 // The names of the properties.

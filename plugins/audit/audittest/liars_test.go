@@ -22,11 +22,11 @@ import (
 // The properties, by what they are about.
 const (
 	exact   = "every record comes back as it was written"
-	model   = "a sink shows what the model has after every history of calls and restarts"
-	many    = "servers that write at the same time lose, double and mix nothing"
-	ends    = "what was acknowledged is there however a process ends, and what was not is not there in part"
+	model   = "after every history of calls and restarts, a sink has what the model has"
+	many    = "servers that write at the same time lose, duplicate and mix up nothing"
+	ends    = "acknowledged records are there however a process ends, and others are not there in part"
 	amounts = "no repeat is too old, no record too large and no stream too long"
-	fails   = "what cannot be kept now is not acknowledged, and is kept when it comes again"
+	fails   = "records that cannot be kept now are not acknowledged, and are kept when they are sent again"
 )
 
 // alters changes each record before it is kept.

@@ -62,29 +62,29 @@ func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, err
 	}}, nil
 }
 
-// Sentences of the contract.
+// The sentences of the contract that failures cite.
 const (
-	inOrder     = "Write keeps records in the order of the batch"
+	inOrder     = "Write stores records in the order of the batch"
 	durable     = "it survives the end of the process at any moment"
-	onlyFirst   = "the first records of the batch may have been kept, in their order and up to any one of them, and none after one that was not"
-	notNow      = "UNAVAILABLE when the records could not be kept now"
-	noHope      = "nothing is acknowledged in the hope that it will be kept later"
-	keptOnce    = "is passed over, whatever it says, and the answer is OK"
+	onlyFirst   = "the sink may have kept the first records of the batch, in order and up to any one of them, but none after a record that it did not keep"
+	notNow      = "UNAVAILABLE if the records could not be kept now"
+	noHope      = "nothing is acknowledged in the hope of storing it later"
+	keptOnce    = "it is skipped, whatever it contains, and the result is OK"
 	however     = "this holds for every stream and record that it has, however old, across restarts and in every process"
-	differ      = "Records that differ in nothing but their sequence, or in nothing but their stream, are different records"
+	differ      = "Records that differ only in their sequence, or only in their stream, are different records"
 	refused     = "INVALID_ARGUMENT, and nothing of the batch is kept"
-	comeAgain   = "The records of a batch that was refused are kept when they come again in a batch that is good"
+	comeAgain   = "The records of a refused batch are kept if they are sent again in a valid batch"
 	emptyBatch  = "An empty batch is not an error"
 	exactly     = "exactly as they were written: any text may be in any field, however long, times are exact to the millisecond"
-	ascending   = "whose sequence is higher than a given one, in ascending order"
-	atOnce      = "A record is there as soon as its Write was answered, in every process of the sink, and no newer one ever takes its place"
-	unknown     = "A stream that is not known has no records, which is not an error"
-	howMany     = "The answer may have fewer, but has at least one if there is one"
+	ascending   = "with a sequence higher than a given one, in ascending order"
+	atOnce      = "A record can be read as soon as its Write has returned, in every process of the sink, and no newer record ever replaces it"
+	unknown     = "An unknown stream has no records, which is not an error"
+	howMany     = "The result may have fewer, but has at least one if there is one"
 	gaps        = "A stream may begin with any sequence and leave numbers out"
 	servers     = "Several servers may write to one sink, each its own stream"
 	soon        = "carries a deadline and returns soon after it passes"
-	upTo        = "Up to 1,000 records, together up to 8 MiB"
-	concurrency = "Calls come concurrently, those of one stream one after the other"
+	upTo        = "Up to 1,000 records, 8 MiB in total"
+	concurrency = "Calls are concurrent, but those of one stream come one after the other"
 )
 
 // patience is how long after its deadline a call may return.

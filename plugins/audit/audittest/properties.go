@@ -22,10 +22,10 @@ func Properties() []kit.Property[Subject] {
 	every := []string{inOrder, durable, onlyFirst, notNow, noHope, keptOnce, however, differ, refused, comeAgain, emptyBatch, exactly, ascending, atOnce, unknown, howMany, gaps, servers, soon, upTo, concurrency}
 	return []kit.Property[Subject]{
 		{Name: "every record comes back as it was written", Sentences: every, Try: fields},
-		{Name: "a sink shows what the model has after every history of calls and restarts", Sentences: every, Try: histories},
-		{Name: "servers that write at the same time lose, double and mix nothing", Sentences: every, Try: writers},
-		{Name: "what was acknowledged is there however a process ends, and what was not is not there in part", Sentences: every, Try: endings},
-		{Name: "what cannot be kept now is not acknowledged, and is kept when it comes again", Sentences: every, Try: failing},
+		{Name: "after every history of calls and restarts, a sink has what the model has", Sentences: every, Try: histories},
+		{Name: "servers that write at the same time lose, duplicate and mix up nothing", Sentences: every, Try: writers},
+		{Name: "acknowledged records are there however a process ends, and others are not there in part", Sentences: every, Try: endings},
+		{Name: "records that cannot be kept now are not acknowledged, and are kept when they are sent again", Sentences: every, Try: failing},
 		{Name: "no repeat is too old, no record too large and no stream too long", Sentences: every, Try: amounts},
 	}
 }

@@ -27,10 +27,10 @@ import (
 const (
 	searching   = "every search finds what the model finds, on pages of every size"
 	resolving   = "every name, version and platform resolves as in the model"
-	downloading = "every download is the whole file, and only what Resolve gave can be downloaded"
-	changing    = "what is published and withdrawn is seen, also while pages are read"
-	failing     = "a backend that fails changes no answer"
-	givingUp    = "calls that are given up end, and cost nothing"
+	downloading = "every download is the whole file, and only what Resolve returned can be downloaded"
+	changing    = "published and withdrawn bundles show up, even while pages are being read"
+	failing     = "a failing backend changes no result"
+	givingUp    = "abandoned calls end, and cost nothing"
 )
 
 // lie is a small change to a right registry.

@@ -36,32 +36,32 @@ type Subject struct {
 // timeout is the deadline of a call that is to succeed.
 const timeout = 30 * time.Second
 
-// Sentences of the contract.
+// The sentences of the contract that failures cite.
 const (
-	concurrently = "Calls come concurrently, each with a deadline"
-	reallyAsked  = "NOT_FOUND only after the registry really was asked and has no such bundle or version"
-	notAsked     = "its backend does not answer, breaks off, or answers with an error or with something that is not an answer of the registry"
+	concurrently = "Calls are concurrent, each with a deadline"
+	reallyAsked  = "NOT_FOUND only if the registry was actually asked and has no such bundle or version"
+	notAsked     = "its backend does not respond, breaks off, or responds with an error or with something that is not a response of the registry"
 	byteForByte  = "Names, versions and platforms are compared byte for byte"
-	sameBytes    = "The same name and version are the same bytes on each platform, for ever"
-	minuteOld    = "An answer is at most a minute old: bundles and versions that were published or withdrawn before are seen"
-	ownName      = "A bundle fits its own name, and a text with a word that is in nothing a bundle says of itself fits none"
-	onePage      = "Each bundle is on one page only, and a search comes to its last page"
+	sameBytes    = "The same name and version always have the same bytes on each platform"
+	minuteOld    = "A response is at most a minute old: it reflects bundles and versions published or withdrawn before that"
+	ownName      = "A bundle matches its own name, and a text with a word that appears nowhere in a bundle's own description of itself matches none"
+	onePage      = "Each bundle is on one page only, and a search reaches a last page"
 	meanwhile    = "each bundle that is published or withdrawn may cause one other bundle to be repeated or left out"
 	limit100     = "INVALID_ARGUMENT for a limit over 100"
-	pageLimit    = "How many entries the page may have, 1 to 100; 0 means 20"
+	pageLimit    = "The maximum number of entries on the page, 1 to 100; 0 means 20"
 	listsAll     = "The text to look for; empty lists everything"
-	exactVersion = "The answer names an exact version, never a range: the one that was asked for, or the latest"
-	latestIs     = "The latest is the highest release by semantic versioning, or the highest prerelease where there is no release"
+	exactVersion = "The response names an exact version, never a range: the requested one, or the latest"
+	latestIs     = "The latest is the highest release by semantic versioning, or the highest prerelease if there is no release"
 	emptyName    = "INVALID_ARGUMENT for an empty name"
 	wellFormed   = "Package is how to get one bundle"
 	entryFormed  = "Entry is one bundle that a search found"
 	lastByte     = "The stream ends OK after the last byte; any other end means that the bytes are not complete"
-	notPackage   = "A file that breaks off and an error page of the backend are not the package"
+	notPackage   = "A file that breaks off, or an error page from the backend, is not the package"
 	otherKind    = "INVALID_ARGUMENT for packages of another kind"
-	neverGave    = "one that Resolve never gave is an error, and nothing else is read or asked for it"
+	neverGave    = "one that Resolve never returned is an error, and must not cause anything else to be read or requested"
 	megabyte     = "at most 1 MiB, 64 KiB is a good size"
-	stops        = "A call that is not answered by its deadline is of no use to the server, and the plugin stops working on it"
-	stated       = "as the registry states it and not worked out from what a backend happens to send"
+	stops        = "A call that has not returned by its deadline is of no use to the server, and the plugin stops working on it"
+	stated       = "as the registry states it and not computed from whatever a backend sends"
 )
 
 // failure is a call that was not answered as the model answers.
@@ -76,13 +76,13 @@ func Properties() []kit.Property[Subject] {
 			Sentences: []string{minuteOld, concurrently, ownName, onePage, limit100, pageLimit, listsAll, entryFormed, latestIs}},
 		{Name: "every name, version and platform resolves as in the model", Try: resolves,
 			Sentences: []string{minuteOld, concurrently, reallyAsked, byteForByte, sameBytes, exactVersion, latestIs, emptyName, wellFormed, stated}},
-		{Name: "every download is the whole file, and only what Resolve gave can be downloaded", Try: downloads,
+		{Name: "every download is the whole file, and only what Resolve returned can be downloaded", Try: downloads,
 			Sentences: []string{minuteOld, concurrently, sameBytes, lastByte, otherKind, neverGave, megabyte}},
-		{Name: "what is published and withdrawn is seen, also while pages are read", Try: changes,
+		{Name: "published and withdrawn bundles show up, even while pages are being read", Try: changes,
 			Sentences: []string{minuteOld, meanwhile, onePage, latestIs, exactVersion, wellFormed, byteForByte, reallyAsked, sameBytes, listsAll, ownName, pageLimit, entryFormed, lastByte, stated}},
-		{Name: "a backend that fails changes no answer", Try: faults,
+		{Name: "a failing backend changes no result", Try: faults,
 			Sentences: []string{minuteOld, reallyAsked, notAsked, lastByte, notPackage, sameBytes, exactVersion, wellFormed, stated, listsAll, ownName, onePage, pageLimit, entryFormed, latestIs, byteForByte}},
-		{Name: "calls that are given up end, and cost nothing", Try: givenUp,
+		{Name: "abandoned calls end, and cost nothing", Try: givenUp,
 			Sentences: []string{minuteOld, concurrently, stops}},
 	}
 }

@@ -8,21 +8,21 @@ import (
 
 // The sentences of the contract that failures cite.
 const (
-	sentenceOrder       = "Each call takes effect on each session at one moment between its request and its answer"
-	sentenceSeen        = "a write that was answered OK is seen by every later read"
-	sentenceAlone       = "Sessions do not influence each other, however many there are and however alike their ids"
-	sentenceSucceeds    = "While nothing is wrong with the backend, a call that the contract allows succeeds"
-	sentenceUnavailable = "Any method answers UNAVAILABLE when the backend could not be asked"
+	sentenceOrder       = "Each call takes effect on each session at one moment between its request and its response"
+	sentenceSeen        = "every later read sees a write that returned OK"
+	sentenceAlone       = "Sessions do not influence each other, however many there are and however similar their ids"
+	sentenceSucceeds    = "As long as the backend works, a call that the contract allows succeeds"
+	sentenceUnavailable = "Any method returns UNAVAILABLE if the backend could not be reached"
 	sentenceDeadline    = "Each carries a deadline and returns soon after it passes"
 	sentenceUnseen      = "it takes effect before its deadline plus 300 ms, or never"
 	sentenceExact       = "Get returns the record exactly as it was put or replaced (times to the millisecond)"
 	sentenceAccessed    = "with the newest last_accessed_at of the touches since"
-	sentenceOver        = "NOT_FOUND once the lifetime is over, not before it and at most a second later, after Delete, and for an id that never was"
-	sentenceExpires     = "When the lifetime is over, by the clock of the store"
+	sentenceOver        = "NOT_FOUND once the lifetime has ended (not earlier, and at most a second later), after Delete, and for an id that never existed"
+	sentenceExpires     = "When the lifetime ends, by the store's clock"
 	sentenceOneStep     = "Comparing and writing are one step"
-	sentenceNoReplace   = "NOT_FOUND where Get would answer it: a Replace never brings a session back"
+	sentenceNoReplace   = "NOT_FOUND where Get would return it: a Replace never brings a session back"
 	sentencePutInvalid  = "INVALID_ARGUMENT for an empty id and for a ttl that is not positive"
-	sentenceTouchWrong  = "INVALID_ARGUMENT for a ttl that is not positive; nothing of the batch is then done"
+	sentenceTouchWrong  = "INVALID_ARGUMENT for a ttl that is not positive; none of the batch is then done"
 	sentenceReplWrong   = "INVALID_ARGUMENT for an empty id and for a negative ttl"
 	sentenceDurable     = `It survives the end of the process if the plugin has the capability "durable"`
 )

@@ -1,49 +1,44 @@
 // The service that every Ropewalk plugin has, whatever its kind: Info and settings.
 //
-// How a plugin starts. The server runs the executable with the environment variable
-// ROPEWALK_PLUGIN set to the kind it wants ("auth", "sessionstore", "registry" or "audit"); an executable
-// that does not serve that kind, or that is started without the variable, prints a sentence to
-// stderr, nothing to stdout, and exits with status 1. Otherwise it listens on a unix socket or on
-// 127.0.0.1, and prints one line to stdout. It listens nowhere else, neither for connections nor for datagrams.
-// The line is:
+// How a plugin starts. The server runs the executable with the environment variable ROPEWALK_PLUGIN set to the kind it
+// wants ("auth", "sessionstore", "registry" or "audit"). An executable that does not serve that kind, or is started
+// without the variable, prints a message to stderr and nothing to stdout, and exits with status 1. Otherwise it listens
+// on a unix socket or on 127.0.0.1, and prints one line to stdout. It listens nowhere else, neither for connections nor
+// for datagrams. The line is:
 //
 //   1|1|unix|/tmp/plugin123|grpc|
 //
-// that is: the version of this handshake (always 1), the protocol version of its kind (1 for
-// the packages ropewalk.<kind>.v1), the network ("unix" or "tcp"), the address, the word "grpc", and
-// the certificate of the next paragraph, or nothing. PLUGIN_PROTOCOL_VERSIONS holds the
-// protocol versions that the server speaks, separated by commas; a plugin answers with the highest
-// one that both speak.
+// that is: the version of this handshake (always 1), the protocol version of its kind (1 for the packages
+// ropewalk.<kind>.v1), the network ("unix" or "tcp"), the address, the word "grpc", and the certificate described in the
+// next paragraph, or nothing. PLUGIN_PROTOCOL_VERSIONS lists the protocol versions that the server supports, separated
+// by commas; a plugin chooses the highest one that both support.
 //
-// Transport security. When PLUGIN_CLIENT_CERT is set, it holds the server's certificate in PEM.
-// The plugin then makes a certificate of its own for "localhost", serves TLS with it, requires a
-// client certificate and accepts only the server's, and prints its own certificate as the sixth field:
-// the DER bytes in base64 without padding.
+// Transport security. If PLUGIN_CLIENT_CERT is set, it holds the server's certificate in PEM. The plugin then creates its
+// own certificate for "localhost", serves TLS with it, requires a client certificate and accepts only the server's, and
+// prints its own certificate as the sixth field: the DER bytes in base64 without padding.
 //
-// Besides PluginService and the service of its kind, a plugin serves the standard
-// grpc.health.v1.Health and answers SERVING for the service "plugin", and plugin.GRPCController (of
-// hashicorp/go-plugin), whose Shutdown ends the process within two seconds. SIGTERM ends it too.
+// In addition to PluginService and the service of its kind, a plugin serves the standard grpc.health.v1.Health and
+// returns SERVING for the service "plugin". It also serves plugin.GRPCController (of hashicorp/go-plugin); its Shutdown
+// ends the process within two seconds. SIGTERM ends it too.
 //
-// Calls. A plugin accepts messages of up to 16 MiB and at least 100 calls at once. A call that is
-// not answered by its deadline is of no use to the server, and the plugin stops working on it. The
-// use of memory, file descriptors, threads, processes and files does not grow with the number of calls. Whatever else
-// it is sent, it goes on serving the server: connections that do not speak TLS, methods that do not exist, messages
-// that cannot be read or are larger.
+// Calls. A plugin accepts messages of up to 16 MiB and at least 100 calls at once. A call that has not returned by its
+// deadline is of no use to the server, and the plugin stops working on it. The use of memory, file descriptors, threads,
+// processes and files does not grow with the number of calls. Whatever else it receives, it keeps serving the server:
+// connections that do not speak TLS, methods that do not exist, messages that are unreadable or too large.
 //
-// Lines on stderr go to the server's log. A line that is a JSON object with "@level", "@message"
-// and other keys becomes a log line of that level with those fields. Stdout carries nothing after
-// the handshake line, at no time, however late.
+// Lines on stderr go to the server's log. A line that is a JSON object with "@level", "@message" and other keys becomes a
+// log line of that level with those fields. After the handshake line, nothing is ever printed to stdout.
 //
-// Errors, in every service of every kind. An answer that is not OK has one of these status codes,
-// and a message that says what was wrong and holds no secret:
+// Errors, in every service of every kind. A response that is not OK has one of these status codes, and a message that
+// explains what was wrong and contains no secret:
 //
-//   NOT_FOUND            the thing asked for does not exist; the backend was really asked
+//   NOT_FOUND            the requested thing does not exist; the backend was actually asked
 //   INVALID_ARGUMENT     the request itself is wrong
-//   UNAUTHENTICATED      a credential was checked and is bad
-//   UNAVAILABLE          the backend could not be asked; the same call may succeed later
+//   UNAUTHENTICATED      a credential was checked and is not valid
+//   UNAVAILABLE          the backend could not be reached; the same call may succeed later
 //   UNIMPLEMENTED        the plugin does not have this method or this capability
-//   DEADLINE_EXCEEDED    the time given for the call was over
-//   CANCELLED            the caller no longer wants the answer
+//   DEADLINE_EXCEEDED    the call's deadline has passed
+//   CANCELLED            the caller no longer wants the result
 //
 // Every other code counts as INTERNAL: the server logs the message and shows it to nobody.
 
@@ -118,18 +113,16 @@ type InfoResponse struct {
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The protocol versions of that kind that it can serve, such as [1].
 	ProtocolVersions []uint32 `protobuf:"varint,4,rep,packed,name=protocol_versions,json=protocolVersions,proto3" json:"protocol_versions,omitempty"`
-	// The optional capabilities it has, in any order. Of every kind: "configure" (it takes settings),
-	// "validate" (it answers Validate), "exclusive" (its backend has one writer: the server ends the
-	// old process before it configures a new one). Of the kind auth: "login" (it serves
-	// LoginService), "revocations" (it serves RevocationService), "verify.request" (it checks tokens
-	// against the request that they came with). Of the kind sessionstore: "durable" (records outlive the
-	// process), "replace" (it answers Replace). Of the kind audit: "read" (it answers Read). Unknown words
-	// are ignored.
+	// The optional capabilities it has, in any order. For every kind: "configure" (it takes settings), "validate" (it
+	// implements Validate), "exclusive" (its backend has one writer: the server ends the old process before it configures a
+	// new one). For the kind auth: "login" (it serves LoginService), "revocations" (it serves RevocationService), "sessions"
+	// (it serves SessionService), "verify.request" (it checks tokens against the request that they came with). For the kind
+	// sessionstore: "durable" (records outlive the process), "replace" (it implements Replace). For the kind audit: "read"
+	// (it implements Read). Unknown words are ignored.
 	//
-	// A process of a plugin without "exclusive" can be configured while another one serves with the
-	// same settings and data_dir. The backend of a plugin with "exclusive" is free again when its
-	// process has ended, also by kill -9; until then another process that is configured may wait for
-	// it or answer UNAVAILABLE.
+	// A process of a plugin without "exclusive" can be configured while another one serves with the same settings and
+	// data_dir. The backend of a plugin with "exclusive" is free again once its process has ended, even by kill -9; until
+	// then, another process that is being configured may wait for it or return UNAVAILABLE.
 	Capabilities  []string `protobuf:"bytes,5,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -203,17 +196,16 @@ func (x *InfoResponse) GetCapabilities() []string {
 // ConfigureRequest is the plugin's settings.
 type ConfigureRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The settings as one JSON object, as the operator wrote them. Never empty: "{}" when there are
-	// none. They may hold secrets, which belong in no error, no log line, no problem, no argument of a process and no
-	// file that others can read.
+	// The settings as one JSON object, as the operator wrote them. Never empty: "{}" if there are none. They may contain
+	// secrets, which must not appear in any error, log line, problem, process argument or file that others can read.
 	SettingsJson string `protobuf:"bytes,1,opt,name=settings_json,json=settingsJson,proto3" json:"settings_json,omitempty"`
-	// A directory that is the plugin's alone and outlives it: an absolute path, mode 0700. Empty
-	// when the server has none to give; a plugin that needs one then reports a problem.
+	// A directory for this plugin alone, which outlives it: an absolute path, mode 0700. Empty if the server has none to
+	// give; a plugin that needs one then reports a problem.
 	DataDir string `protobuf:"bytes,2,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"`
-	// The version of the server, such as "1.4.0". Any text; empty from servers before this field.
+	// The server's version, such as "1.4.0". Any text; empty from servers older than this field.
 	HostVersion string `protobuf:"bytes,3,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`
-	// What the server makes use of beyond the basic contract: "exclusive", "revocations",
-	// "identity.claims", "verify.request", "session.expiry", "session.replace". Unknown words are to be ignored.
+	// What the server uses beyond the basic contract: "exclusive", "revocations", "identity.claims", "verify.request",
+	// "session.expiry", "session.replace". Ignore unknown words.
 	HostCapabilities []string `protobuf:"bytes,4,rep,name=host_capabilities,json=hostCapabilities,proto3" json:"host_capabilities,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -277,7 +269,7 @@ func (x *ConfigureRequest) GetHostCapabilities() []string {
 	return nil
 }
 
-// ConfigureResponse says whether the settings were accepted.
+// ConfigureResponse reports whether the settings were accepted.
 type ConfigureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Everything that is wrong with the settings. Empty means they were accepted.
@@ -323,13 +315,12 @@ func (x *ConfigureResponse) GetProblems() []*Problem {
 	return nil
 }
 
-// ValidateRequest is settings to check.
+// ValidateRequest contains settings to check.
 type ValidateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in ConfigureRequest.
 	SettingsJson string `protobuf:"bytes,1,opt,name=settings_json,json=settingsJson,proto3" json:"settings_json,omitempty"`
-	// The directory that Configure would be given, to look at and not to write to; it may not exist
-	// yet. Empty when the server has none to give.
+	// The directory that Configure would get, for reading only; it may not exist yet. Empty if the server has none to give.
 	DataDir string `protobuf:"bytes,2,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"`
 	// As in ConfigureRequest.
 	HostVersion string `protobuf:"bytes,3,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`
@@ -397,10 +388,10 @@ func (x *ValidateRequest) GetHostCapabilities() []string {
 	return nil
 }
 
-// ValidateResponse says what is wrong with them.
+// ValidateResponse lists the problems with them.
 type ValidateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Everything that Configure would object to. Empty means nothing.
+	// Everything that Configure would reject. Empty means nothing.
 	Problems      []*Problem `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -443,16 +434,16 @@ func (x *ValidateResponse) GetProblems() []*Problem {
 	return nil
 }
 
-// Problem is one thing that is wrong with the settings.
+// Problem is one mistake in the settings.
 type Problem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which setting, from the root of the settings: "url", "tls.caFile", "roles[2].name". Empty when
-	// the problem is with the settings as a whole.
+	// The setting, from the root of the settings: "url", "tls.caFile", "roles[2].name". Empty if the problem concerns the
+	// settings as a whole.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// What is wrong and what to do, in lower case: "must be a positive duration such as 30s". It
-	// never repeats the value of a setting.
+	// What is wrong and what to do, in lower case: "must be a positive duration such as 30s". It never repeats the value of a
+	// setting.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// For an unknown setting: the nearest one that exists. Otherwise empty.
+	// For an unknown setting: the closest existing one. Otherwise empty.
 	Nearest       string `protobuf:"bytes,3,opt,name=nearest,proto3" json:"nearest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,49 +1,44 @@
 // The service that every Ropewalk plugin has, whatever its kind: Info and settings.
 //
-// How a plugin starts. The server runs the executable with the environment variable
-// ROPEWALK_PLUGIN set to the kind it wants ("auth", "sessionstore", "registry" or "audit"); an executable
-// that does not serve that kind, or that is started without the variable, prints a sentence to
-// stderr, nothing to stdout, and exits with status 1. Otherwise it listens on a unix socket or on
-// 127.0.0.1, and prints one line to stdout. It listens nowhere else, neither for connections nor for datagrams.
-// The line is:
+// How a plugin starts. The server runs the executable with the environment variable ROPEWALK_PLUGIN set to the kind it
+// wants ("auth", "sessionstore", "registry" or "audit"). An executable that does not serve that kind, or is started
+// without the variable, prints a message to stderr and nothing to stdout, and exits with status 1. Otherwise it listens
+// on a unix socket or on 127.0.0.1, and prints one line to stdout. It listens nowhere else, neither for connections nor
+// for datagrams. The line is:
 //
 //   1|1|unix|/tmp/plugin123|grpc|
 //
-// that is: the version of this handshake (always 1), the protocol version of its kind (1 for
-// the packages ropewalk.<kind>.v1), the network ("unix" or "tcp"), the address, the word "grpc", and
-// the certificate of the next paragraph, or nothing. PLUGIN_PROTOCOL_VERSIONS holds the
-// protocol versions that the server speaks, separated by commas; a plugin answers with the highest
-// one that both speak.
+// that is: the version of this handshake (always 1), the protocol version of its kind (1 for the packages
+// ropewalk.<kind>.v1), the network ("unix" or "tcp"), the address, the word "grpc", and the certificate described in the
+// next paragraph, or nothing. PLUGIN_PROTOCOL_VERSIONS lists the protocol versions that the server supports, separated
+// by commas; a plugin chooses the highest one that both support.
 //
-// Transport security. When PLUGIN_CLIENT_CERT is set, it holds the server's certificate in PEM.
-// The plugin then makes a certificate of its own for "localhost", serves TLS with it, requires a
-// client certificate and accepts only the server's, and prints its own certificate as the sixth field:
-// the DER bytes in base64 without padding.
+// Transport security. If PLUGIN_CLIENT_CERT is set, it holds the server's certificate in PEM. The plugin then creates its
+// own certificate for "localhost", serves TLS with it, requires a client certificate and accepts only the server's, and
+// prints its own certificate as the sixth field: the DER bytes in base64 without padding.
 //
-// Besides PluginService and the service of its kind, a plugin serves the standard
-// grpc.health.v1.Health and answers SERVING for the service "plugin", and plugin.GRPCController (of
-// hashicorp/go-plugin), whose Shutdown ends the process within two seconds. SIGTERM ends it too.
+// In addition to PluginService and the service of its kind, a plugin serves the standard grpc.health.v1.Health and
+// returns SERVING for the service "plugin". It also serves plugin.GRPCController (of hashicorp/go-plugin); its Shutdown
+// ends the process within two seconds. SIGTERM ends it too.
 //
-// Calls. A plugin accepts messages of up to 16 MiB and at least 100 calls at once. A call that is
-// not answered by its deadline is of no use to the server, and the plugin stops working on it. The
-// use of memory, file descriptors, threads, processes and files does not grow with the number of calls. Whatever else
-// it is sent, it goes on serving the server: connections that do not speak TLS, methods that do not exist, messages
-// that cannot be read or are larger.
+// Calls. A plugin accepts messages of up to 16 MiB and at least 100 calls at once. A call that has not returned by its
+// deadline is of no use to the server, and the plugin stops working on it. The use of memory, file descriptors, threads,
+// processes and files does not grow with the number of calls. Whatever else it receives, it keeps serving the server:
+// connections that do not speak TLS, methods that do not exist, messages that are unreadable or too large.
 //
-// Lines on stderr go to the server's log. A line that is a JSON object with "@level", "@message"
-// and other keys becomes a log line of that level with those fields. Stdout carries nothing after
-// the handshake line, at no time, however late.
+// Lines on stderr go to the server's log. A line that is a JSON object with "@level", "@message" and other keys becomes a
+// log line of that level with those fields. After the handshake line, nothing is ever printed to stdout.
 //
-// Errors, in every service of every kind. An answer that is not OK has one of these status codes,
-// and a message that says what was wrong and holds no secret:
+// Errors, in every service of every kind. A response that is not OK has one of these status codes, and a message that
+// explains what was wrong and contains no secret:
 //
-//   NOT_FOUND            the thing asked for does not exist; the backend was really asked
+//   NOT_FOUND            the requested thing does not exist; the backend was actually asked
 //   INVALID_ARGUMENT     the request itself is wrong
-//   UNAUTHENTICATED      a credential was checked and is bad
-//   UNAVAILABLE          the backend could not be asked; the same call may succeed later
+//   UNAUTHENTICATED      a credential was checked and is not valid
+//   UNAVAILABLE          the backend could not be reached; the same call may succeed later
 //   UNIMPLEMENTED        the plugin does not have this method or this capability
-//   DEADLINE_EXCEEDED    the time given for the call was over
-//   CANCELLED            the caller no longer wants the answer
+//   DEADLINE_EXCEEDED    the call's deadline has passed
+//   CANCELLED            the caller no longer wants the result
 //
 // Every other code counts as INTERNAL: the server logs the message and shows it to nobody.
 
@@ -77,21 +72,21 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PluginService is served by every plugin. The server calls Info first, then Configure, and the
-// service of the kind only after Configure was accepted. After it was accepted, Configure is not
-// called again: other settings are for another process. After a failure it may be called again.
+// PluginService is served by every plugin. The server calls Info first, then Configure, and calls the service of the
+// kind only after Configure has accepted the settings. After that, Configure is not called again: other settings are for
+// another process. After a failure it may be called again.
 type PluginServiceClient interface {
-	// Info describes the plugin. It answers before Configure was called, asks no backend, and always
-	// gives the same answer.
+	// Info describes the plugin. It responds even before Configure was called, asks no backend, and always returns the same
+	// result.
 	Info(ctx context.Context, in *InfoRequest, opts ...grpc.CallOption) (*InfoResponse, error)
-	// Configure gives the plugin its settings and makes it ready: after an answer without problems
-	// it can serve. Settings that are wrong are reported as problems, all of them at once; that is
-	// an OK answer. A setting that does not exist and a value of the wrong type are problems with the
-	// path of that setting. UNAVAILABLE when the settings are good but a required backend cannot be
-	// reached. A plugin without settings accepts "{}" and reports everything else as a problem.
+	// Configure gives the plugin its settings and makes it ready: after a response without problems it can serve. Wrong
+	// settings are reported as problems, all of them at once; that is an OK response. A setting that does not exist and a
+	// value of the wrong type are problems with the path of that setting. UNAVAILABLE if the settings are valid but a
+	// required backend cannot be reached. A plugin without settings accepts "{}" and reports everything else as a problem.
 	Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureResponse, error)
-	// Validate reports the problems that Configure would report, changes nothing and starts nothing. It may be called at any time, also on a plugin that already serves. A plugin that
-	// has the capability "validate" never answers UNIMPLEMENTED, one that has not always does.
+	// Validate reports the problems that Configure would report, but changes nothing and starts nothing. It may be called at
+	// any time, even on a plugin that is already serving. A plugin with the capability "validate" never returns
+	// UNIMPLEMENTED; one without it always does.
 	Validate(ctx context.Context, in *ValidateRequest, opts ...grpc.CallOption) (*ValidateResponse, error)
 }
 
@@ -137,21 +132,21 @@ func (c *pluginServiceClient) Validate(ctx context.Context, in *ValidateRequest,
 // All implementations must embed UnimplementedPluginServiceServer
 // for forward compatibility.
 //
-// PluginService is served by every plugin. The server calls Info first, then Configure, and the
-// service of the kind only after Configure was accepted. After it was accepted, Configure is not
-// called again: other settings are for another process. After a failure it may be called again.
+// PluginService is served by every plugin. The server calls Info first, then Configure, and calls the service of the
+// kind only after Configure has accepted the settings. After that, Configure is not called again: other settings are for
+// another process. After a failure it may be called again.
 type PluginServiceServer interface {
-	// Info describes the plugin. It answers before Configure was called, asks no backend, and always
-	// gives the same answer.
+	// Info describes the plugin. It responds even before Configure was called, asks no backend, and always returns the same
+	// result.
 	Info(context.Context, *InfoRequest) (*InfoResponse, error)
-	// Configure gives the plugin its settings and makes it ready: after an answer without problems
-	// it can serve. Settings that are wrong are reported as problems, all of them at once; that is
-	// an OK answer. A setting that does not exist and a value of the wrong type are problems with the
-	// path of that setting. UNAVAILABLE when the settings are good but a required backend cannot be
-	// reached. A plugin without settings accepts "{}" and reports everything else as a problem.
+	// Configure gives the plugin its settings and makes it ready: after a response without problems it can serve. Wrong
+	// settings are reported as problems, all of them at once; that is an OK response. A setting that does not exist and a
+	// value of the wrong type are problems with the path of that setting. UNAVAILABLE if the settings are valid but a
+	// required backend cannot be reached. A plugin without settings accepts "{}" and reports everything else as a problem.
 	Configure(context.Context, *ConfigureRequest) (*ConfigureResponse, error)
-	// Validate reports the problems that Configure would report, changes nothing and starts nothing. It may be called at any time, also on a plugin that already serves. A plugin that
-	// has the capability "validate" never answers UNIMPLEMENTED, one that has not always does.
+	// Validate reports the problems that Configure would report, but changes nothing and starts nothing. It may be called at
+	// any time, even on a plugin that is already serving. A plugin with the capability "validate" never returns
+	// UNIMPLEMENTED; one without it always does.
 	Validate(context.Context, *ValidateRequest) (*ValidateResponse, error)
 	mustEmbedUnimplementedPluginServiceServer()
 }
