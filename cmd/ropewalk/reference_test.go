@@ -34,9 +34,9 @@ func TestTheConfigurationReferenceIsThatOfTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &reference{root: schema}
-	r.WriteString("# Configuration\n\nGenerated from the schema (`ropewalk config schema`). Adapters have settings of their own: " +
-		"[adapters.md](adapters.md).\n\n`ropewalk reload` applies changes of `" + strings.Join(config.Reloadable(), "`, `") + "`. Everything else takes a restart, " +
-		"as turning authentication or the audit log on or off does: then the exit status is 3.\n\n| Setting | Type | Default | Meaning |\n|---|---|---|---|\n")
+	r.WriteString("# Configuration\n\nGenerated from the schema (`ropewalk config schema`). Adapters have their own settings: " +
+		"[adapters.md](adapters.md).\n\n`ropewalk reload` applies changes to `" + strings.Join(config.Reloadable(), "`, `") + "`. Everything else takes a restart, " +
+		"including turning authentication or the audit log on or off; the exit status is then 3.\n\n| Setting | Type | Default | Meaning |\n|---|---|---|---|\n")
 	r.object("", schema, 0)
 	if *update {
 		if err := os.WriteFile(referencePath, []byte(r.String()), 0o644); err != nil {

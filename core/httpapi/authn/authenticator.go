@@ -40,7 +40,7 @@ type Audience string
 // The audiences.
 const (
 	Anyone   Audience = "anyone"
-	Identity Audience = "whoever is authenticated"
+	Identity Audience = "any authenticated caller"
 	// Member is a member of the workspace that X-Workspace-Id names, else of the caller's only or default one.
 	Member Audience = "member"
 	// Viewer is Member for what EventSource and iframes request: the workspace may also be given as ?workspace=.
