@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"time"
@@ -66,6 +67,22 @@ type AccountRevocation struct {
 	Grant      Grant
 	Attempts   int
 	UnlinkedAt time.Time
+}
+
+// AccountWanted is what a call says about the account that it uses.
+type AccountWanted struct {
+	Name     string // the name of the account; "" for the one of the conversation, or the default
+	ReadOnly bool   // the call changes nothing
+
+	// Chosen returns the id of the account that the person has chosen for the conversation, "" for none. It is asked only
+	// where the person has several; nil for a call outside of a conversation.
+	Chosen func(context.Context) (string, error)
+}
+
+// SeveralAccounts is why a call must name its account: details of an error with CodeBadRequest.
+type SeveralAccounts struct {
+	App   string   `json:"app"`
+	Names []string `json:"accounts"`
 }
 
 // AccountNeeded is why a call waits for a person: details of an error with CodeLoginNeeded.

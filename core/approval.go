@@ -16,6 +16,7 @@ type Approval struct {
 	Definition  string // hash of the tool's definition; "" when it was requested by an older version
 	Destructive bool   // the tool has the annotation destructiveHint
 	Arguments   json.RawMessage
+	Account     string // the name of the account that the app is called with; "" for none
 	State       ApprovalState
 	CreatedAt   time.Time
 	ExpiresAt   time.Time

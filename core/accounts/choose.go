@@ -11,18 +11,18 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Choose returns the account with which c calls an app: the one of that name, or the default for "". It is zero for an app
-// that is not called with accounts. readOnly says that the call changes nothing.
+// Choose returns the account with which c calls an app: the one that the call names, the one that was chosen for the
+// conversation, or the default. It is zero for an app that is not called with accounts.
 //
 // Errors: core.CodeLoginNeeded with core.AccountNeeded if the account does not exist or needs a new login;
-// core.CodeForbidden for callers who may use no accounts; core.CodeBadRequest when there are several and the call must name
-// one.
-func (m *Manager) Choose(ctx context.Context, c core.Caller, app, name string, readOnly bool) (core.Account, error) {
+// core.CodeForbidden for callers who may use no accounts; core.CodeBadRequest with core.SeveralAccounts when
+// the call must name one.
+func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.AccountWanted) (core.Account, error) {
 	auth, err := m.apps.AuthOf(c.Workspace.ID, app)
 	switch {
 	case err != nil:
 		return core.Account{}, err
-	case !auth.UsesAccounts() && name != "":
+	case !auth.UsesAccounts() && w.Name != "":
 		return core.Account{}, core.Errorf(core.CodeBadRequest, "app %s is not called with accounts: leave out account", app)
 	case !auth.UsesAccounts():
 		return core.Account{}, nil
@@ -35,11 +35,21 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app, name string, r
 	if err != nil {
 		return core.Account{}, err
 	}
-	a, found := pick(own, name)
+	a, found := pick(own, w.Name)
+	chosen := w.Name != "" || len(own) < 2
+	if !chosen && w.Chosen != nil {
+		id, err := w.Chosen(ctx)
+		if err != nil {
+			return core.Account{}, err
+		}
+		if i := slices.IndexFunc(own, func(a core.Account) bool { return a.ID == id }); i >= 0 { // else it was unlinked
+			a, found, chosen = own[i], true, true
+		}
+	}
 	switch {
 	case !found:
-		return core.Account{}, m.needed(c, app, cmp.Or(name, DefaultName), nil, "no account is linked")
-	case name == "" && len(own) > 1 && !readOnly:
+		return core.Account{}, m.needed(c, app, cmp.Or(w.Name, DefaultName), nil, "no account is linked")
+	case !chosen && !w.ReadOnly:
 		return core.Account{}, severalAccounts(app, own)
 	case a.State == core.AccountLoginNeeded:
 		return core.Account{}, m.needed(c, app, a.Name, nil, "the login of the account "+a.Name+" has ended")
@@ -86,7 +96,7 @@ func severalAccounts(app string, own []core.Account) error {
 		names = append(names, a.Name)
 	}
 	return core.Errorf(core.CodeBadRequest, "you have several accounts at %s (%s), and this tool may change something: name the account, as in %s_%s__TOOL",
-		app, strings.Join(names, ", "), app, names[0]).WithDetails(map[string]any{"app": app, "accounts": names})
+		app, strings.Join(names, ", "), app, names[0]).WithDetails(core.SeveralAccounts{App: app, Names: names})
 }
 
 // Needed completes the error of a call whose account lacks a login or rights: with what its person has to do.

@@ -39,7 +39,7 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chosen, err := r.Choose(t.Context(), r.caller, "far", "", true)
+	chosen, err := r.Choose(t.Context(), r.caller, "far", core.AccountWanted{ReadOnly: true})
 	if err != nil || chosen.ID != a.ID || !chosen.Default || chosen.Owner != r.caller.User.ID {
 		t.Errorf("a call uses %+v: %v", chosen, err)
 	}

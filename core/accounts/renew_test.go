@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -116,14 +117,14 @@ func TestALoginThatEndedIsRenewedByLinkingAgain(t *testing.T) {
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); core.CodeOf(err) != core.CodeLoginNeeded {
 		t.Fatal(err)
 	}
-	_, err := r.Choose(t.Context(), r.caller, "far", "", true)
+	_, err := r.Choose(t.Context(), r.caller, "far", core.AccountWanted{ReadOnly: true})
 	if want, ok := asNeeded(err); !ok || want.Name != "work" || !strings.Contains(want.URL, "for="+r.caller.User.ID) {
 		t.Errorf("a call is answered with %v", err)
 	}
 	if again := r.link(t, p, r.caller, "work"); again.ID != a.ID {
 		t.Errorf("the account has another id: %s, %s", again.ID, a.ID)
 	}
-	if _, err := r.Choose(t.Context(), r.caller, "far", "", true); err != nil {
+	if _, err := r.Choose(t.Context(), r.caller, "far", core.AccountWanted{ReadOnly: true}); err != nil {
 		t.Error(err)
 	}
 }
@@ -192,24 +193,32 @@ func TestWhoMayUseWhichAccount(t *testing.T) {
 	key.Scope = core.Scope{Key: "key_1"}
 	keyWith.Scope = core.Scope{Key: "key_2", Accounts: true}
 	owner := core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin}}
+	conversation := func(id string) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) { return id, nil }
+	}
 	for _, c := range []struct {
 		name     string
 		caller   core.Caller
 		account  string
 		readOnly bool
+		chosen   func(context.Context) (string, error)
 		id       string
 		code     core.Code
 	}{
-		{"the default, to read", r.caller, "", true, work.ID, ""},
-		{"a named one", r.caller, "home", false, home.ID, ""},
-		{"none of two, to change", r.caller, "", false, "", core.CodeBadRequest},
-		{"one that is not there", r.caller, "other", true, "", core.CodeLoginNeeded},
-		{"another person", bob, "work", true, "", core.CodeLoginNeeded},
-		{"a key without accounts", key, "work", true, "", core.CodeForbidden},
-		{"a key with accounts", keyWith, "work", true, work.ID, ""},
-		{"SERVICE_API_KEY", owner, "", true, "", core.CodeForbidden},
+		{"the default, to read", r.caller, "", true, nil, work.ID, ""},
+		{"a named one", r.caller, "home", false, nil, home.ID, ""},
+		{"none of two, to change", r.caller, "", false, nil, "", core.CodeBadRequest},
+		{"one that is not there", r.caller, "other", true, nil, "", core.CodeLoginNeeded},
+		{"another person", bob, "work", true, nil, "", core.CodeLoginNeeded},
+		{"a key without accounts", key, "work", true, nil, "", core.CodeForbidden},
+		{"a key with accounts", keyWith, "work", true, nil, work.ID, ""},
+		{"SERVICE_API_KEY", owner, "", true, nil, "", core.CodeForbidden},
+		{"the one of the conversation, to change", r.caller, "", false, conversation(home.ID), home.ID, ""},
+		{"the one of the conversation, to read", r.caller, "", true, conversation(home.ID), home.ID, ""},
+		{"another one than that of the conversation", r.caller, "work", false, conversation(home.ID), work.ID, ""},
+		{"one of the conversation that is unlinked, to change", r.caller, "", false, conversation("acc_gone"), "", core.CodeBadRequest},
 	} {
-		a, err := r.Choose(t.Context(), c.caller, "far", c.account, c.readOnly)
+		a, err := r.Choose(t.Context(), c.caller, "far", core.AccountWanted{Name: c.account, ReadOnly: c.readOnly, Chosen: c.chosen})
 		if a.ID != c.id || err != nil && core.CodeOf(err) != c.code || err == nil && c.code != "" {
 			t.Errorf("%s: %q, %v", c.name, a.ID, err)
 		}
@@ -221,7 +230,7 @@ func TestWhoMayUseWhichAccount(t *testing.T) {
 	if _, err := r.Change(t.Context(), r.caller, home.ID, core.AccountChange{Name: &name, Default: true}); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := r.Choose(t.Context(), r.caller, "far", "", true); err != nil || a.ID != home.ID || a.Name != "second" {
+	if a, err := r.Choose(t.Context(), r.caller, "far", core.AccountWanted{ReadOnly: true}); err != nil || a.ID != home.ID || a.Name != "second" {
 		t.Errorf("the new default: %+v, %v", a, err)
 	}
 	if name = "work"; true {
@@ -250,7 +259,7 @@ func TestASharedAccountIsLinkedByAnAdminAndUsedByAll(t *testing.T) {
 	a := r.link(t, p, admin, "")
 	owner := core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin}}
 	for _, c := range []core.Caller{r.caller, admin, owner} {
-		if chosen, err := r.Choose(t.Context(), c, "far", "", false); err != nil || chosen.ID != a.ID || chosen.Owner != "" {
+		if chosen, err := r.Choose(t.Context(), c, "far", core.AccountWanted{}); err != nil || chosen.ID != a.ID || chosen.Owner != "" {
 			t.Errorf("%s uses %+v: %v", c.User.DisplayName, chosen, err)
 		}
 	}

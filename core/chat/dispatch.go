@@ -49,7 +49,7 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 			if isInvalid {
 				call.Output = fmt.Sprintf("The input is not valid JSON, so the tool was not called: %.2000s", invalid)
 			} else {
-				raw, call.Output, call.OK = l.call(ctx, call, emit)
+				raw, call.Output, call.OK = l.call(ctx, &call, emit)
 			}
 			call.Ms = time.Since(start).Milliseconds()
 			call.Result = raw
@@ -61,7 +61,7 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 			}
 			done := func() {
 				emit(Event{EventToolDone, toolDone{
-					RunID: l.runID, ID: call.ID, Name: call.Name, OK: call.OK, Ms: call.Ms, Output: call.Output, ResourceURI: call.ResourceURI, Result: raw,
+					RunID: l.runID, ID: call.ID, Name: call.Name, Account: call.Account, OK: call.OK, Ms: call.Ms, Output: call.Output, ResourceURI: call.ResourceURI, Result: raw,
 				}})
 			}
 			mu.Lock()
@@ -77,8 +77,8 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 	return d
 }
 
-// call calls one tool and returns its result, what the model receives of it, and whether it succeeded.
-func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMessage, output string, ok bool) {
+// call calls one tool and returns its result, what the model receives of it, and whether it succeeded. It sets the account of c.
+func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMessage, output string, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			l.e.log.Error("tool call panicked", "tool", c.Name, "panic", p, "stack", string(debug.Stack()))
@@ -98,6 +98,7 @@ func (l *loop) call(ctx context.Context, c ToolCall, emit Emit) (raw json.RawMes
 	call := tools.Call{
 		Name: c.Name, ID: c.ID, Arguments: c.Input, Meta: token, Agent: true, CheckInput: true,
 		Notify: func(n rpc.Notification) { l.emitProgress(c.ID, n, emit) },
+		Chose:  func(account string) { c.Account = account },
 	}
 	raw, err := l.callTool(ctx, call)
 	if err != nil {

@@ -65,6 +65,7 @@ type toolDone struct {
 	RunID       string          `json:"runId"`
 	ID          string          `json:"id"`
 	Name        string          `json:"name"`
+	Account     string          `json:"account,omitempty"`
 	OK          bool            `json:"ok"`
 	Ms          int64           `json:"ms"`
 	Output      string          `json:"output"`

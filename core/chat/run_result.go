@@ -51,6 +51,7 @@ type ToolCall struct {
 	ID          string          `json:"id"`
 	Name        string          `json:"name"`
 	Input       json.RawMessage `json:"input"`
+	Account     string          `json:"account,omitempty"` // the name of the one that the app was called with
 	Output      string          `json:"output"`
 	OK          bool            `json:"ok"`
 	Ms          int64           `json:"ms"`

@@ -25,6 +25,7 @@ type approvalRecord struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
 
+	Account     string `json:"account,omitempty"`
 	Definition  string `json:"definition,omitempty"`
 	Destructive bool   `json:"destructive,omitempty"`
 }
@@ -58,7 +59,7 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 		if pending >= most {
 			return core.Errorf(core.CodeRateLimited, "%d of your calls wait for an approval already", pending).WithRetryAfter(time.Minute)
 		}
-		record, err := json.Marshal(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments, Definition: a.Definition, Destructive: a.Destructive})
+		record, err := json.Marshal(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments, Definition: a.Definition, Destructive: a.Destructive, Account: a.Account})
 		if err != nil {
 			return err
 		}
@@ -284,7 +285,7 @@ func approvalIn(row interface{ Scan(into ...any) error }) (a core.Approval, err 
 	if err := json.Unmarshal([]byte(record), &r); err != nil {
 		return a, err
 	}
-	a.Caller, a.Key, a.Tool, a.Arguments, a.Definition, a.Destructive = r.Caller, r.Key, r.Tool, r.Arguments, r.Definition, r.Destructive
+	a.Caller, a.Key, a.Tool, a.Arguments, a.Definition, a.Destructive, a.Account = r.Caller, r.Key, r.Tool, r.Arguments, r.Definition, r.Destructive, r.Account
 	if decision != "" {
 		var d decisionRecord
 		if err := json.Unmarshal([]byte(decision), &d); err != nil {

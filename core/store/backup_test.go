@@ -83,6 +83,9 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 	hello := said("user", "hello world")
 	hello.Attachments = []core.Attachment{{ID: "att_1", Name: "a.png", MIMEType: "image/png", Content: []byte{0, 1, 2}}}
 	ref := talk(t, s, "Ünïcode 日本", hello)
+	if err := s.ChooseAccount(t.Context(), ref, "app", "acc_1"); err != nil {
+		t.Fatal(err)
+	}
 	compactAll(t, s)
 	grow(t, s, ref, []core.Message{{Role: "assistant", Content: "hi", Blocks: json.RawMessage(`[1]`)}}, core.Usage{Model: "m", InputTokens: 1, CostUSD: dollars(0.125)})
 	grow(t, s, ref, nil, core.Usage{Model: "m", InputTokens: 1})

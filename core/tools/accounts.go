@@ -1,9 +1,9 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,7 +19,8 @@ import (
 type Accounts interface {
 	// Choose returns the account of a call; zero for an app that is not called with accounts. core.CodeLoginNeeded with
 	// core.AccountNeeded when its person has to log in first.
-	Choose(ctx context.Context, c core.Caller, app, name string, readOnly bool) (core.Account, error)
+	// core.CodeBadRequest with core.SeveralAccounts when the call must say which one it uses.
+	Choose(ctx context.Context, c core.Caller, app string, w core.AccountWanted) (core.Account, error)
 	// Needed completes an error with core.CodeLoginNeeded that a call with an account got.
 	Needed(c core.Caller, a core.Account, err error) error
 	// Await waits until the person has logged in.
@@ -61,19 +62,29 @@ func (r *toolCall) chooseAccount(ctx context.Context) (err error) {
 		return nil
 	}
 	accepted := r.takeLoginAnswer()
-	r.account, err = r.n.accounts.Choose(ctx, r.caller, r.server, r.Account, r.tool.ReadOnly)
-	if core.CodeOf(err) != core.CodeLoginNeeded {
+	if r.Account == "" {
+		r.named = r.takeAccountAnswer()
+	}
+	r.account, err = r.choose(ctx, cmp.Or(r.Account, r.named))
+	if several, ok := detailsOf[core.SeveralAccounts](err); ok {
+		r.account, err = r.askWhich(ctx, several, err)
+	}
+	if core.CodeOf(err) == core.CodeLoginNeeded {
+		r.account, err = r.login(ctx, err, accepted, r.progress())
+	}
+	if err != nil || r.account.ID == "" {
 		return err
 	}
-	r.account, err = r.login(ctx, err, accepted, r.progress())
-	return err
+	if r.Chose != nil {
+		r.Chose(r.account.Name)
+	}
+	return nil
 }
 
 // login has the person of the call log in. Its error is the one that says so, when the client cannot be asked to send the
 // person there, or the person declines. A stateless client is asked by the result of the call, which r.reply is then.
 func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progress func(string)) (core.Account, error) {
-	known, _ := errors.AsType[*core.Error](needed)
-	want, ok := known.Details.(core.AccountNeeded)
+	want, ok := detailsOf[core.AccountNeeded](needed)
 	if !ok {
 		return core.Account{}, needed
 	}
@@ -90,11 +101,8 @@ func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progr
 	defer cancel()
 	switch {
 	case r.Stateless && accepted:
-	case r.Stateless && r.acceptsURLs():
-		r.reply, err = json.Marshal(map[string]any{
-			"resultType": "input_required", "inputRequests": map[string]any{loginRequest: map[string]any{"method": instance.MethodElicit, "params": json.RawMessage(params)}},
-		})
-		return core.Account{}, err
+	case r.Stateless && r.stateless().AcceptsURLs():
+		return core.Account{}, r.requestInput(loginRequest, params)
 	case r.Session != nil && r.Asker != nil && r.Session.client.AcceptsURLs():
 		if !r.sendsToLogin(limit, params) {
 			return core.Account{}, needed
@@ -149,26 +157,40 @@ func (s *Session) completeElicitation(id string) {
 	}
 }
 
-// acceptsURLs reports whether the client of a stateless call can send its person to a page.
-func (r *toolCall) acceptsURLs() bool {
-	return interact.NewClient("", true, member(r.Meta, "io.modelcontextprotocol/clientCapabilities")).AcceptsURLs()
+// stateless returns the client of a stateless call.
+func (r *toolCall) stateless() *interact.Client {
+	return interact.NewClient("", true, member(r.Meta, "io.modelcontextprotocol/clientCapabilities"))
+}
+
+// requestInput has the call answered with a request for input, which a stateless client makes the call again with.
+func (r *toolCall) requestInput(name string, params json.RawMessage) (err error) {
+	r.reply, err = json.Marshal(map[string]any{
+		"resultType": "input_required", "inputRequests": map[string]any{name: map[string]any{"method": instance.MethodElicit, "params": params}},
+	})
+	if r.named != "" && err == nil {
+		r.reply = r.withAccount(r.reply)
+	}
+	return err
 }
 
 // takeLoginAnswer removes the answer to a request for a login from those that the app gets, and reports whether the person
 // agreed.
 func (r *toolCall) takeLoginAnswer() (accepted bool) {
-	answer := member(r.InputResponses, loginRequest)
+	var said struct{ Action string }
+	return r.takeAnswer(loginRequest, &said) && said.Action == "accept"
+}
+
+// takeAnswer removes the answer to a request of the server from those that the app gets. ok is false when there is none.
+func (r *toolCall) takeAnswer(request string, into any) (ok bool) {
+	answer := member(r.InputResponses, request)
 	if answer == nil {
 		return false
 	}
-	var said struct{ Action string }
-	accepted = json.Unmarshal(answer, &said) == nil && said.Action == "accept"
-	rest, err := rawjson.Without(r.InputResponses, loginRequest)
-	if err == nil {
+	if rest, err := rawjson.Without(r.InputResponses, request); err == nil {
 		r.InputResponses = rest
 	}
 	if members := map[string]json.RawMessage{}; json.Unmarshal(r.InputResponses, &members) == nil && len(members) == 0 {
 		r.InputResponses = nil
 	}
-	return accepted
+	return json.Unmarshal(answer, into) == nil
 }

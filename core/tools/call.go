@@ -23,7 +23,8 @@ type Call struct {
 	Arguments  json.RawMessage        // a JSON object; nil means {}
 	Meta       json.RawMessage        // the request's _meta, passed on; nil when absent
 	Agent      bool                   // a model's or an MCP client's call, which may publish data.changed
-	Account    string                 // the name of the account to call the app with; "" for the one that Name names, or the default
+	Account    string                 // the name of the account to call the app with; "" for the one that Name names, that of the conversation, or the default
+	Chose      func(account string)   // is called with the name of the account, before the call waits for an approval; nil for nobody
 	CheckInput bool                   // check Arguments against the tool's schema first
 	Notify     func(rpc.Notification) // receives the notifications of the call, in wire order; nil to drop them
 	From
@@ -72,7 +73,8 @@ type toolCall struct {
 	own          *core.Tool    // the same, as it is listed
 
 	account core.Account    // that the app is called with; zero for none
-	reply   json.RawMessage // the result of a call that asks for a login first; nil for others
+	named   string          // the account that the person of a stateless client has chosen; "" for none
+	reply   json.RawMessage // the result of a call that asks for a login or an account first; nil for others
 }
 
 // startSpan implements request.
@@ -194,7 +196,7 @@ func (r *toolCall) needsApproval() bool {
 func (r *toolCall) awaitApproval(ctx context.Context) error {
 	call := trust.Call{Arguments: r.Arguments, More: []json.RawMessage{r.InputResponses, r.RequestState}}
 	if r.account.ID != "" {
-		call.More = append(call.More, rawjson.Quote(r.account.ID))
+		call.More, call.Account = append(call.More, rawjson.Quote(r.account.ID)), r.account.Name
 	}
 	if r.system != nil {
 		call.Tool = *r.own
@@ -250,6 +252,9 @@ func (r *toolCall) send(ctx context.Context) (json.RawMessage, callResult, error
 		return r.reply, readResult(r.reply), nil
 	}
 	result := readResult(raw)
+	if result.needsInput && r.named != "" {
+		raw = r.withAccount(raw)
+	}
 	if result.linked && (r.n.takeLinks(r.caller, r.From, r.uris, r.server, raw) || r.uris.mentions(raw)) {
 		raw = relinkedContent(r.uris, r.server, raw)
 	}

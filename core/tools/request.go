@@ -87,7 +87,7 @@ func (r *appRequest) admit(ctx context.Context) error {
 		return err
 	}
 	var err error
-	r.account, err = r.n.accounts.Choose(ctx, r.caller, r.server, "", true)
+	r.account, err = r.n.accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{ReadOnly: true, Chosen: r.Session.chosenAccount(r.server)})
 	return err
 }
 

@@ -30,6 +30,8 @@ type SessionOptions struct {
 	// log messages of the level it set, the end of elicitations, changed lists. It must not block, and may
 	// still be called shortly after Close.
 	Notify func(rpc.Notification)
+	// Accounts remembers which accounts the person chooses; nil to forget them with the session.
+	Accounts AccountMemory
 }
 
 // Session is the state of one client: its subscriptions, its log level, and the instances that apps have
@@ -43,6 +45,8 @@ type Session struct {
 	notify    func(rpc.Notification)
 	links     *lru.Cache[string, resourceRef] // that apps gave to it
 	merged    atomic.Pointer[mergedLists]     // its lists, where they differ from those of its workspace
+	accounts  AccountMemory                   // which accounts its person has chosen
+	asking    chan struct{}                   // holds one while the person is asked for an account
 
 	mu        sync.Mutex
 	severity  int                    // the log level it set, from 1; 0 for none
@@ -59,7 +63,10 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 	}
 	s := &Session{
 		n: n, caller: c, workspace: c.Workspace.ID, links: newLinks(maxSessionLinks), id: o.ID, client: interact.NewClient(o.ID, false, capabilities),
-		notify: o.Notify, resources: map[string]resourceRef{},
+		notify: o.Notify, resources: map[string]resourceRef{}, accounts: o.Accounts, asking: make(chan struct{}, 1),
+	}
+	if s.accounts == nil {
+		s.accounts = &chosenAccounts{byApp: map[string]string{}}
 	}
 	n.sessions.add(n.apps, s)
 	return s

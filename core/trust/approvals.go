@@ -110,6 +110,7 @@ func isDestructive(t core.Tool) bool {
 type Call struct {
 	Tool      core.Tool
 	Arguments json.RawMessage
+	Account   string // the name of the account that the app is called with; "" for none
 	// More is what else the app receives and a person has to agree to: answers to its questions.
 	More []json.RawMessage
 }
@@ -161,7 +162,7 @@ func (a *Approvals) request(ctx context.Context, c core.Caller, call Call, print
 		now := time.Now()
 		request, first, err = a.o.Records.RequestApproval(ctx, core.Approval{
 			ID: "apr_" + rand.Text()[:16], Workspace: c.Workspace.ID, Caller: c.User, Key: c.Scope.Key, Tool: call.Tool.FullName(),
-			Fingerprint: print, Definition: definitionOf(call.Tool), Destructive: isDestructive(call.Tool), Arguments: call.Arguments, CreatedAt: now, ExpiresAt: now.Add(a.o.Expiry),
+			Fingerprint: print, Definition: definitionOf(call.Tool), Destructive: isDestructive(call.Tool), Account: call.Account, Arguments: call.Arguments, CreatedAt: now, ExpiresAt: now.Add(a.o.Expiry),
 		}, maxPending)
 		if err != nil {
 			return request, err

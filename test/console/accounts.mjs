@@ -83,6 +83,21 @@ dialog = page.getByRole("dialog");
 await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(), "linked already");
 await dialog.waitFor({ state: "detached" });
 
+// A call of hers asks which of the two accounts it is made with, and its card names it.
+await page.goto(facts.url + "/chat");
+await page.getByLabel("Message", { exact: true }).fill("Change one");
+await page.getByLabel("Message", { exact: true }).press("Enter");
+const which = page.getByRole("region", { name: "Question of Ropewalk" });
+await which.getByLabel("Account").selectOption("office");
+await settled(page);
+await accessible(page, "a call that asks for an account");
+await which.getByRole("button", { name: "Send answer" }).click();
+const thread = page.getByRole("region", { name: "Conversation", exact: true });
+await thread.getByText("It is changed there.").waitFor();
+await thread.getByText("far as office").waitFor();
+await page.getByRole("link", { name: "Accounts" }).click();
+await row("office").waitFor();
+
 // Bob cannot use the link of Ada.
 const thief = await bob.context.newPage();
 await thief.goto(adas);

@@ -18,6 +18,8 @@ func TestAccountsAreLinkedAndManagedInTheBrowser(t *testing.T) {
 	p.Say(t,
 		`{"match":{"systemMessage":"Write a title"},"response":{"content":"A change"}}`,
 		`{"match":{"toolCallId":"c1"},"response":{"content":"The change is made."}}`,
+		`{"match":{"toolCallId":"c2"},"response":{"content":"It is changed there."}}`,
+		`{"match":{"userMessage":"Change one"},"response":{"toolCalls":[{"id":"c2","name":"far__change","arguments":{}}]}}`,
 		`{"match":{"userMessage":"Change it"},"response":{"toolCalls":[{"id":"c1","name":"far__change","arguments":{}}]}}`,
 	)
 	port := testenv.FreePort(t)
@@ -35,7 +37,7 @@ auth:
 	s.Key = key
 	s.Object(t, "POST", "/v1/apps/install", map[string]any{"url": app.URL, "serverName": "far"})
 	browse(t, "accounts.mjs", s, map[string]any{"key": key, "provider": login.Issuer, "issuer": app.Provider.Issuer})
-	if n := app.Seen("change alice"); n != 1 {
-		t.Errorf("the call that waited for a login reached the app %d times", n)
+	if n := app.Seen("change alice"); n != 2 {
+		t.Errorf("the calls that waited, for an account and for a login, reached the app %d times", n)
 	}
 }

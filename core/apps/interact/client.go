@@ -34,6 +34,9 @@ func (c *Client) Session() (session string, ok bool) {
 // AcceptsURLs reports whether the client can send its person to a page (elicitation in URL mode).
 func (c *Client) AcceptsURLs() bool { return c != nil && c.abilities&abilityURL != 0 }
 
+// AcceptsForms reports whether the client can show its person a form (elicitation in form mode).
+func (c *Client) AcceptsForms() bool { return c != nil && c.abilities&abilityForm != 0 }
+
 // ability is a set of requests that a client can answer.
 type ability uint8
 

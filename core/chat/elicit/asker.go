@@ -26,6 +26,9 @@ func (a *Asker) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
+	if q.FromServer && a.emit == nil {
+		return nil, refuse(methodNotFound, "nobody sees the questions of this run")
+	}
 	if q.FromServer { // it is not the app that the person answers
 		a = &Asker{Session: a.Session, call: a.call, server: tools.SystemServer, tool: a.server + "__" + a.tool}
 	}

@@ -20,7 +20,7 @@ const (
 	storeTimeout   = 10 * time.Second       // for what is stored after a run has ended
 )
 
-// Store keeps the questions of all servers that share the state. All but Shared are used only then.
+// Store keeps the questions of all servers that share the state. Its methods about questions are used only then.
 type Store interface {
 	Shared() bool
 	PutQuestion(ctx context.Context, q core.Question) error
@@ -28,6 +28,10 @@ type Store interface {
 	SettleQuestion(ctx context.Context, id string, reply json.RawMessage) error // core.CodeAlreadyAnswered unless it is the first
 	ReplyTo(ctx context.Context, id string) (json.RawMessage, error)            // nil when there is none
 	DeleteQuestions(ctx context.Context, ids []string) error
+
+	// The accounts that were chosen in conversations, as in tools.AccountMemory.
+	ChosenAccount(ctx context.Context, ref core.ConversationRef, app string) (account string, err error)
+	ChooseAccount(ctx context.Context, ref core.ConversationRef, app, account string) error
 }
 
 // Tools opens the client sessions in which apps ask.

@@ -42,12 +42,28 @@ type Session struct {
 func (q *Questions) Open(c core.Caller, conversation, runID string, emit Emit) *Session {
 	s := &Session{questions: q, caller: c, runID: runID, emit: emit}
 	s.over, s.end = context.WithCancel(context.Background())
-	o := tools.SessionOptions{Capabilities: json.RawMessage(capabilities), Notify: s.notify}
+	o := tools.SessionOptions{Capabilities: json.RawMessage(capabilities), Notify: s.notify, Accounts: chosenAccounts{q.store, c.Conversation(conversation)}}
 	if emit != nil { // without it no instance is needed
 		o.ID = SessionID(conversation)
 	}
 	s.tools = q.tools.Open(c, o)
 	return s
+}
+
+// chosenAccounts are the accounts that the person has chosen in a conversation. It implements tools.AccountMemory.
+type chosenAccounts struct {
+	store        Store
+	conversation core.ConversationRef
+}
+
+// ChosenAccount implements tools.AccountMemory.
+func (c chosenAccounts) ChosenAccount(ctx context.Context, app string) (string, error) {
+	return c.store.ChosenAccount(ctx, c.conversation, app)
+}
+
+// ChooseAccount implements tools.AccountMemory.
+func (c chosenAccounts) ChooseAccount(ctx context.Context, app, account string) error {
+	return c.store.ChooseAccount(ctx, c.conversation, app, account)
 }
 
 // SessionID is the id by which apps know a conversation.

@@ -67,6 +67,7 @@ type approvalResponse struct {
 	Tool        string             `json:"tool"`
 	Server      string             `json:"server"`
 	Caller      person             `json:"caller"`
+	Account     string             `json:"account,omitempty"`
 	Arguments   json.RawMessage    `json:"arguments"`
 	State       core.ApprovalState `json:"state"`
 	RequestedAt string             `json:"requestedAt"`
@@ -88,7 +89,7 @@ type person struct {
 func approvalOf(a core.Approval, by core.Caller) approvalResponse {
 	server, _, _ := strings.Cut(a.Tool, "__")
 	r := approvalResponse{
-		ID: a.ID, Tool: a.Tool, Server: server, Caller: personOf(a.Caller), Arguments: a.Arguments,
+		ID: a.ID, Tool: a.Tool, Server: server, Caller: personOf(a.Caller), Account: a.Account, Arguments: a.Arguments,
 		State: a.State, RequestedAt: core.Timestamp(a.CreatedAt), ExpiresAt: core.Timestamp(a.ExpiresAt), DecidedBy: a.DecidedBy.ID, Reason: a.Reason,
 		Always: a.Always, MayAlways: a.State == core.ApprovalPending && by.MayAlwaysApprove(a) == nil,
 	}

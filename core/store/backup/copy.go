@@ -73,6 +73,6 @@ func Tables() []string {
 	return []string{
 		"users", "identities", "workspaces", "members", "bundles", "bundle_parts", "installations", "pins", "standing_approvals", "cookies", "api_keys", "settings",
 		"accounts", "account_clients", "account_revocations", "account_lists", "kept_lists", "views",
-		"collections", "conversations", "messages", "attachments", "words", "word_sets", "usage_records",
+		"collections", "conversations", "conversation_accounts", "messages", "attachments", "words", "word_sets", "usage_records",
 	}
 }

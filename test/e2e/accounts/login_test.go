@@ -145,12 +145,18 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 	})
 }
 
-// stateless calls far__change with MCP 2026-07-28.
+// stateless calls far__change with MCP 2026-07-28, as a client that sends its person to pages.
 func stateless(t *testing.T, s *harness.Server, more string) harness.Response {
+	t.Helper()
+	return statelessCall(t, s, `{"url":{}}`, more)
+}
+
+// statelessCall is stateless for a client with other abilities.
+func statelessCall(t *testing.T, s *harness.Server, elicitation, more string) harness.Response {
 	t.Helper()
 	return s.Do(t, "POST", "/mcp/me", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"far__change","arguments":{},"_meta":{`+
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},`+
-		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"url":{}}}}`+more+`}}`),
+		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":`+elicitation+`}}`+more+`}}`),
 		"Accept: application/json, text/event-stream", "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: far__change")
 }
 

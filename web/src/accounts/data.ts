@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
+import { useApps } from "../api/apps";
 import { api, take, type Schemas } from "../api/client";
 import { useFacts, useSession, type Facts } from "../api/session";
 
@@ -12,6 +13,14 @@ export function useAccounts(enabled = true) {
     enabled, queryKey: ["accounts", workspace.id], queryFn: async () => (await take(api.GET("/v1/accounts"))).accounts,
     refetchInterval: isWorkspaceAdmin ? 30_000 : false, // no event announces the accounts of others
   });
+}
+
+/** The accounts that the person can use at an app: none where it takes none. */
+export function useOwnAccounts(app: string): Account[] {
+  const { user } = useSession();
+  const { data: apps } = useApps();
+  const { data = [] } = useAccounts(apps?.some((one) => one.name === app && one.auth !== undefined) ?? false);
+  return data.filter((a) => a.app === app && (a.owner === null || a.owner === user.id));
 }
 
 const linkPath = "/v1/accounts/link";

@@ -37,5 +37,5 @@ export function useTools() {
 }
 
 /** Calls a tool as the person, outside of any chat. */
-export const callTool = (tool: string, args: Record<string, unknown>, signal?: AbortSignal): Promise<ToolResult> =>
-  request<ToolResult>("POST", "/v1/tools/call", { body: { tool, arguments: args }, signal });
+export const callTool = (tool: string, args: Record<string, unknown>, signal?: AbortSignal, account?: string): Promise<ToolResult> =>
+  request<ToolResult>("POST", "/v1/tools/call", { body: { tool, arguments: args, ...(account && { account }) }, signal });

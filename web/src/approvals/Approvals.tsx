@@ -32,7 +32,7 @@ function Calls() {
   if (waiting.length === 0) return <Card flush><Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing waits for you">Calls of tools that the policy marks stop here until someone allows them.</Empty></Card>;
   return waiting.map((a) => (
     <Card key={a.id} title={a.tool} actions={<Badge tone="warn" dot pulse>{`waits, ends ${ago(a.expiresAt)}`}</Badge>}>
-      <p>{name(a.caller)} wants to call this tool. Asked {ago(a.requestedAt)}.</p>
+      <p>{name(a.caller)} wants to call this tool{a.account && <> with the account <b>{a.account}</b></>}. Asked {ago(a.requestedAt)}.</p>
       <Code label="Arguments" text={toJson(a.arguments, 2)} wrap />
       <DecideCall approval={a} />
     </Card>
@@ -90,7 +90,7 @@ function History() {
       {decided.map((a) => (
         <details key={a.id}>
           <summary>
-            <Badge tone={a.state === "refused" ? "bad" : "good"}>{a.state === "refused" ? "refused" : a.always ? "allowed always" : "allowed"}</Badge> <b>{a.tool}</b> for {name(a.caller)}, by {a.decider ? name(a.decider) : a.decidedBy}{a.decidedAt && ` ${ago(a.decidedAt)}`}
+            <Badge tone={a.state === "refused" ? "bad" : "good"}>{a.state === "refused" ? "refused" : a.always ? "allowed always" : "allowed"}</Badge> <b>{a.tool}</b>{a.account && ` as ${a.account}`} for {name(a.caller)}, by {a.decider ? name(a.decider) : a.decidedBy}{a.decidedAt && ` ${ago(a.decidedAt)}`}
             {a.reason && <>: {a.reason}</>}
           </summary>
           {outcome[a.state] && <p>{outcome[a.state]}</p>}

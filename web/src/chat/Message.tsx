@@ -85,7 +85,7 @@ function Attached({ file }: { file: Attachment }) {
 }
 
 const partOf = (call: ToolCall & { result?: Record<string, unknown> }): Part => ({
-  type: "tool", result: call.result, id: call.id, name: call.name, input: call.input as Record<string, unknown>, state: call.ok ? "ok" : "failed", ms: call.ms, output: call.output, resourceUri: call.resourceUri,
+  type: "tool", result: call.result, id: call.id, name: call.name, input: call.input as Record<string, unknown>, state: call.ok ? "ok" : "failed", account: call.account, ms: call.ms, output: call.output, resourceUri: call.resourceUri,
 });
 
 /** What is stored of an answer, in the order in which it came; all calls first where the order is not known. */

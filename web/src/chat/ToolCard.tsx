@@ -21,9 +21,10 @@ interface Props {
 /** One call of a tool: what it was given, what it gave, how long it took. */
 export function ToolCard({ call, onMessage }: Props) {
   const { data: tools } = useTools();
-  const tool = tools?.find((t) => t.name === call.name);
-  const cut = call.name.indexOf("__");
-  const server = tool?.server ?? call.name.slice(0, Math.max(0, cut));
+  const called = nameOf(call);
+  const tool = tools?.find((t) => t.name === call.name || t.name === called.name);
+  const cut = called.name.indexOf("__");
+  const server = tool?.server ?? called.name.slice(0, Math.max(0, cut));
   const uri = call.resourceUri ?? (tool && viewOf(tool));
   const Icon = { running: LoaderCircle, ok: CircleCheck, failed: CircleAlert }[call.state];
   const args = Object.keys(call.input ?? {}).length > 0 ? toJson(call.input) : "";
@@ -34,8 +35,8 @@ export function ToolCard({ call, onMessage }: Props) {
         <summary>
           <span className="visually-hidden">Tool call, {call.state}: </span>
           {call.state === "running" ? <Spinner /> : <Icon aria-hidden="true" className={css[call.state]} />}
-          <b>{tool?.title ?? tool?.annotations?.title ?? tool?.tool ?? call.name.slice(cut < 0 ? 0 : cut + 2)}</b>
-          <small>{server}{args && ` ${args}`}</small>
+          <b>{tool?.title ?? tool?.annotations?.title ?? tool?.tool ?? called.name.slice(cut < 0 ? 0 : cut + 2)}</b>
+          <small>{server}{called.account && ` as ${called.account}`}{args && ` ${args}`}</small>
           {call.ms !== undefined && <time>{millis(call.ms)}</time>}
           <ChevronRight aria-hidden="true" className={css.chevron} />
         </summary>
@@ -55,6 +56,12 @@ export function ToolCard({ call, onMessage }: Props) {
       {uri && call.state === "ok" && <AppView server={server} uri={uri} tool={tool} input={call.input} result={resultOf(call)} onMessage={onMessage} />}
     </>
   );
+}
+
+/** The tool that was called, and with which account: github_work__create_issue names both. Names of apps have no underscore. */
+function nameOf({ name, account }: ToolPart): { name: string; account?: string } {
+  const named = /^([^_]+)_([a-z0-9-]+)(__.+)$/.exec(name);
+  return named ? { name: named[1]! + named[3]!, account: account ?? named[2] } : { name, account };
 }
 
 /** The result as the view wants it; of a call long ago only its text is known. */
@@ -83,7 +90,7 @@ function Held({ call }: { call: ToolPart }) {
   }
   return (
     <section className={css.question} aria-label={`Decision on ${approval.tool}`}>
-      <p>{waits ? "This call waits for a decision" : "Nobody has decided on this call yet"}, which is possible until {clock(approval.expiresAt)}.</p>
+      <p>{waits ? "This call waits for a decision" : "Nobody has decided on this call yet"}{approval.account && <> (with the account <b>{approval.account}</b>)</>}, which is possible until {clock(approval.expiresAt)}.</p>
       <Code label="Arguments of the call" text={toJson(approval.arguments, 2)} wrap />
       <DecideCall approval={approval} />
     </section>

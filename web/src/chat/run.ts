@@ -9,6 +9,8 @@ export interface ToolPart {
   name: string;
   input: Record<string, unknown>;
   state: "running" | "ok" | "failed";
+  /** The name of the account that the app was called with. */
+  account?: string;
   ms?: number;
   output?: string;
   result?: Record<string, unknown>;
@@ -203,8 +205,8 @@ export class Run {
         return this.edit("tool", id, { progress: { progress, total, message } });
       }
       case "tool.done": {
-        const { id, ok, ms, output, result, resourceUri } = data as Schemas["ToolDone"];
-        return this.edit("tool", id, { state: ok ? "ok" : "failed", ms, output, result, ...(resourceUri && { resourceUri }) });
+        const { id, account, ok, ms, output, result, resourceUri } = data as Schemas["ToolDone"];
+        return this.edit("tool", id, { state: ok ? "ok" : "failed", account, ms, output, result, ...(resourceUri && { resourceUri }) });
       }
       case "elicitation.request": {
         const request = data as Schemas["ElicitationRequest"];

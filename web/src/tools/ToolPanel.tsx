@@ -1,5 +1,6 @@
-import { Play, Square } from "lucide-react";
+import { ExternalLink, Play, Square } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
+import { useLinking, useOwnAccounts } from "../accounts/data";
 import { toJson } from "../api/digits";
 import { ApiError } from "../api/http";
 import { callTool, titleOf, viewOf, type Tool } from "../api/tools";
@@ -7,8 +8,9 @@ import type { ToolResult } from "../api/client";
 import { initial, kindOf, problemsOf } from "../forms/schema";
 import { SchemaForm } from "../forms/SchemaForm";
 import { Button } from "../ui/Button";
+import { Field, Select } from "../ui/Field";
 import { count, millis, tokens } from "../ui/format";
-import { Badge, Card, Failure } from "../ui/Surface";
+import { Badge, Card, Failure, Notice } from "../ui/Surface";
 import { AppView } from "../views/LazyAppView";
 import { ResultView } from "./ResultView";
 import css from "./tools.module.css";
@@ -31,6 +33,8 @@ export function ToolPanel({ tool }: { tool: Tool }) {
   const [running, setRunning] = useState(false);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const abort = useRef<AbortController | null>(null);
+  const accounts = useOwnAccounts(tool.server);
+  const [account, setAccount] = useState("");
 
   const run = async () => {
     const gaps = problemsOf(schema, value);
@@ -41,7 +45,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
     abort.current = new AbortController();
     const began = performance.now();
     try {
-      const result = await callTool(tool.name, value, abort.current.signal);
+      const result = await callTool(tool.name, value, abort.current.signal, account);
       setOutcome({ args: value, result, ms: performance.now() - began });
     } catch (error) {
       if (!abort.current.signal.aborted) {
@@ -61,6 +65,11 @@ export function ToolPanel({ tool }: { tool: Tool }) {
         {tool.description && <p className={css.about} tabIndex={0} role="group" aria-label="Description">{tool.description}</p>}
         <form style={{ display: "grid", gap: 16 }} noValidate onSubmit={(e) => { e.preventDefault(); void run(); }}>
           {empty ? <p className={css.about}>This tool takes no arguments.</p> : <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} json />}
+          {accounts.length > 1 && (
+            <Field label="Account" hint={`You have several accounts at ${tool.server}.`}>
+              {(props) => <Select {...props} value={account} onChange={(e) => setAccount(e.target.value)}><option value="">{tool.annotations?.readOnlyHint ? "The default account" : "Choose…"}</option>{accounts.map((a) => <option key={a.id}>{a.name}</option>)}</Select>}
+            </Field>
+          )}
           <div className={css.foot}>
             {running
               ? <Button onClick={() => abort.current?.abort()}><Square aria-hidden="true" />Stop</Button>
@@ -70,7 +79,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
         </form>
       </Card>
       <div aria-live="polite" className={css.result}>
-        {outcome?.error !== undefined && <Failure error={outcome.error} />}
+        {outcome?.error !== undefined && (loginOf(outcome.error) ? <LoginNeeded login={loginOf(outcome.error)!} onLinked={() => void run()} /> : <Failure error={outcome.error} />)}
         {outcome?.result && (
           <Card title="Result" actions={<><Badge tone={outcome.result.isError ? "bad" : "good"} dot>{outcome.result.isError ? "error" : "ok"}</Badge><Badge>{millis(outcome.ms)}</Badge></>}>
             {view && !outcome.result.isError && <AppView server={tool.server} uri={view} tool={tool} input={outcome.args} result={outcome.result} />}
@@ -79,6 +88,25 @@ export function ToolPanel({ tool }: { tool: Tool }) {
         )}
       </div>
     </div>
+  );
+}
+
+interface Login {
+  app: string;
+  account: string;
+  url: string;
+}
+
+/** The login that a call lacks; undefined for other errors. */
+const loginOf = (error: unknown) => (error instanceof ApiError && error.code === "login_needed" ? (error.details as Login) : undefined);
+
+/** Sends the person to link the account that a call lacks, and makes the call once it is linked. */
+function LoginNeeded({ login, onLinked }: { login: Login; onLinked: () => void }) {
+  const { page, open } = useLinking(login.app, login.account, onLinked);
+  return (
+    <Notice tone="warn" action={<Button look={page ? "plain" : "primary"} onClick={() => open(login.url)}><ExternalLink aria-hidden="true" />{page ? "Open the page again" : "Link an account"}</Button>}>
+      {page ? "The call is made when the account is linked." : `The app ${login.app} takes a login with the account ${login.account}.`}
+    </Notice>
   );
 }
 

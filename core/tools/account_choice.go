@@ -1,0 +1,161 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// AccountMemory remembers which of several accounts a person has chosen at an app, for one conversation.
+type AccountMemory interface {
+	// ChosenAccount returns the id of the account, "" when none was chosen.
+	ChosenAccount(ctx context.Context, app string) (string, error)
+	ChooseAccount(ctx context.Context, app, account string) error
+}
+
+// chosenAccounts is the memory of a session.
+type chosenAccounts struct {
+	mu    sync.Mutex
+	byApp map[string]string
+}
+
+// ChosenAccount implements AccountMemory.
+func (c *chosenAccounts) ChosenAccount(_ context.Context, app string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byApp[app], nil
+}
+
+// ChooseAccount implements AccountMemory.
+func (c *chosenAccounts) ChooseAccount(_ context.Context, app, account string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byApp[app] = account
+	return nil
+}
+
+// chosenAccount is AccountWanted.Chosen for an app; nil for no session.
+func (s *Session) chosenAccount(app string) func(context.Context) (string, error) {
+	if s == nil {
+		return nil
+	}
+	return func(ctx context.Context) (string, error) { return s.accounts.ChosenAccount(ctx, app) }
+}
+
+const (
+	accountRequest = "ropewalk.account"  // names the request of a result that asks which account to use
+	accountState   = "ropewalk.account " // begins a requestState that names the account, before that of the app
+)
+
+// choose returns the account of the call, which may be named.
+func (r *toolCall) choose(ctx context.Context, name string) (core.Account, error) {
+	return r.n.accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Chosen: r.Session.chosenAccount(r.server)})
+}
+
+// askWhich asks the person of the call which of several accounts it uses. The error is unnamed, which says that the call must
+// name one, when the client cannot ask. A stateless client is asked by the result of the call, which r.reply is then.
+func (r *toolCall) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
+	params, err := json.Marshal(map[string]any{
+		"mode": "form", "message": "You have several accounts at " + several.App + ". Which one is " + r.Name + " called with? Your choice holds for this conversation.",
+		"requestedSchema": map[string]any{
+			"type": "object", "required": []string{"account"},
+			"properties": map[string]any{"account": map[string]any{"type": "string", "title": "Account", "enum": several.Names}},
+		},
+	})
+	switch {
+	case err != nil:
+		return core.Account{}, err
+	case r.Stateless && r.stateless().AcceptsForms():
+		return core.Account{}, r.requestInput(accountRequest, params)
+	case r.Stateless || r.Session == nil || r.Asker == nil || !r.Session.client.AcceptsForms():
+		return core.Account{}, unnamed
+	}
+	select { // calls that are made at once ask once
+	case r.Session.asking <- struct{}{}:
+	case <-ctx.Done():
+		return core.Account{}, context.Cause(ctx)
+	}
+	defer func() { <-r.Session.asking }()
+	a, err := r.choose(ctx, "")
+	if _, still := detailsOf[core.SeveralAccounts](err); !still {
+		return a, err
+	}
+	raw, err := r.Asker.Ask(ctx, rpc.Question{Method: instance.MethodElicit, Params: params, FromServer: true})
+	if err != nil {
+		return core.Account{}, cmp.Or(context.Cause(ctx), unnamed)
+	}
+	var answer accountAnswer
+	if json.Unmarshal(raw, &answer) != nil || answer.name() == "" {
+		return core.Account{}, core.Errorf(core.CodeBadRequest, "%s was not called: your person was asked which account at %s it is called with, and chose none", r.Name, several.App)
+	}
+	if a, err = r.choose(ctx, answer.name()); err != nil {
+		return a, err
+	}
+	if err := r.Session.accounts.ChooseAccount(ctx, r.server, a.ID); err != nil {
+		r.n.log.Warn("the account that a person chose is not remembered; the next call asks again", "app", r.server, "error", err)
+	}
+	return a, nil
+}
+
+// accountAnswer is what a person answers to the form of askWhich.
+type accountAnswer struct {
+	Action  string
+	Content struct{ Account string }
+}
+
+// name returns the account that was chosen, "" for none.
+func (a accountAnswer) name() string {
+	if a.Action != "accept" {
+		return ""
+	}
+	return a.Content.Account
+}
+
+// takeAccountAnswer returns the account that the person of a stateless client has chosen: by the answer that came with the
+// call, or by an earlier one, which the state of the call names. The app gets neither.
+func (r *toolCall) takeAccountAnswer() string {
+	var answer accountAnswer
+	if r.takeAnswer(accountRequest, &answer) {
+		return answer.name()
+	}
+	var text string
+	if json.Unmarshal(r.RequestState, &text) != nil {
+		return ""
+	}
+	rest, ok := strings.CutPrefix(text, accountState)
+	if !ok {
+		return ""
+	}
+	name, state, _ := strings.Cut(rest, " ")
+	if r.RequestState = nil; rawjson.Valid([]byte(state)) {
+		r.RequestState = json.RawMessage(state)
+	}
+	return name
+}
+
+// withAccount adds the account that was chosen to the state of a result that asks for input: the next call brings that back,
+// and has the answer no more.
+func (r *toolCall) withAccount(result json.RawMessage) json.RawMessage {
+	return orUnchanged(result, func() (json.RawMessage, error) {
+		state := accountState + r.named + " " + string(member(result, "requestState"))
+		return rawjson.Set(result, rawjson.Member{Name: "requestState", Value: rawjson.Quote(state)})
+	})
+}
+
+// detailsOf returns the details of an error, if they are of a type.
+func detailsOf[T any](err error) (details T, ok bool) {
+	known, isError := errors.AsType[*core.Error](err)
+	if !isError {
+		return details, false
+	}
+	details, ok = known.Details.(T)
+	return details, ok
+}
