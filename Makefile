@@ -19,7 +19,7 @@ LINT     = $(go) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lin
 # .github/workflows/vulnerabilities.yaml uses the newest one each week.
 VULNDB  ?= v0.0.0-20261105234957-e22db6528018
 
-.PHONY: run build plugins test test-deps test-race test-others test-plain test-postgres conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist reproducible boot clean help
+.PHONY: run build plugins test test-deps test-race test-others test-plain test-postgres test-rust test-java conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist reproducible boot clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -92,6 +92,10 @@ test-postgres: ## run the tests that exercise PostgreSQL (part of make test)
 test-rust: ## run the tests of the example plugin in Rust (two minutes of compiling; installs Rust if necessary)
 	@test/install-deps rust
 	ROPEWALK_TEST_RUST=1 $(PLAINTEST) -timeout 15m -run Rust ./test/examples
+
+test-java: ## the kits of the plugins in Java that plugin init writes, of the kinds that make test leaves out (five minutes)
+	@test/install-deps
+	ROPEWALK_TEST_JAVA=1 $(PLAINTEST) -timeout 30m -run InJava ./test/examples
 
 test-deps: ## install what the tests need, or list what is missing
 	@test/install-deps

@@ -26,42 +26,73 @@ const tidyTimeout = 2 * time.Minute
 func pluginInitCommand() *cobra.Command {
 	o := skeleton.Options{}
 	cmd := &cobra.Command{
-		Use: "init KIND NAME", Short: "Write the beginning of a plugin in Go into ./NAME", Args: cobra.ExactArgs(2),
-		Long: fmt.Sprintf("Writes a plugin of a kind (one of %v) into ./NAME: a module of its own that builds and passes ", plugins.Kinds()) +
-			"its kind's conformance kit, with a workflow for CI, for you to change. It needs Go, and the module proxy for the " +
-			"release of the SDK that this ropewalk is. A development build takes the SDK from the checkout it was built in.",
-		Example: "  ropewalk plugin init sessionstore demo && cd demo && go build && ropewalk plugin test ./demo",
+		Use: "init KIND NAME", Short: "Write the beginning of a plugin in Go, Python or Java into ./NAME", Args: cobra.ExactArgs(2),
+		Long: fmt.Sprintf("Writes a plugin of a kind (one of %v) into ./NAME: a project of its own that builds and passes ", plugins.Kinds()) +
+			"its kind's conformance kit, with a workflow for CI, for you to change.\n\n" +
+			"In Go it needs Go, and the module proxy for the release of the SDK that this ropewalk is. A development build takes " +
+			"the SDK from the checkout it was built in. In Python it needs Python 3.10 with venv, in Java a JDK 17 and Maven 3.8.",
+		Example: "  ropewalk plugin init sessionstore demo && cd demo && go build && ropewalk plugin test ./demo\n" +
+			"  ropewalk plugin init sessionstore demo --lang python && cd demo && ./build && ropewalk plugin test ./demo\n" +
+			"  ropewalk plugin init sessionstore demo --lang java && cd demo && mvn -q package && ropewalk plugin test ./demo",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Kind, o.Name = plugins.Kind(args[0]), args[1]
-			var err error
-			if o.SDK, err = sdkOf(o.SDK); err != nil {
-				return err
-			}
 			dir, err := filepath.Abs(o.Name)
 			if err != nil {
 				return err
 			}
+			next := map[string]string{"python": "./build", "java": "mvn -q package"}[o.Language]
+			if o.Language == "go" {
+				if o.SDK, err = sdkOf(o.SDK); err != nil {
+					return err
+				}
+				o.Release = o.SDK.Version
+			} else {
+				if err := onlyInGo(cmd, "module", "sdk", "sdk-version"); err != nil {
+					return err
+				}
+				o.Release = version
+			}
 			if err := skeleton.Write(dir, o); err != nil {
 				return err
 			}
-			cmd.Println(fromWhere(o.SDK))
-			next := "go build"
-			if err := tidy(cmd.Context(), dir); errors.Is(err, fs.ErrNotExist) {
-				next = "go mod tidy && go build"
-				cmd.PrintErrln("Go is needed to build it, and there is none on your PATH: install it from https://go.dev/dl first.")
-			} else if err != nil {
-				next = "go mod tidy && go build"
-				cmd.PrintErrf("go mod tidy failed in %s:\n%v\n", dir, err)
+			if o.Language == "go" {
+				next = finishModule(cmd, dir, o.SDK)
 			}
 			cmd.Printf("A plugin of the kind %s is in %s. Next:\n\n  cd %s && %s && ropewalk plugin test ./%s\n", o.Kind, dir, o.Name, next, o.Name)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&o.Module, "module", "", "path of the plugin's module (default example.com/NAME)")
-	cmd.Flags().StringVar(&o.SDK.Dir, "sdk", "", "checkout of Ropewalk to take the SDK from (default for a development build the one it was built in)")
-	cmd.Flags().StringVar(&o.SDK.Version, "sdk-version", "", "release of Ropewalk to take the SDK from, such as v1.2.3 (default the one this ropewalk is)")
+	cmd.Flags().StringVar(&o.Language, "lang", "go", "language of the plugin: go, java or python")
+	cmd.Flags().StringVar(&o.Module, "module", "", "in Go: path of the plugin's module (default example.com/NAME)")
+	cmd.Flags().StringVar(&o.SDK.Dir, "sdk", "", "in Go: checkout of Ropewalk to take the SDK from (default for a development build the one it was built in)")
+	cmd.Flags().StringVar(&o.SDK.Version, "sdk-version", "", "in Go: release of Ropewalk to take the SDK from, such as v1.2.3 (default the one this ropewalk is)")
 	cmd.MarkFlagsMutuallyExclusive("sdk", "sdk-version")
 	return cmd
+}
+
+// onlyInGo refuses flags that say nothing about another language.
+func onlyInGo(cmd *cobra.Command, flags ...string) error {
+	for _, flag := range flags {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is for --lang go alone; leave it out", flag)
+		}
+	}
+	return nil
+}
+
+// finishModule completes go.mod, and returns the command that builds the plugin.
+func finishModule(cmd *cobra.Command, dir string, sdk skeleton.SDK) string {
+	cmd.Println(fromWhere(sdk))
+	err := tidy(cmd.Context(), dir)
+	switch {
+	case err == nil:
+		return "go build"
+	case errors.Is(err, fs.ErrNotExist):
+		cmd.PrintErrln("Go is needed to build it, and there is none on your PATH: install it from https://go.dev/dl first.")
+	default:
+		cmd.PrintErrf("go mod tidy failed in %s:\n%v\n", dir, err)
+	}
+	return "go mod tidy && go build"
 }
 
 // sdkOf decides where the SDK comes from: from what was asked for, else from the release that this build is,

@@ -161,7 +161,12 @@ func TestEveryKindOfPluginIsComplete(t *testing.T) {
 		has(t, "cmd/ropewalk/plugin_kit_"+kind+".go", kind+"test.", "the kit of the kind for plugin test")
 		has(t, "cmd/ropewalk/plugin_kits.go", "plugins."+constant+":", "the kind in plugin test")
 		has(t, "cmd/ropewalk/plugin_kits.go", kind+"v1.New", "a call of the kind's service")
-		has(t, filepath.Join("cmd/ropewalk/skeleton/files", kind, "words.tmpl"), "{{define \"usage\"}}", "the kind in plugin init")
+		has(t, filepath.Join("cmd/ropewalk/skeleton/files/any", kind, "words.tmpl"), "{{define \"usage\"}}", "the kind in plugin init")
+		has(t, filepath.Join("cmd/ropewalk/skeleton/files/go", kind, "main.go.tmpl"), kind+".Serve", "the kind in plugin init")
+		has(t, filepath.Join("cmd/ropewalk/skeleton/files/python", kind, "src/adapter.py.tmpl"), "kind = \""+kind+"\"", "the kind in plugin init --lang python")
+		if kind != "sessionstore" { // which is the example
+			has(t, filepath.Join("cmd/ropewalk/skeleton/files/java", kind, "src/main/java/com/example/Adapter.java.tmpl"), "return \""+kind+"\";", "the kind in plugin init --lang java")
+		}
 		has(t, "core/pluginhost/find.go", "plugins."+constant+"}", "the adapters of the kind that a configuration names")
 		has(t, "core/config/schema/schema.go", `case "`+kind+`":`, "the section of the kind in the configuration")
 		has(t, "core/server/adapters.go", "NewSet(h."+strings.TrimPrefix(constant, "Kind")+")", "the set of the kind, which a reload exchanges")

@@ -2,13 +2,10 @@ package examples
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
 const document = "../../docs/plugins.md"
@@ -26,39 +23,29 @@ func read(t *testing.T, language string) (text string, blocks []string) {
 	return string(raw), blocks
 }
 
-func TestThePluginInTheDocumentKeepsTheContract(t *testing.T) {
-	t.Parallel()
-	_, programs := read(t, "python")
+func TestThePluginsOfTheDocumentPassTheirKit(t *testing.T) {
 	_, commands := read(t, "sh")
-	dir := t.TempDir()
-	venv := filepath.Join(filepath.Dir(authPython(t)), ".venv") // has what the document installs
-	if err := os.Symlink(venv, filepath.Join(dir, ".venv")); err != nil {
-		t.Fatal(err)
+	for language, build := range map[string]string{"python": "./build\n", "java": "mvn -q package\n"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			block := ""
+			for _, one := range commands {
+				if strings.Contains(one, "--lang "+language) {
+					block = one
+				}
+			}
+			if !strings.Contains(block, build) {
+				t.Fatalf("the document has the commands %q, without %q", block, build)
+			}
+			if language == "java" {
+				needJava(t)
+			} else {
+				block = withPackages(t, block)
+			}
+			out, err := shell(t, t.TempDir(), block)
+			wantPassed(t, out, err)
+		})
 	}
-	var launcher, install string
-	for _, block := range commands {
-		if strings.HasPrefix(block, "#!/bin/sh") {
-			launcher = block
-		}
-		if _, after, ok := strings.Cut(block, "ropewalk plugin proto\n"); ok {
-			install = "ropewalk plugin proto\n" + after // the contracts come from the executable, no checkout is used
-		}
-	}
-	if len(programs) != 1 || launcher == "" || install == "" {
-		t.Fatalf("the document has %d programs, the launcher %q and the commands %q", len(programs), launcher, install)
-	}
-	for name, text := range map[string]string{"plugin.py": programs[0], "sessionstore-demo": launcher} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sh := exec.CommandContext(t.Context(), "sh", "-e", "-c", install)
-	sh.Dir, sh.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(harness.Binary(t))+":"+os.Getenv("PATH"))
-	if out, err := sh.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", install, err, out)
-	}
-	out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "test", filepath.Join(dir, "sessionstore-demo"), "--effort", "quick").CombinedOutput()
-	wantPassed(t, string(out), err)
 }
 
 func TestEveryLinkOfTheDocumentLeadsSomewhere(t *testing.T) {

@@ -13,42 +13,77 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/ropewalk/ropewalk/examples"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/proto"
 )
 
 //go:embed files
 var files embed.FS
 
-// Options say what to write.
-type Options struct {
-	Kind   plugins.Kind
-	Name   string // of the plugin, its folder and its executable: a-z, 0-9 and -
-	Module string // the module's path; "" means example.com/<name>
-	SDK    SDK
+// Languages are those that a plugin can be begun in.
+func Languages() []string { return []string{"go", "java", "python"} }
+
+// shared is what a language's plugins take from an example, as it is but for the name of the example. In Java
+// that includes its adapter, a session store in memory, which the other kinds replace.
+var shared = map[string]struct {
+	example string
+	files   []string
+}{
+	"java":   {"sessionstore-java", []string{"pom.xml", "sessionstore-java", "src/main/java"}},
+	"python": {"auth-python", []string{"auth-python", "src/main.py", "src/plugin"}},
 }
 
-var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+// Options say what to write.
+type Options struct {
+	Language string // one of Languages
+	Kind     plugins.Kind
+	Name     string // of the plugin, its folder and its executable: a-z, 0-9 and -
+	Release  string // of ropewalk, for CI; "" for the newest
+	Module   string // in Go the module's path; "" means example.com/<name>
+	SDK      SDK    // in Go
+}
 
-// Write writes a plugin's module into dir, which must be empty or not there.
+var (
+	nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	// taken are the names of other files next to the executable.
+	taken = []string{"build", "gen", "proto", "src", "target", "testdata"}
+)
+
+// Write writes a plugin into dir, which must be empty or not there.
 func Write(dir string, o Options) error {
 	words, err := wordsOf(o)
 	if err != nil {
 		return err
 	}
-	if err := o.SDK.check(); err != nil { // before anything is written
-		return err
+	if o.Language == "go" {
+		if err := o.SDK.check(); err != nil { // before anything is written
+			return err
+		}
 	}
 	if entries, err := os.ReadDir(dir); len(entries) > 0 {
 		return fmt.Errorf("%s is not empty", dir)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, from := range []string{"files/" + string(o.Kind), "files"} {
-		if err := expand(from, dir, words); err != nil {
+	if err := share(dir, o); err != nil {
+		return err
+	}
+	for _, from := range []string{o.Language + "/" + words.Kind, "any/" + words.Kind, o.Language} {
+		if err := expand("files/"+from, dir, words); err != nil {
 			return err
 		}
 	}
-	return o.SDK.writeModule(dir, words.Module)
+	if o.Language == "go" {
+		return o.SDK.writeModule(dir, words.Module)
+	}
+	for _, kind := range []string{"plugin", words.Kind} {
+		contract := "ropewalk/" + kind + "/v1/" + kind + ".proto"
+		if err := write(filepath.Join(dir, "proto", contract), must(proto.Files().ReadFile(contract)), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // kindWords is the file in the folder of a kind that defines what the other templates include: "what", the
@@ -57,16 +92,19 @@ const kindWords = "words.tmpl"
 
 // words are what the templates speak of.
 type words struct {
-	Kind, Name, Module string
+	Language, Kind, Name, Module string
 
 	Release     string // the version of ropewalk that CI runs
 	Development bool   // the SDK comes from a checkout
 }
 
 func wordsOf(o Options) (words, error) {
-	w := words{Kind: string(o.Kind), Name: o.Name, Module: o.Module, Release: "latest", Development: o.SDK.Dir != ""}
-	if !w.Development {
-		w.Release = Release(o.SDK.Version)
+	w := words{Language: o.Language, Kind: string(o.Kind), Name: o.Name, Module: o.Module, Release: "latest", Development: o.SDK.Dir != ""}
+	if release := Release(o.Release); release != "" {
+		w.Release = release
+	}
+	if !slices.Contains(Languages(), o.Language) {
+		return w, fmt.Errorf("%q is not a language that plugin init knows: the languages are %v", o.Language, Languages())
 	}
 	if !slices.Contains(plugins.Kinds(), o.Kind) {
 		return w, fmt.Errorf("%q is not a kind of plugin: the kinds are %v", o.Kind, plugins.Kinds())
@@ -74,28 +112,56 @@ func wordsOf(o Options) (words, error) {
 	if !nameForm.MatchString(o.Name) {
 		return w, fmt.Errorf("%q is not a plugin's name: names are made of a-z, 0-9 and -", o.Name)
 	}
+	if slices.Contains(taken, o.Name) {
+		return w, fmt.Errorf("a plugin cannot be called %s: a file of that name lies next to it; choose another name", o.Name)
+	}
 	if w.Module == "" {
 		w.Module = "example.com/" + o.Name
 	}
 	return w, nil
 }
 
-// expand writes the templates of one folder of files/ and, but at its top, of those beneath.
+// share writes what is the same in every plugin of a language.
+func share(dir string, o Options) error {
+	from := shared[o.Language]
+	own := strings.NewReplacer(from.example, o.Name, "<version>1.0.0</version> <!--", "<version>0.1.0</version> <!--")
+	for _, root := range from.files {
+		err := fs.WalkDir(examples.Files(), from.example+"/"+root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			to, mode := strings.TrimPrefix(path, from.example+"/"), fs.FileMode(0o644)
+			if to == from.example {
+				to, mode = o.Name, 0o755
+			}
+			return write(filepath.Join(dir, filepath.FromSlash(to)), []byte(own.Replace(string(must(examples.Files().ReadFile(path))))), mode)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expand writes the templates of one folder of files/ and, but for the folders of the kinds, of those beneath.
 func expand(from, dir string, w words) error {
 	return fs.WalkDir(files, from, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path == from {
+			return nil // the kind needs nothing here
+		}
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() {
-			if from == "files" && path != from {
-				return fs.SkipDir // the kinds
+			if slices.Contains(plugins.Kinds(), plugins.Kind(entry.Name())) && path != from {
+				return fs.SkipDir
 			}
 			return nil
 		}
 		if entry.Name() == kindWords {
 			return nil
 		}
-		parsed, err := template.ParseFS(files, path, "files/"+w.Kind+"/"+kindWords)
+		parsed, err := template.ParseFS(files, path, "files/any/"+w.Kind+"/"+kindWords)
 		if err != nil {
 			return err
 		}
@@ -103,17 +169,36 @@ func expand(from, dir string, w words) error {
 		if err := parsed.Execute(&text, w); err != nil {
 			return err
 		}
-		to := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(target(path), from+"/")))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
+		to, mode := target(strings.TrimPrefix(path, from+"/")), fs.FileMode(0o644)
+		if to == "build" {
+			mode = 0o755
 		}
-		return os.WriteFile(to, text.Bytes(), 0o644)
+		return write(filepath.Join(dir, filepath.FromSlash(to)), text.Bytes(), mode)
 	})
+}
+
+func write(path string, content []byte, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, mode)
+}
+
+// must is the content of a file that this executable holds.
+func must(content []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return content
 }
 
 // target is a template's path as it is written; a leading dot cannot be embedded.
 func target(path string) string {
-	path = strings.TrimSuffix(path, ".tmpl")
-	path = strings.Replace(path, "files/gitignore", "files/.gitignore", 1)
-	return strings.Replace(path, "files/ci.yaml", "files/.github/workflows/ci.yaml", 1)
+	switch path = strings.TrimSuffix(path, ".tmpl"); path {
+	case "gitignore":
+		return ".gitignore"
+	case "ci.yaml":
+		return ".github/workflows/ci.yaml"
+	}
+	return path
 }

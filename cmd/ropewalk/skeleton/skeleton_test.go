@@ -12,7 +12,7 @@ import (
 
 func TestTheModuleTakesTheSDKFromARelease(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
-	o := skeleton.Options{Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "1.2.3"}} // as releases are built
+	o := skeleton.Options{Language: "go", Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "1.2.3"}} // as releases are built
 	if err := skeleton.Write(dir, o); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestOnlyAReleaseIsTakenForOne(t *testing.T) {
 }
 
 func TestAnUnreleasedRopewalkOutsideACheckoutAsksForOne(t *testing.T) {
-	o := skeleton.Options{Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "dev"}}
+	o := skeleton.Options{Language: "go", Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "dev"}}
 	if err := skeleton.Write(filepath.Join(t.TempDir(), "demo"), o); err == nil || !strings.Contains(err.Error(), "--sdk") {
 		t.Errorf("got %v", err)
 	}

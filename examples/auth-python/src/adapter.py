@@ -2,27 +2,41 @@
 
 import hmac
 import json
+import logging
 from urllib.parse import urlencode
 
 import httpx
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from errors import Away, Invalid, Refused, Unimplemented, clip
+from plugin.errors import Invalid, Refused, Unavailable, Unimplemented, clip
+from plugin.serve import Plugin
 from provider import DOCUMENT_LIMIT, Provider
 from ropewalk.auth.v1 import auth_pb2, auth_pb2_grpc
 from settings import Settings
 from tokens import check
 
 
-class Adapter(auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServicer):
+log = logging.getLogger(__name__)
+
+
+class Adapter(Plugin, auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServicer):
     """Serves both services, after `configure`."""
 
-    settings: Settings
+    kind = "auth"
+    name = "python"
+    version = "1.0.0"
+    capabilities = ("login",)
+    settings_type = Settings
     provider: Provider | None = None
 
-    def configure(self, settings: Settings) -> None:
-        """Takes settings. The provider is asked nothing yet: it may be away."""
-        self.settings, self.provider = settings, Provider(settings.issuer)
+    async def configure(self, taken: Settings, data_dir: str) -> None:
+        """Takes settings. The provider is asked nothing yet: it may be unavailable."""
+        self.settings, self.provider = taken, Provider(taken.issuer)
+        log.info("The adapter is ready.", extra={"fields": {"issuer": taken.issuer, "login": taken.login}})
+
+    def add_to(self, server) -> None:
+        auth_pb2_grpc.add_AuthServiceServicer_to_server(self, server)
+        auth_pb2_grpc.add_LoginServiceServicer_to_server(self, server)
 
     async def close(self) -> None:
         if self.provider:
@@ -66,7 +80,7 @@ class Adapter(auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServi
             raise Refused("a login needs a code, its verifier and its nonce")
         answer = await self.redeem(document["token_endpoint"], request)
         if not isinstance(answer, dict):
-            raise Away("the token endpoint does not answer as one")
+            raise Unavailable("the token endpoint does not answer as one")
         token = answer.get("id_token")
         if not isinstance(token, str):
             raise Refused("the provider gave no id token")
@@ -83,7 +97,7 @@ class Adapter(auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServi
             raise Unimplemented("browser login needs the settings clientId and redirectUri")
         _, document = await self.provider.document.get()
         if "authorization_endpoint" not in document or "token_endpoint" not in document:
-            raise Away("the provider's metadata names no authorization or token endpoint")
+            raise Unavailable("the provider's metadata names no authorization or token endpoint")
         return document
 
     async def redeem(self, address: str, request: auth_pb2.ExchangeRequest) -> object:
@@ -102,10 +116,10 @@ class Adapter(auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServi
             auth = secret or httpx.USE_CLIENT_DEFAULT
             status, raw = await self.provider.ask("POST", address, DOCUMENT_LIMIT, data=form, auth=auth)
             if status >= 500 or status in (408, 429):
-                raise Away(f"the provider's token endpoint answered {status}")
+                raise Unavailable(f"the provider's token endpoint answered {status}")
             body = json.loads(raw)
         except (httpx.HTTPError, ValueError, RecursionError) as error:
-            raise Away(f"the provider's token endpoint cannot be asked: {type(error).__name__}") from None
+            raise Unavailable(f"the provider's token endpoint cannot be asked: {type(error).__name__}") from None
         if status != httpx.codes.OK:
             code = body.get("error") if isinstance(body, dict) else None
             raise Refused(f"the provider refused the code: {status} {clip(code)}")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from errors import Away
+from plugin.errors import Unavailable
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ TIMEOUT = 10.0  # of one fetch, in seconds
 
 class Cached(Generic[T]):
     """Fetches a value on first use, again in the background once it is `fresh` seconds old, and uses it
-    for up to `keep` seconds while the provider is away. Calls that wait share one fetch, which continues
+    for up to `keep` seconds while the provider is unavailable. Calls that wait share one fetch, which continues
     when the call that began it is cancelled."""
 
     def __init__(self, what: str, fetch: Callable[[], Awaitable[T]], fresh: float, keep: float) -> None:
@@ -43,14 +43,14 @@ class Cached(Generic[T]):
         if self.fetching is not None:
             await asyncio.shield(self.fetching)
         if self.failed or self.value is None:
-            raise Away(f"the provider's {self.what} cannot be had: {self.failed}")
+            raise Unavailable(f"the provider's {self.what} cannot be had: {self.failed}")
         return self.value
 
     async def renew_now(self) -> None:
         self.next = time.monotonic() + RENEW_EVERY
         try:
             value = await asyncio.wait_for(self.fetch(), TIMEOUT)
-        except Away as error:  # what the address comes from is not known: the provider was not asked
+        except Unavailable as error:  # what the address comes from is not known: the provider was not asked
             self.failed, self.next = str(error), 0.0
         except Exception as error:  # noqa: BLE001, any error means that nothing was fetched
             self.failed = str(error) or type(error).__name__

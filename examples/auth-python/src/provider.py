@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt import PyJWK, PyJWTError
 
 from cache import TIMEOUT, Cached
-from errors import Refused, clip
+from plugin.errors import Refused, clip
 from settings import check_url, is_loopback
 
 DOCUMENT_LIMIT = 256 << 10

@@ -8,7 +8,7 @@ import re
 
 import jwt
 
-from errors import Refused, clip
+from plugin.errors import Refused, clip
 from provider import Provider
 
 LONGEST = 64 << 10
@@ -27,7 +27,7 @@ REASONS = {
 
 async def check(provider: Provider, token: str, audiences: list[str]) -> dict:
     """Returns the claims of a token that the provider signed, that is good now, and that is for one
-    of `audiences` (any, when there are none). Raises Refused, or Away when nobody can tell."""
+    of `audiences` (any, when there are none). Raises Refused, or Unavailable when nobody can tell."""
     header = read(token)
     problem: jwt.PyJWTError | None = None
     for key in await provider.find(header.get("kid", "")):

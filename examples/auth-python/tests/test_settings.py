@@ -6,7 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from settings import parse  # noqa: E402
+from plugin import settings  # noqa: E402
+from settings import Settings  # noqa: E402
 
 GOOD = '"issuer": "https://id.example.com"'
 
@@ -40,7 +41,7 @@ class SettingsTest(unittest.TestCase):
         }
         for text, want in cases.items():
             with self.subTest(text):
-                _, problems = parse(text)
+                _, problems = settings.parse(text, Settings)
                 self.assertEqual([(p.path, p.nearest) for p in problems], [(path, near) for path, _, near in want])
                 for problem, (_, message, _) in zip(problems, want, strict=True):
                     self.assertIn(message, problem.message)
@@ -48,12 +49,12 @@ class SettingsTest(unittest.TestCase):
 
     def test_loopback_may_do_without_tls(self):
         for issuer in ("http://127.0.0.1:8080", "http://localhost", "http://[::1]:1"):
-            _, problems = parse('{"issuer": "' + issuer + '"}')
+            _, problems = settings.parse('{"issuer": "' + issuer + '"}', Settings)
             self.assertEqual(problems, [])
 
     def test_a_secret_is_not_printed(self):
-        settings, _ = parse("{" + GOOD + ', "clientId": "c", "clientSecret": "canary"}')
-        self.assertNotIn("canary", repr(settings))
+        taken, _ = settings.parse("{" + GOOD + ', "clientId": "c", "clientSecret": "canary"}', Settings)
+        self.assertNotIn("canary", repr(taken))
 
 
 if __name__ == "__main__":

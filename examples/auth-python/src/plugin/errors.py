@@ -1,4 +1,4 @@
-"""What an adapter may answer beside success, and the gRPC code each is."""
+"""What a plugin may answer besides success, and the gRPC code of each."""
 
 import grpc
 
@@ -9,14 +9,20 @@ class PluginError(Exception):
     code = grpc.StatusCode.INTERNAL
 
 
+class NotFound(PluginError):
+    """It does not exist, and the backend was really asked."""
+
+    code = grpc.StatusCode.NOT_FOUND
+
+
 class Refused(PluginError):
     """The credential was checked and is bad: the server answers 401."""
 
     code = grpc.StatusCode.UNAUTHENTICATED
 
 
-class Away(PluginError):
-    """Nobody can tell at the moment: the server answers 503."""
+class Unavailable(PluginError):
+    """The backend could not be asked: the server answers 503."""
 
     code = grpc.StatusCode.UNAVAILABLE
 
@@ -28,7 +34,7 @@ class Invalid(PluginError):
 
 
 class Unimplemented(PluginError):
-    """The adapter has not this power."""
+    """The plugin does not have this capability."""
 
     code = grpc.StatusCode.UNIMPLEMENTED
 

@@ -15,21 +15,22 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 COOKIE = "ROPEWALK_PLUGIN"
+PROTOCOL = 1  # the version of ropewalk.<kind>.v1
 
 
-def refuse(env: Mapping[str, str], kind: str, wire: int) -> str:
+def refuse(env: Mapping[str, str], kind: str) -> str:
     """Says why this process must not serve; empty when it may."""
     wanted = env.get(COOKIE, "")
     if not wanted:
         return (
             f"this is a Ropewalk plugin of the kind {kind}; a server starts it when its configuration names it, "
-            "and `ropewalk plugin test` tries it out"
+            "and `ropewalk plugin test` checks it"
         )
     if wanted != kind:
         return f"this plugin is of the kind {kind}, and was started as one of the kind {wanted}"
-    versions = env.get("PLUGIN_PROTOCOL_VERSIONS", str(wire)).split(",")
-    if str(wire) not in versions:
-        return f"this plugin speaks wire version {wire}; the server speaks {', '.join(versions)}"
+    versions = env.get("PLUGIN_PROTOCOL_VERSIONS", str(PROTOCOL)).split(",")
+    if str(PROTOCOL) not in versions:
+        return f"this plugin speaks protocol version {PROTOCOL}; the server speaks {', '.join(versions)}"
     return ""
 
 
@@ -101,8 +102,8 @@ class Security:
         )
 
 
-def announce(wire: int, place: Place, security: Security | None) -> None:
+def announce(place: Place, security: Security | None) -> None:
     """Prints the handshake line. From then on, what is printed goes to the log."""
     field = security.field if security else ""
-    print(f"1|{wire}|unix|{place.path}|grpc|{field}", flush=True)
+    print(f"1|{PROTOCOL}|unix|{place.path}|grpc|{field}", flush=True)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

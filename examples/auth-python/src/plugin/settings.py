@@ -1,0 +1,78 @@
+"""Reads settings strictly: every problem is reported at once, with its path."""
+
+import dataclasses
+import difflib
+import json
+from typing import TypeVar
+
+T = TypeVar("T")
+TYPES = {str: "a string", bool: "true or false", float: "a number", list[str]: "a list"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong. The message never repeats a value: it could be a secret."""
+
+    path: str
+    message: str
+    nearest: str = ""
+
+
+def parse(text: str, into: type[T], data_dir: str = "") -> tuple[T, list[Problem]]:
+    """Reads settings into a dataclass whose fields are str, bool, float or list[str], each with a default. They
+    are good only when there are no problems. What types do not express is in the method `problems` of the class."""
+    problems: list[Problem] = []
+    types = {field.name: field.type for field in dataclasses.fields(into)}
+    values: dict[str, object] = {}
+    seen: set[str] = set()
+    for name, value in read(text, problems):
+        if name in seen:
+            problems.append(Problem(name, "is given twice"))
+        elif name not in types:
+            near = difflib.get_close_matches(name, types, n=1, cutoff=0.6)
+            problems.append(Problem(name, "is not a setting", near[0] if near else ""))
+        elif kind_of(value) != TYPES[types[name]]:
+            problems.append(Problem(name, f"must be {TYPES[types[name]]}, not {kind_of(value)}"))
+        elif types[name] != list[str] or are_texts(name, value, problems):
+            values[name] = value
+        seen.add(name)
+    settings = into(**values)
+    wrong = {p.path for p in problems}
+    return settings, problems + [p for p in settings.problems(data_dir) if p.path not in wrong]
+
+
+class Pairs(list):
+    """A JSON object as it was written: names may come twice."""
+
+
+def read(text: str, problems: list[Problem]) -> Pairs:
+    try:
+        value = json.loads(text or "{}", object_pairs_hook=Pairs)
+    except (ValueError, RecursionError) as error:
+        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
+        problems.append(Problem("", f"must be one JSON object: it cannot be read{where}"))
+        return Pairs()
+    if not isinstance(value, Pairs):
+        problems.append(Problem("", f"must be an object, not {kind_of(value)}"))
+        return Pairs()
+    return value
+
+
+def are_texts(name: str, value: list, problems: list[Problem]) -> bool:
+    wrong = [
+        Problem(f"{name}[{i}]", f"must be a string, not {kind_of(item)}")
+        for i, item in enumerate(value)
+        if not isinstance(item, str)
+    ]
+    problems += wrong
+    return not wrong
+
+
+def kind_of(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, Pairs):
+        return "an object"
+    return {str: "a string", list: "a list"}.get(type(value), "a number")

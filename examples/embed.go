@@ -1,0 +1,12 @@
+// Package examples holds what `ropewalk plugin init` takes from the example plugins: the parts that
+// all plugins in their language have in common.
+package examples
+
+import "embed"
+
+// Files are those parts, each under the folder of its example.
+func Files() embed.FS { return files }
+
+//go:embed auth-python/auth-python auth-python/src/main.py auth-python/src/plugin
+//go:embed sessionstore-java/sessionstore-java sessionstore-java/pom.xml sessionstore-java/src/main/java
+var files embed.FS
