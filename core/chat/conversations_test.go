@@ -249,7 +249,7 @@ func TestASkillsAllowedToolsBindSystemTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer, _ := h.must(chat.Request{Message: "my weekly report"})
-	if got := strings.Join(offered(h.asked()[0]), " "); got != "files__read system__search" {
+	if got := strings.Join(offered(h.asked()[0]), " "); got != "files__read system__search system__read_result" {
 		t.Errorf("it is offered %s", got)
 	}
 	if len(answer.ToolCalls) != 1 || answer.ToolCalls[0].OK || !strings.Contains(answer.ToolCalls[0].Output, "no tool") {

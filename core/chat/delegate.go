@@ -139,8 +139,8 @@ func (l *loop) reportTo(outer *task) Emit {
 // withoutDelegate is the tools that a delegated task may use.
 type withoutDelegate struct{ Tools }
 
-func (w withoutDelegate) List(c core.Caller) []tools.Listed {
-	all := w.Tools.List(c)
+func (w withoutDelegate) ListFor(c core.Caller, from tools.From) []tools.Listed {
+	all := w.Tools.ListFor(c, from)
 	kept := make([]tools.Listed, 0, len(all))
 	for _, t := range all {
 		if !strings.EqualFold(t.Name, delegateTool) {

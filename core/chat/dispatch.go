@@ -19,7 +19,7 @@ import (
 // How large a result may be to be sent to the client whole, bytes. One with a view is always sent whole: the view
 // needs it. History has every result whole.
 const (
-	wholeText   = 64 << 10 // of a result that is text only: the client has its beginning as output
+	wholeText   = 64 << 10 // of a result that is text only: the client has what the model got of it as output
 	wholeResult = 8 << 20
 )
 
@@ -54,7 +54,7 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 			call.Ms = time.Since(start).Milliseconds()
 			call.Result = raw
 			d.calls[i] = call
-			d.results[i] = model.Block{Kind: model.ToolResult, ID: call.ID, Text: call.Output, Error: !call.OK, Files: imagesOfResult(raw)}
+			d.results[i] = model.Block{Kind: model.ToolResult, ID: call.ID, Text: call.Output, Error: !call.OK, Files: l.e.images.fit(ctx, imagesOfResult(raw))}
 			l.turn.answered(call, d.results[i])
 			if call.ResourceURI == "" && (len(raw) > wholeResult || len(raw) > wholeText && isPlain(raw)) {
 				raw = nil
@@ -105,6 +105,7 @@ func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMe
 		return nil, l.failureText(ctx, c.Name, err), false
 	}
 	output, ok = textOfResult(raw)
+	output = l.e.tools.FitText(ctx, l.caller, c.Name, output)
 	l.toolset.addSearchResult(c.Name, raw)
 	return raw, output, ok
 }

@@ -48,7 +48,9 @@ type Store interface {
 
 // Tools is the namespace of a workspace's tools.
 type Tools interface {
-	List(c core.Caller) []tools.Listed
+	ListFor(c core.Caller, from tools.From) []tools.Listed
+	// FitText returns the text of a result as a model gets it: whole, or an excerpt with which it can read on.
+	FitText(ctx context.Context, c core.Caller, tool, text string) string
 	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
 	EndSession(id string)
 
@@ -116,13 +118,14 @@ type Engine struct {
 	questions *elicit.Questions
 	claims    *claims
 	detached  *detached
+	images    *imageScaler
 }
 
 // New returns an Engine.
 func New(o Options) *Engine {
 	e := &Engine{
 		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, events: o.Events, metrics: o.Metrics, titles: newTitles(), toolBytes: maxSchemas,
-		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: newClaims(o.Store, o.RunLease, o.Logger), detached: newDetached(),
+		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: newClaims(o.Store, o.RunLease, o.Logger), detached: newDetached(), images: newImageScaler(),
 	}
 	if o.ToolBudget > 0 {
 		e.toolBytes = 4 * o.ToolBudget

@@ -68,6 +68,7 @@ func (l *loop) response() string { return strings.Join(l.texts, turnSeparator) }
 const turnSeparator = partSeparator
 
 func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
+	l.messages = l.e.images.fitResults(ctx, l.messages)
 	for l.iterations < l.limit {
 		if l.hasLostAccess(ctx) {
 			return Cancelled, nil

@@ -161,12 +161,12 @@ func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProv
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.tools = tools.New(tools.Options{Apps: h.apps, Events: h.bus, Features: config.Features{}, Logger: hclog.NewNullLogger()})
+	h.tools = tools.New(tools.Options{Apps: h.apps, Events: h.bus, Features: config.Features{}, Results: h.store, Logger: hclog.NewNullLogger()})
 	h.Engine = chat.New(chat.Options{
 		Store: h.store, Tools: h.tools, Models: models, Skills: skill.NewLibrary(h.home, nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
 		RunLease: lease, Events: h.bus,
 	})
-	h.tools.Add(h.tools.Search(nil), h.Delegate(), h.ManageSkills(), h.SetModelConfig())
+	h.tools.Add(h.tools.Search(nil), h.Delegate(), h.ManageSkills(), h.SetModelConfig(), h.tools.ReadResult())
 	t.Cleanup(h.close)
 	return h
 }

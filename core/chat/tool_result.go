@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	resultLimit = 50_000  // characters of a tool's result that a model receives
-	imageLimit  = 5 << 20 // bytes of an image of a result that a model receives, as Anthropic takes it
+	failureLimit = 50_000   // characters of an app's error that a model receives
+	imageBytes   = 32 << 20 // of an image of a result that is read
 )
 
 // content is one block of a tool's result.
@@ -52,8 +52,8 @@ func (r toolResult) contents() []content {
 	return all
 }
 
-// textOfResult is what a model receives of a CallToolResult as text, and whether the tool succeeded. Images are
-// described, for models that do not see them. Structured content follows, unless a text is the same.
+// textOfResult is a CallToolResult as text for a model, and whether the tool succeeded. Images are described, for models
+// that do not see them. Structured content follows, unless a text is the same.
 func textOfResult(raw json.RawMessage) (text string, ok bool) {
 	var result toolResult
 	if err := json.Unmarshal(raw, &result); err != nil {
@@ -73,7 +73,7 @@ func textOfResult(raw json.RawMessage) (text string, ok bool) {
 	if structured != "" && structured != "null" {
 		parts = append(parts, structured)
 	}
-	return truncate(strings.Join(parts, "\n")), !result.IsError
+	return strings.Join(parts, "\n"), !result.IsError
 }
 
 // isPlain reports whether a result is text only.
@@ -106,8 +106,8 @@ func sameJSON(text, compact string) bool {
 	return bytes.Equal(one, other)
 }
 
-// imagesOfResult are the images of a CallToolResult that a model can get: of a type that every provider takes,
-// which is the one that the bytes have.
+// imagesOfResult are the images of a CallToolResult of a type that every provider takes, which is the one that the bytes
+// have. A model gets them as imageScaler.fit leaves them.
 func imagesOfResult(raw json.RawMessage) (images []model.Block) {
 	var result toolResult
 	if len(raw) == 0 || json.Unmarshal(raw, &result) != nil {
@@ -120,7 +120,7 @@ func imagesOfResult(raw json.RawMessage) (images []model.Block) {
 		} else if c.Type != "image" {
 			continue
 		}
-		if base64.StdEncoding.DecodedLen(len(data)) > imageLimit+2 {
+		if base64.StdEncoding.DecodedLen(len(data)) > imageBytes+2 {
 			continue
 		}
 		image, err := base64.StdEncoding.DecodeString(data)
@@ -180,19 +180,19 @@ func (c content) embedded() string {
 
 // truncate shortens a text that is too long, and adds a note.
 func truncate(text string) string {
-	if len(text) <= resultLimit {
+	if len(text) <= failureLimit {
 		return text
 	}
 	total := utf8.RuneCountInString(text)
-	if total <= resultLimit {
+	if total <= failureLimit {
 		return text
 	}
 	at, n := 0, 0
 	for at = range text {
-		if n == resultLimit {
+		if n == failureLimit {
 			break
 		}
 		n++
 	}
-	return fmt.Sprintf("%s\n\n[The result was truncated: these are the first %d of %d characters.]", text[:at], resultLimit, total)
+	return fmt.Sprintf("%s\n\n[The message was truncated: these are the first %d of %d characters.]", text[:at], failureLimit, total)
 }

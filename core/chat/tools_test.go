@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tools"
 )
 
 const talk = `{"match":{"userMessage":"go","hasToolResult":true},"response":{"content":"Done."}}`
@@ -93,20 +94,38 @@ func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
 	}
 }
 
-func TestALongResultIsCutForTheModelWithANote(t *testing.T) {
+func TestAModelGetsAnExcerptOfALongResultAndReadsOn(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "do", "")
 	h.apps.do["do"] = func(context.Context, string, func(rpc.Notification)) (string, error) {
-		return `{"content":[{"type":"text","text":"` + strings.Repeat("é", 60_000) + `"}]}`, nil
+		return `{"content":[{"type":"text","text":"` + strings.Repeat("é", 60_000) + `ü` + strings.Repeat("o", 20_000) + `"}]}`, nil
 	}
 	h.model.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), talk)
-	answer, events := h.must(chat.Request{Message: "go"})
+	answer, events := h.must(chat.Request{Message: "go", AllowedTools: []string{"files__*"}})
 	out := answer.ToolCalls[0].Output
-	if strings.Count(out, "é") != 50_000 || !strings.Contains(out, "first 50000 of 60000 characters") {
-		t.Errorf("%d characters are left, ending in %q", strings.Count(out, "é"), out[len(out)-100:])
+	if tools.Tokens(len(out)) > 12_500 || !strings.Contains(out, "of 80001 characters are left out") || strings.Contains(out, "ü") || !strings.HasSuffix(out, "oo") {
+		t.Fatalf("the model got %d bytes, with %q", len(out), strings.Trim(out, "éo"))
 	}
 	if events.data("tool.done")[0]["result"] != nil {
 		t.Error("the whole result was sent, too")
+	}
+	if !strings.Contains(text(h.asked()[1]["messages"]), text(out)[1:100]) {
+		t.Error("the request to the model does not have the excerpt")
+	}
+	history, err := h.History(t.Context(), owner(), answer.ConversationID)
+	if err != nil || !strings.Contains(string(history[1].Metadata), strings.Repeat("é", 60_000)+"ü") {
+		t.Errorf("the history does not have the whole result: %v", err)
+	}
+	_, arguments, _ := strings.Cut(out, "call system__read_result with ")
+	arguments, _, _ = strings.Cut(arguments, ".]")
+	arguments = strings.Replace(arguments, `"offset":`, `"offset":59990,"was":`, 1)
+	arguments, _, _ = strings.Cut(arguments, `,"was"`)
+	h.model.Say(t, `{"match":{"userMessage":"more","turnIndex":2},"response":{"toolCalls":[{"name":"system__read_result","arguments":`+arguments+`}}]}}`,
+		`{"match":{"userMessage":"more","turnIndex":3},"response":{"content":"Done."}}`)
+	answer, _ = h.must(chat.Request{Message: "more", ConversationID: answer.ConversationID, AllowedTools: []string{"files__*"}})
+	read := answer.ToolCalls[0]
+	if want := strings.Repeat("é", 10) + "üooo"; !read.OK || !strings.HasPrefix(read.Output, want) || !strings.HasSuffix(read.Output, "[Characters 59990 to 80001 of 80001. That is the end of the result.]") {
+		t.Errorf("reading on with %s: %.200q", arguments, read.Output)
 	}
 }
 
@@ -137,8 +156,8 @@ func TestWhichToolsAModelIsOffered(t *testing.T) {
 		allowed []string
 		want    []string
 	}{
-		"all that are for models":  {nil, []string{"files__read", "files__shared", "files__write_all_now_ab5a9a03", "system__delegate", "system__manage_skills", "system__search", "system__set_model_config"}},
-		"those that are allowed":   {[]string{"*__read", "system__s?arch"}, []string{"files__read", "system__search"}},
+		"all that are for models":  {nil, []string{"files__read", "files__shared", "files__write_all_now_ab5a9a03", "system__delegate", "system__manage_skills", "system__read_result", "system__search", "system__set_model_config"}},
+		"those that are allowed":   {[]string{"*__read", "system__s?arch"}, []string{"files__read", "system__read_result", "system__search"}},
 		"none that does not match": {[]string{"memory__*"}, nil},
 	} {
 		before := len(h.asked())

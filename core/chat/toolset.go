@@ -18,6 +18,7 @@ const (
 	maxSchemas = 300_000 // bytes of their descriptions and schemas, without Options.ToolBudget
 
 	searchTool = "system__search"
+	readTool   = "system__read_result"
 )
 
 // toolset decides which tools a run's model is offered and may call. Its methods may be called
@@ -63,7 +64,7 @@ func (e *Engine) newToolset(source Tools, c core.Caller, a allowlist, server str
 func (s *toolset) tools() []model.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if listed := s.source.List(s.caller); s.byName == nil || !sameTools(listed, s.listed) {
+	if listed := s.source.ListFor(s.caller, tools.From{ReadsOn: true}); s.byName == nil || !sameTools(listed, s.listed) {
 		s.update(listed)
 	}
 	chosen := s.known
@@ -88,10 +89,13 @@ func (s *toolset) update(listed []tools.Listed) {
 	s.listed, s.known, s.byName = listed, nil, map[string]*modelTool{}
 	for _, l := range listed {
 		d, usable := describe(l)
-		if !usable || !s.allowed.allows(l.Name) {
+		if !usable || !s.allowed.allows(l.Name) && l.Name != readTool { // which reads what allowed tools returned
 			continue
 		}
 		s.known = append(s.known, modelTool{tool: l.Tool, model: model.Tool{Name: l.Name, Description: d, Schema: l.Tool.Schema}})
+	}
+	if len(s.known) == 1 && s.known[0].model.Name == readTool {
+		s.known = nil // without another tool there is no result
 	}
 	for i := range s.known {
 		t := &s.known[i]

@@ -249,6 +249,8 @@ type Tools struct {
 	Surface    string   // how MCP clients that do not choose see the tools
 	Budget     int      // size of a list, in tokens, up to which a search also lists all tools; 0 for none
 	Favourites []string // tools that a search always lists, with the same patterns as Approve
+
+	ResultBudget int // tokens of a result's text above which a model gets an excerpt
 }
 
 type toolsSection struct {
@@ -259,13 +261,14 @@ type toolsSection struct {
 	Surface               string   `json:"surface"`
 	Budget                int      `json:"budget"`
 	Favourites            []string `json:"favourites"`
+	ResultBudget          int      `json:"resultBudget"`
 }
 
 func (s toolsSection) tools() Tools {
 	return Tools{
 		Pin: trust.PinMode(s.Pin), Approve: s.Approve,
 		ApprovalWait: seconds(s.ApprovalWaitSeconds), ApprovalExpiry: seconds(s.ApprovalExpirySeconds),
-		Surface: s.Surface, Budget: s.Budget, Favourites: s.Favourites,
+		Surface: s.Surface, Budget: s.Budget, Favourites: s.Favourites, ResultBudget: s.ResultBudget,
 	}
 }
 

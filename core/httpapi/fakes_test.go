@@ -158,6 +158,10 @@ type silentApps struct{ tools.Apps }
 
 func (silentApps) Listen(string, func(apps.Notification)) func() { return func() {} }
 
+func (n *fakeTools) ListFor(c core.Caller, _ tools.From) []tools.Listed { return n.List(c) }
+
+func (n *fakeTools) FitText(_ context.Context, _ core.Caller, _, text string) string { return text }
+
 func (n *fakeTools) List(core.Caller) []tools.Listed {
 	listed := func(server, name, description string) tools.Listed {
 		raw := fmt.Sprintf(`{"name":"%s__%s","description":"%s","inputSchema":{"type":"object"}}`, server, name, description)

@@ -30,6 +30,7 @@ type call struct {
 	caller  core.Caller
 	session *session.Session // nil without one
 	surface tools.Surface    // that its client chose
+	readsOn bool             // its client wants to read on in results
 	context context.Context  //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
 	span    tracing.Span
 

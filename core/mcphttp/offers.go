@@ -20,20 +20,22 @@ import (
 // without one, which is asked by results only.
 func (k *call) from() tools.From {
 	if k.session == nil {
-		return tools.From{Stateless: true, Surface: k.surface}
+		return tools.From{Stateless: true, Surface: k.surface, ReadsOn: k.readsOn}
 	}
-	return tools.From{Session: k.session.Tools, Asker: asker{k}, Surface: k.surface}
+	return tools.From{Session: k.session.Tools, Asker: asker{k}, Surface: k.surface, ReadsOn: k.readsOn}
 }
 
 // headerSurface names the surface that a client wants, and so does the query parameter surface: some clients send no
 // headers of their own.
 const headerSurface = "X-Tools-Surface"
 
-// chooseSurface sets the surface of a list: the one that the client of the request chose, else the configured one.
+// chooseSurface sets the surface of a list: the one that the client of the request chose, else the configured one. It also
+// notes whether the client wants results that fit.
 func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
 	if k.Method != "tools/list" {
 		return nil
 	}
+	k.readsOn = tools.AsksToFit(k.Param("_meta"))
 	k.surface = tools.Surface(cmp.Or(c.Get(headerSurface), c.Query("surface"), e.o.Surface, string(tools.SurfaceFull)))
 	if k.surface != tools.SurfaceFull && k.surface != tools.SurfaceSearch {
 		message := fmt.Sprintf("%s, or the query parameter surface, is %q; it can be %s or %s", headerSurface, clip(string(k.surface)), tools.SurfaceFull, tools.SurfaceSearch)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	purgeInterval = time.Hour
+	purgeInterval = 10 * time.Minute
 	purgeBatch    = 5_000 // rows of one transaction: others wait for the file that long
 )
 
@@ -20,7 +20,7 @@ type Retention struct {
 	Approvals time.Duration // calls that waited for a person, after they expired
 }
 
-// startPurging deletes what is older than the retention, at once and every hour, until stop is called.
+// startPurging deletes what is older than the retention, at once and every ten minutes, until stop is called.
 func (s *Store) startPurging(r Retention) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -47,7 +47,7 @@ func (s *Store) startPurging(r Retention) (stop func() error) {
 	}
 }
 
-// Purge deletes what is older than the retention, and returns how many rows. An SQLite file gets smaller
+// Purge deletes what is older than the retention, and kept results that expired, and returns how many rows. An SQLite file gets smaller
 // when much of it is unused then; PostgreSQL reuses the space by itself.
 func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) {
 	for _, old := range []struct {
@@ -57,6 +57,7 @@ func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) 
 	}{
 		{"deleting old usage", `DELETE FROM usage_records WHERE id IN (SELECT id FROM usage_records WHERE used_at < $1 LIMIT $2)`, r.Usage},
 		{"deleting old approvals", `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE expires_at < $1 LIMIT $2)`, r.Approvals},
+		{"deleting kept results", deleteExpiredResults, time.Millisecond},
 	} {
 		if old.keep <= 0 {
 			continue

@@ -53,6 +53,9 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (result 
 	meant := n.unwrap(&call)
 	r := &toolCall{Call: call, n: n, caller: c}
 	raw, read, err := n.perform(ctx, c, r)
+	if err == nil && r.budget > 0 && !read.needsInput {
+		raw = n.fitResult(ctx, c, r.Name, r.budget, raw)
+	}
 	if err == nil && meant {
 		raw = r.withView(raw)
 	}
@@ -72,6 +75,7 @@ type toolCall struct {
 	system       *System       // one of the server's own tools
 	own          *core.Tool    // the same, as it is listed
 
+	budget  int             // tokens that the text of the result may take; 0 for any number
 	account core.Account    // that the app is called with; zero for none
 	named   string          // the account that the person of a stateless client has chosen; "" for none
 	reply   json.RawMessage // the result of a call that asks for a login or an account first; nil for others
@@ -103,6 +107,9 @@ func (r *toolCall) admit(ctx context.Context) error {
 	err := r.resolve(ctx)
 	if core.CodeOf(err) == core.CodeToolNotFound && r.server != SystemServer && strings.Contains(r.Name, "__") {
 		err = r.await(ctx, err)
+	}
+	if err == nil {
+		r.budget, err = r.n.budgetOf(r.Meta)
 	}
 	if err == nil {
 		err = r.chooseAccount(ctx)

@@ -256,7 +256,7 @@ func (n *Namespace) ListJSON(c core.Caller, from From, kind core.Kind) json.RawM
 	r := n.lists(c, from)
 	k := arrayKey{kind: kind}
 	if kind == core.KindTools {
-		k.own, k.stateless = n.mask(c), from.Stateless
+		k.own, k.stateless = n.maskFor(c, from), from.Stateless
 		k.search = n.searches(r, k.own, from)
 	}
 	return n.array(r, k)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"regexp"
@@ -66,6 +67,9 @@ type Options struct {
 	Approvals Approvals // nil lets no call wait for a person
 	Metrics   Metrics   // nil measures nothing
 	Views     Views     // nil shows everything to everybody
+	Results   Results   // nil keeps no result that is too long for its caller
+
+	ResultBudget int // tokens of a result's text above which it is kept, and its caller gets an excerpt; 0 for 12,500
 
 	Budget     int      // tokens of a list up to which SurfaceSearch lists all tools; 0 for none
 	Favourites []string // tools that SurfaceSearch lists as well: full names, in which * matches any text
@@ -81,13 +85,15 @@ type Namespace struct {
 	approvals Approvals
 	metrics   Metrics
 	views     Views
+	results   Results
 	system    []System
 	own       []Listed // system as it is listed
 	validator *schema.Validator
 	log       hclog.Logger
 
-	budget     int
-	favourites *regexp.Regexp // nil for none
+	budget       int
+	resultBudget int
+	favourites   *regexp.Regexp // nil for none
 
 	stateless *interact.Client // every client without a session
 	sessions  *sessionRegistry
@@ -102,7 +108,7 @@ type Namespace struct {
 // New returns a Namespace over the given apps and system tools.
 func New(o Options) *Namespace {
 	n := &Namespace{
-		budget: o.Budget, favourites: trust.NamePattern(o.Favourites), apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, accounts: o.Accounts, approvals: o.Approvals, metrics: o.Metrics, views: o.Views,
+		budget: o.Budget, favourites: trust.NamePattern(o.Favourites), apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, accounts: o.Accounts, approvals: o.Approvals, metrics: o.Metrics, views: o.Views, results: o.Results, resultBudget: cmp.Or(o.ResultBudget, resultBudgetDefault),
 		validator: schema.New(), merged: map[listsKey]*mergedLists{}, mergedStateless: map[listsKey]*mergedLists{}, links: newLinks(maxStatelessLinks),
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(),
 	}
@@ -112,13 +118,15 @@ func New(o Options) *Namespace {
 	return n
 }
 
-// Bits of a mask above those of the service's own tools: the discovery flags that are on.
+// Bits of a mask above those of the service's own tools: whether the client reads on in results, and the discovery flags
+// that are on.
 const (
-	maskToolDiscovery uint64 = 1 << (62 + iota)
+	maskReadsOn uint64 = 1 << (61 + iota)
+	maskToolDiscovery
 	maskBundleDiscovery
 )
 
-// Add adds the service's own tools, 62 at most, which are listed in this order. Call it before the
+// Add adds the service's own tools, 61 at most, which are listed in this order. Call it before the
 // first List or Call.
 func (n *Namespace) Add(own ...System) {
 	n.system = append(n.system, own...)
@@ -158,7 +166,7 @@ func (n *Namespace) List(c core.Caller) []Listed { return n.ListFor(c, From{}) }
 
 // ListFor is List for a request from a client, whose session may have lists of its own.
 func (n *Namespace) ListFor(c core.Caller, from From) []Listed {
-	r, mask := n.lists(c, from), n.mask(c)
+	r, mask := n.lists(c, from), n.maskFor(c, from)
 	return n.list(r, mask, n.searches(r, mask, from))
 }
 
@@ -175,7 +183,7 @@ func (n *Namespace) list(r *mergedLists, mask uint64, search bool) []Listed {
 	all := make([]Listed, 0, len(r.tools)+len(n.own))
 	all = append(all, r.tools[:at]...)
 	for i, own := range n.own {
-		if mask>>i&1 == 0 || n.system[i].OnSearch {
+		if mask>>i&1 == 0 || !n.system[i].isListed(mask, false) {
 			continue
 		}
 		all = append(all, n.ownListed(i, own, mask))
@@ -191,6 +199,15 @@ func (n *Namespace) ownListed(i int, own Listed, mask uint64) Listed {
 	}
 	s.Schema = s.ListedSchema(mask&maskToolDiscovery != 0, mask&maskBundleDiscovery != 0)
 	return s.listed()
+}
+
+// maskFor is mask for a request from a client.
+func (n *Namespace) maskFor(c core.Caller, from From) uint64 {
+	mask := n.mask(c)
+	if from.ReadsOn {
+		mask |= maskReadsOn
+	}
+	return mask
 }
 
 // mask returns a bit for each of the service's own tools that c may use, and for each discovery flag that is on.

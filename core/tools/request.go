@@ -21,6 +21,7 @@ type From struct {
 	Session   *Session       // the session it belongs to; nil when it belongs to none
 	Asker     interact.Asker // sends requests of apps to the session's client while the call lasts; nil when that is not possible
 	Surface   Surface        // how tools are listed; "" is SurfaceFull
+	ReadsOn   bool           // system__read_result is listed: the client's results are made to fit
 	Stateless bool           // the client uses 2026-07-28: results may ask for input, and apps send no requests
 }
 
@@ -183,6 +184,11 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 // core.CodeBadRequest without a URI, core.CodeResourceNotFound with the uri in its details when no app
 // has it, else the errors of Call.
 func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
+	if uri, _ := text(q.Params, "uri"); uri != "" {
+		if id, ok := core.KeptResultID(uri); ok {
+			return n.readKept(ctx, c, id)
+		}
+	}
 	r := &appRequest{Request: q, n: n, caller: c, method: "resources/read"}
 	var at resourceRef
 	var named bool

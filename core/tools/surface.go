@@ -47,7 +47,7 @@ func Tokens(bytes int) int { return bytes / 4 }
 func (n *Namespace) searchList(r *mergedLists, mask uint64) (list []Listed) {
 	isFavourite := func(t Listed) bool { return n.favourites != nil && n.favourites.MatchString(t.Name) }
 	for i, own := range n.own {
-		if mask>>i&1 == 1 && (n.system[i].OnSearch || isFavourite(own)) {
+		if mask>>i&1 == 1 && (n.system[i].isListed(mask, true) || isFavourite(own)) {
 			list = append(list, n.ownListed(i, own, mask))
 		}
 	}
@@ -161,7 +161,7 @@ func (n *Namespace) searchTools(c core.Caller, query string, limit int) []json.R
 			continue
 		} else if own < 0 {
 			found = append(found, n.withNeeds(r, r.tools[at]))
-		} else if mask>>own&1 == 1 && !n.system[own].OnSearch {
+		} else if mask>>own&1 == 1 && !n.system[own].isSurface() {
 			found = append(found, n.ownListed(own, n.own[own], mask).Raw)
 		}
 	}

@@ -20,7 +20,8 @@ type System struct {
 	Description string
 	Schema      json.RawMessage
 	ReadOnly    bool
-	OnSearch    bool // it is listed on SurfaceSearch, and there only
+	OnSearch    bool // it is listed on SurfaceSearch only
+	ReadsOn     bool // it is listed only for clients whose results are made to fit (From.ReadsOn)
 	// ListedSchema returns the schema to list with the discovery flags as they are; calls are checked against
 	// Schema, so that a caller learns which flag is off. nil means Schema.
 	ListedSchema func(toolDiscovery, bundleDiscovery bool) json.RawMessage
@@ -30,7 +31,7 @@ type System struct {
 	Shown func(c core.Caller) bool
 	// Permit returns why the arguments ask for what c may not do, before the call is recorded. nil allows all.
 	Permit func(c core.Caller, arguments json.RawMessage) error
-	// Run returns what becomes structuredContent, and as text the content. A core.Error comes back
+	// Run returns what becomes structuredContent, and as text the content; a plainText is only content. A core.Error comes back
 	// to the caller as a result with isError, so that a model can read what to do. The refusals
 	// core.CodeFeatureDisabled and CodeForbidden, and errors of other types, stay errors.
 	Run func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error)
@@ -38,6 +39,17 @@ type System struct {
 
 // FullName is the name the tool is listed under.
 func (s System) FullName() string { return SystemServer + "__" + s.Name }
+
+// isSurface reports whether the tool serves the use of others. It is no part of what views show and searches find.
+func (s System) isSurface() bool { return s.OnSearch || s.ReadsOn }
+
+// isListed reports whether a list has the tool, if its caller may use it.
+func (s System) isListed(mask uint64, search bool) bool {
+	if s.ReadsOn {
+		return mask&maskReadsOn != 0
+	}
+	return s.OnSearch == search
+}
 
 func (s System) tool() core.Tool {
 	return core.Tool{Server: SystemServer, Name: s.Name, Schema: s.Schema, ReadOnly: s.ReadOnly}
@@ -65,6 +77,9 @@ func (n *Namespace) admitSystem(ctx context.Context, c core.Caller, s *System, a
 
 func (s System) run(ctx context.Context, c core.Caller, arguments json.RawMessage) (json.RawMessage, error) {
 	answer, err := s.Run(ctx, c, arguments)
+	if text, ok := answer.(plainText); ok && err == nil {
+		return json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": string(text)}}, "isError": false})
+	}
 	if err == nil {
 		return result(answer, false)
 	}
@@ -78,6 +93,9 @@ func (s System) run(ctx context.Context, c core.Caller, arguments json.RawMessag
 	}
 	return result(refusal, true)
 }
+
+// plainText is an answer that models read best as it is.
+type plainText string
 
 func result(answer any, isError bool) (json.RawMessage, error) {
 	structured, err := json.Marshal(answer)

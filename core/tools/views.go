@@ -26,9 +26,9 @@ func (n *Namespace) viewsOf(c core.Caller) *view.Set {
 }
 
 // showsSystem reports whether the views of a caller show one of the service's own tools. Those that find and call the
-// others belong to the surface: they reach what the views show, and nothing else.
+// others, and that reads on in their results, belong to the surface: they reach what the views show, and nothing else.
 func (n *Namespace) showsSystem(views *view.Set, i int) bool {
-	return n.system[i].OnSearch || views.Shows(n.own[i].Tool)
+	return n.system[i].isSurface() || views.Shows(n.own[i].Tool)
 }
 
 // Narrowed reports whether views narrow what a caller sees.

@@ -24,6 +24,7 @@ type ToolRequest struct {
 	Tool      string          `json:"tool"`
 	Account   string          `json:"account"`
 	Arguments json.RawMessage `json:"arguments"`
+	Meta      json.RawMessage `json:"_meta"`
 }
 
 // CallTool is POST /v1/tools/call. The body is checked here, everything else by package tools. A client
@@ -35,6 +36,9 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 	}
 	if len(r.Arguments) > 0 && r.Arguments[0] != '{' && string(r.Arguments) != "null" {
 		return nil, core.Errorf(core.CodeBadRequest, "arguments must be an object")
+	}
+	if len(r.Meta) > 0 && r.Meta[0] != '{' {
+		return nil, core.Errorf(core.CodeBadRequest, "_meta must be an object")
 	}
 	c.Context().SetUserValue(toolKey{}, name)
 	release, err := h.acquireCall(caller)
@@ -50,7 +54,7 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 	defer done()
 	ctx, stop := h.Authn.WatchCall(connected, cred, caller) // it may wait for an approval, or for its app
 	defer stop()
-	result, _, err := h.Tools.Call(ctx, caller, tools.Call{Name: name, Account: r.Account, Arguments: r.Arguments, CheckInput: true})
+	result, _, err := h.Tools.Call(ctx, caller, tools.Call{Name: name, Account: r.Account, Arguments: r.Arguments, Meta: r.Meta, CheckInput: true})
 	if refusal, ok := errors.AsType[*rpc.Error](err); ok {
 		result, err = refused(refusal.Message), nil
 	}

@@ -68,7 +68,7 @@ func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 }
 
 // Tables returns the tables that a backup holds, each after those it refers to. What is left out is valid
-// for a moment only: notices, runs, open questions, logins under way.
+// for a moment only: notices, runs, open questions, logins under way, kept results.
 func Tables() []string {
 	return []string{
 		"users", "identities", "workspaces", "members", "bundles", "bundle_parts", "installations", "pins", "standing_approvals", "cookies", "api_keys", "settings",

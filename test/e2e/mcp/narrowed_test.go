@@ -123,9 +123,10 @@ func TestAKeyThatIsBoundToAViewSeesNothingElseAnywhere(t *testing.T) {
 		for _, tool := range list {
 			function, _ := tool.(map[string]any)["function"].(map[string]any)
 			name, _ := function["name"].(string)
-			offered[name] = true
+			offered[name] = name != "system__read_result" // it reads what the others returned
 		}
 	}
+	maps.DeleteFunc(offered, func(_ string, listed bool) bool { return !listed })
 	if got := strings.Join(slices.Sorted(maps.Keys(offered)), " "); got != strings.Join(slices.Sorted(slices.Values(names)), " ") {
 		t.Errorf("a model was offered %s, want %s", got, listed)
 	}

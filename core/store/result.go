@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
+)
+
+// What one person's kept results may take, in all workspaces together. The oldest ones go first.
+const (
+	maxKeptBytes = 64 << 20
+	maxKept      = 500
+)
+
+// deleteExpiredResults deletes at most $2 kept results that expired before $1.
+const deleteExpiredResults = `DELETE FROM results WHERE id IN (SELECT id FROM results WHERE expires_at <= $1 LIMIT $2)`
+
+// KeepResult stores the text of a result until it expires, and deletes the person's oldest ones beyond what one person may
+// keep. It goes with its API key or with the membership of its person. core.CodePayloadTooLarge for a text that is larger
+// than all of one person's may be, core.CodeForbidden for somebody who is not a member any more.
+func (s *Store) KeepResult(ctx context.Context, r core.KeptResult) error {
+	text := clean(r.Text)
+	if len(text) > maxKeptBytes {
+		return core.Errorf(core.CodePayloadTooLarge, "a result of %d bytes is too large to be kept", len(text))
+	}
+	return s.db.Update(ctx, "keeping a result", func(ctx context.Context, tx *sql.Tx) error {
+		var key *string
+		if r.Key != "" {
+			key = &r.Key
+		}
+		kept, err := database.Changed(ctx, tx, `
+			INSERT INTO results (id, workspace, user_id, api_key, tool, media_type, content, characters, bytes, expires_at)
+			SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT),
+				CAST($8 AS BIGINT), CAST($9 AS BIGINT), CAST($10 AS BIGINT)
+			WHERE EXISTS (SELECT 1 FROM members WHERE workspace = CAST($2 AS TEXT) AND user_id = CAST($3 AS TEXT))
+				AND (CAST($4 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM api_keys WHERE id = CAST($4 AS TEXT)))`,
+			r.ID, r.Workspace, r.User, key, r.Tool, r.MediaType, text, r.Length, len(text), database.Millis(r.ExpiresAt))
+		if err != nil {
+			return err
+		}
+		if !kept {
+			return core.Errorf(core.CodeForbidden, "the result is not kept: its caller is not a member of the workspace any more")
+		}
+		if _, err := tx.ExecContext(ctx, deleteExpiredResults, database.Millis(time.Now()), purgeBatch); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM results WHERE id IN (SELECT id FROM (
+			SELECT id, SUM(bytes) OVER newest AS total, ROW_NUMBER() OVER newest AS number FROM results WHERE user_id = $1
+			WINDOW newest AS (ORDER BY expires_at DESC, id)) AS mine WHERE total > $2 OR number > $3)`, r.User, maxKeptBytes, maxKept)
+		return err
+	})
+}
+
+// KeptResult returns the part of a kept result that begins at a character: so many characters, or fewer at the end. The
+// fields ID, Workspace, User and Key of r say which one, and whose: core.CodeNotFound for everybody else's, and for one that
+// expired.
+func (s *Store) KeptResult(ctx context.Context, r core.KeptResult, offset, length int) (core.KeptResult, error) {
+	var expires int64
+	err := s.db.Get(ctx, `SELECT tool, media_type, characters, expires_at, substr(content, CAST($5 AS INTEGER), CAST($6 AS INTEGER)) FROM results
+		WHERE id = $1 AND workspace = $2 AND user_id = $3 AND COALESCE(api_key, '') = $4 AND expires_at > $7`,
+		[]any{r.ID, r.Workspace, r.User, r.Key, offset + 1, length, database.Millis(time.Now())}, &r.Tool, &r.MediaType, &r.Length, &expires, &r.Text)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return r, core.Errorf(core.CodeNotFound, "there is no kept result %.80q: results are kept for an hour; call the tool again", r.ID)
+	case err != nil:
+		return r, fmt.Errorf("reading a kept result: %w", err)
+	}
+	r.ExpiresAt = database.FromMillis(expires)
+	return r, nil
+}

@@ -1,0 +1,344 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+)
+
+// A result that is too long for a model's context is kept as a resource, and the model gets its beginning, its end and what
+// it is, with the tool that reads on. That happens in chat (FitText), and to the results of callers who ask (fitResult).
+
+// Results keeps results that are too long for their callers. *store.Store implements it.
+type Results interface {
+	KeepResult(ctx context.Context, r core.KeptResult) error
+	// KeptResult returns a part of a kept result: see store.Store.
+	KeptResult(ctx context.Context, r core.KeptResult, offset, length int) (core.KeptResult, error)
+}
+
+const (
+	resultBudgetDefault = 12_500
+	leastBudget         = 100 // that a caller can ask for
+
+	resultKept  = time.Hour
+	keptTimeout = 30 * time.Second // to store a result
+
+	readResultName = "read_result"
+
+	// metaResultBudget is the member of the _meta of tools/call with which a caller asks for results that fit: true, or
+	// a number of tokens. In that of tools/list it asks for the tool that reads on.
+	metaResultBudget = "ropewalk/resultBudget"
+	// metaResult is the member of the _meta of a result that was made to fit. It says what was kept.
+	metaResult = "ropewalk/result"
+)
+
+// AsksToFit reports whether the _meta of a request asks for results that fit.
+func AsksToFit(meta json.RawMessage) bool {
+	at, err := rawjson.Find(meta, metaResultBudget)
+	return err == nil && !at.Empty() && meta[at.From] != 'f' && meta[at.From] != 'n'
+}
+
+// budgetOf is how many tokens the _meta of a call allows the text of its result; 0 when it does not ask.
+func (n *Namespace) budgetOf(meta json.RawMessage) (int, error) {
+	if !bytes.Contains(meta, []byte("resultBudget")) || !AsksToFit(meta) {
+		return 0, nil
+	}
+	at, _ := rawjson.Find(meta, metaResultBudget) // it was found
+	asked := string(at.In(meta))
+	if asked == "true" {
+		return n.resultBudget, nil
+	}
+	tokens, err := strconv.ParseFloat(asked, 64)
+	if err != nil || tokens != math.Trunc(tokens) || tokens < leastBudget || tokens > math.MaxInt32 {
+		return 0, core.Errorf(core.CodeBadRequest, "_meta[%q] must be true or a whole number of tokens, %d at least", metaResultBudget, leastBudget)
+	}
+	return int(tokens), nil
+}
+
+// FitText returns the text of a result as a model in chat gets it: whole, or as an excerpt with the rest kept.
+func (n *Namespace) FitText(ctx context.Context, c core.Caller, tool, text string) string {
+	if Tokens(len(text)) <= n.resultBudget || isReadResult(tool) {
+		return text
+	}
+	s := shapeOf(text)
+	kept, err := n.keep(ctx, c, tool, text, s)
+	if err != nil {
+		n.log.Warn("a long result is not kept", "tool", tool, "workspace", c.Workspace.ID, "error", err)
+	}
+	return excerpt(text, n.resultBudget, s, kept.ID)
+}
+
+func isReadResult(tool string) bool { return tool == SystemServer+"__"+readResultName }
+
+// fitResult returns a result whose text takes at most so many tokens. What is not text stays, structured content included.
+// One that cannot be kept stays whole.
+func (n *Namespace) fitResult(ctx context.Context, c core.Caller, tool string, budget int, result json.RawMessage) json.RawMessage {
+	if Tokens(len(result)) <= budget || isReadResult(tool) {
+		return result
+	}
+	at, err := rawjson.Find(result, "content")
+	if err != nil || at.Empty() {
+		return result
+	}
+	var texts []string
+	var parts []json.RawMessage
+	first := -1
+	for part := range rawjson.Elements(at.In(result)) {
+		text, ok := textOf(part)
+		if ok {
+			texts = append(texts, text)
+		}
+		switch {
+		case !ok:
+			parts = append(parts, part)
+		case first < 0:
+			first, parts = len(parts), append(parts, part)
+		}
+	}
+	text := strings.Join(texts, "\n")
+	if Tokens(len(text)) <= budget {
+		return result
+	}
+	s := shapeOf(text)
+	kept, err := n.keep(ctx, c, tool, text, s)
+	if err != nil {
+		n.log.Warn("a long result is sent whole: it is not kept", "tool", tool, "workspace", c.Workspace.ID, "error", err)
+		return result
+	}
+	return orUnchanged(result, func() (json.RawMessage, error) {
+		parts[first], err = withText(parts[first], excerpt(text, budget, s, kept.ID))
+		if err != nil {
+			return nil, err
+		}
+		about, err := json.Marshal(map[string]any{
+			"uri": kept.URI(), "mimeType": s.mediaType, "characters": s.characters, "lines": s.lines, "tokens": Tokens(len(text)), "expiresAt": core.Stamp(kept.ExpiresAt),
+		})
+		if err != nil {
+			return nil, err
+		}
+		fitted, err := rawjson.Set(result, rawjson.Member{Name: "content", Value: rawjson.Array(parts)})
+		if err != nil {
+			return nil, err
+		}
+		return withMeta(fitted, rawjson.Member{Name: metaResult, Value: about})
+	})
+}
+
+// textOf returns the text of a part of a result: its own, or that of a resource in it.
+func textOf(part json.RawMessage) (text string, ok bool) {
+	var p struct {
+		Type     string  `json:"type"`
+		Text     *string `json:"text"`
+		Resource struct {
+			Text *string `json:"text"`
+		} `json:"resource"`
+	}
+	if json.Unmarshal(part, &p) != nil {
+		return "", false
+	}
+	switch {
+	case p.Type == "text" && p.Text != nil:
+		return *p.Text, true
+	case p.Type == "resource" && p.Resource.Text != nil:
+		return *p.Resource.Text, true
+	}
+	return "", false
+}
+
+// withText returns a part of a result with another text. What was a resource is a text from then on.
+func withText(part json.RawMessage, text string) (json.RawMessage, error) {
+	with, err := rawjson.Set(part, rawjson.Member{Name: "type", Value: json.RawMessage(`"text"`)}, rawjson.Member{Name: "text", Value: rawjson.Quote(text)})
+	if err != nil {
+		return nil, err
+	}
+	return rawjson.Without(with, "resource")
+}
+
+// keep stores the text of a result for its caller.
+func (n *Namespace) keep(ctx context.Context, c core.Caller, tool, text string, s shape) (core.KeptResult, error) {
+	if n.results == nil {
+		return core.KeptResult{}, core.Errorf(core.CodeUnavailable, "results are not kept here")
+	}
+	r := keptBy(c, core.RandomID("res_")+core.RandomID(""))
+	r.Tool, r.MediaType, r.Text, r.Length, r.ExpiresAt = tool, s.mediaType, text, s.characters, time.Now().Add(resultKept)
+	ctx, cancel := context.WithTimeout(ctx, keptTimeout)
+	defer cancel()
+	if err := n.results.KeepResult(ctx, r); err != nil {
+		return core.KeptResult{}, err
+	}
+	return r, nil
+}
+
+func keptBy(c core.Caller, id string) core.KeptResult {
+	return core.KeptResult{ID: id, Workspace: c.Workspace.ID, User: c.User.ID, Key: c.Scope.Key}
+}
+
+// shape is what a text is.
+type shape struct {
+	mediaType  string
+	kind       string // in words
+	characters int
+	lines      int
+}
+
+func shapeOf(text string) shape {
+	s := shape{mediaType: "text/plain", kind: "text", characters: utf8.RuneCountInString(text), lines: strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1}
+	trimmed := strings.TrimSpace(text)
+	if !json.Valid([]byte(trimmed)) {
+		return s
+	}
+	s.mediaType, s.kind = "application/json", "JSON"
+	var list []json.RawMessage
+	var object map[string]json.RawMessage
+	switch {
+	case trimmed[0] == '[' && json.Unmarshal([]byte(trimmed), &list) == nil:
+		s.kind = fmt.Sprintf("a JSON array with %d elements", len(list))
+	case trimmed[0] == '{' && json.Unmarshal([]byte(trimmed), &object) == nil:
+		s.kind = fmt.Sprintf("a JSON object with %d members", len(object))
+	}
+	return s
+}
+
+// noteBytes is how much of a budget the note in an excerpt takes.
+const noteBytes = 380
+
+// excerpt is the beginning and the end of a text that is longer than a budget, with a note between them that says what
+// was left out and how to read on. An id of "" means that the text is not kept.
+func excerpt(text string, budget int, s shape, id string) string {
+	room := max(4*budget-noteBytes, 0)
+	head := wholeLines(text[:cut(text, room*3/4)])
+	tail := text[cutAfter(text, len(text)-room/4):]
+	from := utf8.RuneCountInString(head)
+	note := fmt.Sprintf("[%d of %d characters are left out here. The whole result is %s of %d lines, about %d tokens. ",
+		s.characters-from-utf8.RuneCountInString(tail), s.characters, s.kind, s.lines, Tokens(len(text)))
+	if id == "" {
+		note += "The rest is not kept: call the tool again in a way that returns less.]"
+	} else {
+		note += fmt.Sprintf(`It is kept for an hour as %s. To read on, call %s__%s with {"id":%q,"offset":%d}.]`, core.KeptResult{ID: id}.URI(), SystemServer, readResultName, id, from)
+	}
+	return head + "\n\n" + note + "\n\n" + tail
+}
+
+// cut returns the last place at or before at where a text can be cut, and cutAfter the first one at or after it.
+func cut(text string, at int) int {
+	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return min(at, len(text))
+}
+
+func cutAfter(text string, at int) int {
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return at
+}
+
+// wholeLines is the beginning of a text without its last line, if that costs little.
+func wholeLines(head string) string {
+	if end := strings.LastIndexByte(head, '\n') + 1; end > len(head)*3/4 {
+		return head[:end]
+	}
+	return head
+}
+
+// ReadResult is system__read_result.
+func (n *Namespace) ReadResult() System {
+	return System{
+		Name: readResultName, Title: "Read on in a result", ReadOnly: true, ReadsOn: true,
+		Description: "Reads on in a tool result that was too long and is kept for an hour. The excerpt of the result names the id and the offset.",
+		Schema: json.RawMessage(`{"type":"object","properties":{` +
+			`"id":{"type":"string","minLength":1,"description":"the id of the result, or its URI"},` +
+			`"offset":{"type":"integer","minimum":0,"default":0,"description":"the character to begin at"},` +
+			`"length":{"type":"integer","minimum":1,"description":"how many characters to return; as many as fit when it is left out"}},` +
+			`"required":["id"],"additionalProperties":false}`),
+		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
+			in := struct {
+				ID     string  `json:"id"`
+				Offset float64 `json:"offset"` // 2.0 is an integer of JSON Schema
+				Length float64 `json:"length"`
+			}{}
+			if err := json.Unmarshal(arguments, &in); err != nil {
+				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			}
+			if id, ok := core.KeptResultID(in.ID); ok {
+				in.ID = id
+			}
+			return n.readOn(ctx, c, in.ID, int(min(in.Offset, math.MaxInt32/2)), int(min(in.Length, math.MaxInt32/2)))
+		},
+	}
+}
+
+// readOn returns a part of a kept result that fits, and says where the next one begins.
+func (n *Namespace) readOn(ctx context.Context, c core.Caller, id string, offset, length int) (plainText, error) {
+	room := 4*n.resultBudget - noteBytes
+	if length == 0 || length > room {
+		length = room
+	}
+	r, err := n.kept(ctx, c, id, offset, length)
+	if err != nil {
+		return "", err
+	}
+	if offset >= r.Length {
+		return "", core.Errorf(core.CodeBadRequest, "offset is %d, and the result has %d characters", offset, r.Length)
+	}
+	part := r.Text[:cut(r.Text, min(room, len(r.Text)))]
+	end := offset + utf8.RuneCountInString(part)
+	note := "That is the end of the result."
+	if end < r.Length {
+		note = fmt.Sprintf("Read on with offset %d.", end)
+	}
+	return plainText(fmt.Sprintf("%s\n\n[Characters %d to %d of %d. %s]", part, offset, end, r.Length, note)), nil
+}
+
+// kept returns a part of a kept result: core.CodeNotFound for one that the caller does not have, or whose tool the views of
+// the caller do not show.
+func (n *Namespace) kept(ctx context.Context, c core.Caller, id string, offset, length int) (core.KeptResult, error) {
+	if n.results == nil {
+		return core.KeptResult{}, core.Errorf(core.CodeNotFound, "there is no kept result %.80q", id)
+	}
+	r, err := n.results.KeptResult(ctx, keptBy(c, id), offset, length)
+	if err == nil && !n.ShowsTool(c, "", r.Tool) {
+		return core.KeptResult{}, core.Errorf(core.CodeNotFound, "there is no kept result %.80q", id)
+	}
+	return r, err
+}
+
+// keptRequest is a read of the resource of a kept result, on its way through perform.
+type keptRequest struct {
+	appRequest
+	id string
+}
+
+// readKept is resources/read of a kept result.
+func (n *Namespace) readKept(ctx context.Context, c core.Caller, id string) (json.RawMessage, error) {
+	uri := core.KeptResult{ID: id}.URI()
+	r := &keptRequest{appRequest: appRequest{n: n, caller: c, method: "resources/read", name: uri}, id: id}
+	result, _, err := n.perform(ctx, c, r)
+	return result, err
+}
+
+// admit implements request.
+func (r *keptRequest) admit(context.Context) error { return nil }
+
+// send implements request.
+func (r *keptRequest) send(ctx context.Context) (json.RawMessage, callResult, error) {
+	kept, err := r.n.kept(ctx, r.caller, r.id, 0, math.MaxInt32/2)
+	if core.CodeOf(err) == core.CodeNotFound {
+		err = noResource(r.name)
+	}
+	if err != nil {
+		return nil, callResult{}, err
+	}
+	raw, err := json.Marshal(map[string]any{"contents": []any{map[string]any{"uri": kept.URI(), "mimeType": kept.MediaType, "text": kept.Text}}})
+	return raw, callResult{}, err
+}
