@@ -1,8 +1,10 @@
 package apps
 
 import (
+	"archive/zip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -196,6 +198,48 @@ func TestTheIdleLimitOfAllAppsHoldsForWhatIsInstalledLater(t *testing.T) {
 	}
 	if asleep("awake") {
 		t.Error("an app whose own section says never sleeps")
+	}
+}
+
+// packed packs the directory of a bundle into a file, whose installation is checked at each start.
+func packed(t *testing.T, dir string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "app.mcpb")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := zip.NewWriter(file)
+	if err := errors.Join(archive.AddFS(os.DirFS(dir)), archive.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAServerThatRestartsListsSleepingAppsAndStartsNone(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, harness.Config("idle: 1s\n"))
+	alone := len(s.Processes())
+	for _, name := range []string{"calc", "notes"} {
+		s.Install(t, map[string]any{"path": packed(t, harness.GoBundle(t, name, harness.Plain))})
+	}
+	tools := s.Do(t, "GET", "/v1/tools", nil).Body
+	asleep := func(name string) bool { return s.Do(t, "GET", "/v1/apps/"+name, nil).Object(t)["asleep"] == true }
+	testkit.Eventually(t, "both apps sleep", func() bool { return asleep("calc") && asleep("notes") })
+	for _, end := range []func(){func() { s.Stop() }, s.Kill} {
+		end()
+		s.Start()
+		if now := s.Do(t, "GET", "/v1/tools", nil).Body; now != tools || !strings.Contains(now, "notes__echo") {
+			t.Errorf("after the restart the tools are\n%s, not\n%s", now, tools)
+		}
+		if got := len(s.Processes()); got != alone || !asleep("calc") || !asleep("notes") || strings.Contains(s.Log.String(), "to=starting") {
+			t.Errorf("after the restart %d processes run, not %d:\n%v", got, alone, s.Processes())
+		}
+		s.Call(t, "calc", "echo", map[string]any{"text": "good morning"})
+		if !asleep("notes") {
+			t.Error("the call woke another app, too")
+		}
+		testkit.Eventually(t, "the app sleeps again", func() bool { return asleep("calc") })
 	}
 }
 
