@@ -45,8 +45,8 @@ func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
 	s.environ = []string{"PATH=" + s.dir, "SERVICE_API_KEY=0123456789abcdef"}
 	s.up()
 	s.environ = []string{"PATH=" + s.dir, "ROPEWALK_API_KEY=rwk_canary"}
-	refused := s.run("ropewalk", "status").exits(1, "the server does not accept the key of ROPEWALK_API_KEY: ", "`ropewalk key create` makes one")
-	examined := s.run("ropewalk", "doctor").exits(1, "error    API key", "the server does not accept the key of ROPEWALK_API_KEY", "or unset it")
+	refused := s.run("ropewalk", "status").exits(1, "the server does not accept the key from ROPEWALK_API_KEY: ", "`ropewalk key create` creates one")
+	examined := s.run("ropewalk", "doctor").exits(1, "error    API key", "the server does not accept the key from ROPEWALK_API_KEY", "or unset it")
 	if strings.Contains(refused.text+examined.text, "canary") {
 		t.Error("the key is shown")
 	}

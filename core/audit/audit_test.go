@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/audit"
 )
 
-// written is an audit file with n records.
+// written returns the path of an audit file with n records.
 func written(t *testing.T, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.log")
@@ -47,7 +47,7 @@ func read(t *testing.T, path string) []byte {
 	return raw
 }
 
-// verify checks the chain of a file with the given content.
+// verify checks the chain of a file with this content.
 func verify(t *testing.T, path string, content []byte) error {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -95,10 +95,10 @@ func TestARemovedOrMovedLineIsLocated(t *testing.T) {
 	}
 }
 
-func TestAChainGoesOnAfterARestartAndACrash(t *testing.T) {
+func TestAChainContinuesAfterARestartAndACrash(t *testing.T) {
 	path := written(t, 3)
 	raw := read(t, path)
-	if err := os.WriteFile(path, append(raw, raw[:40]...), 0o600); err != nil { // cut short in a line
+	if err := os.WriteFile(path, append(raw, raw[:40]...), 0o600); err != nil { // cut off in the middle of a line
 		t.Fatal(err)
 	}
 	add(t, path, 3, 6)

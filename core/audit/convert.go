@@ -9,7 +9,7 @@ import (
 	contract "github.com/ropewalk/ropewalk/plugins/audit"
 )
 
-// recordOf is a record as plugins get it: in valid UTF-8, without arguments that are too large for a batch.
+// recordOf converts a record for plugins: to valid UTF-8, without arguments that are too large for a batch.
 func recordOf(r core.AuditRecord) contract.Record {
 	out := contract.Record{
 		Time: r.Time, Actor: valid(r.Actor), Address: valid(r.Address), Workspace: valid(r.Workspace), Action: valid(r.Action),
@@ -26,7 +26,7 @@ func recordOf(r core.AuditRecord) contract.Record {
 
 func valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// sizeOf is about how many bytes a record has in a batch.
+// sizeOf estimates how many bytes a record takes in a batch.
 func sizeOf(r *contract.Record) int {
 	return 64 + len(r.Actor) + len(r.Address) + len(r.Workspace) + len(r.Action) + len(r.Target) + len(r.Outcome) + len(r.Reason) + len(r.RequestID) + len(r.TraceID) + len(r.Arguments)
 }

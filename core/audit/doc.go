@@ -1,8 +1,8 @@
 // Package audit records who did what: logins, refusals, changes and calls.
 //
-// A Log passes each record to its sinks. The file sink chains records by hash (package hashchain), and
-// Records reads it from its end, page by page. A Stream passes records on to a plugin of the kind audit.
+// A Log passes each record to its sinks. The file sink chains records by hash (package hashchain), and Records
+// reads it backwards, page by page. A Stream passes records to a plugin of the kind audit.
 //
-// The package owns the records' form and where they go. It does not decide what is recorded: the HTTP API
-// and the tool namespace do.
+// The package defines the format of the records and where they go. The HTTP API and the tool namespace decide
+// what is recorded.
 package audit

@@ -25,18 +25,18 @@ type Log struct {
 	log        hclog.Logger
 	failClosed bool
 	arguments  bool
-	fileLost   atomic.Uint64 // records that the file did not take
+	fileLost   atomic.Uint64 // records that could not be written to the file
 }
 
-// Options is what a Log is made of.
+// Options configure a Log.
 type Options struct {
 	Sinks      []Sink
-	FailClosed bool // Record returns an error when a sink did not take a record
+	FailClosed bool // Record returns an error if a sink did not accept a record
 	Arguments  bool // keep the arguments of tool calls
 	Logger     hclog.Logger
 }
 
-// New returns a Log, nil without sinks.
+// New returns a Log, or nil without sinks.
 func New(o Options) *Log {
 	if len(o.Sinks) == 0 {
 		return nil
@@ -46,10 +46,10 @@ func New(o Options) *Log {
 	return l
 }
 
-// Use replaces the sinks. Those that are left out stay the caller's to close.
+// Use replaces the sinks. The caller remains responsible for closing the old ones.
 func (l *Log) Use(sinks []Sink) { l.sinks.Store(&sinks) }
 
-// all returns the sinks, none of a nil Log.
+// all returns the sinks. A nil Log has none.
 func (l *Log) all() []Sink {
 	if l == nil {
 		return nil
@@ -57,7 +57,7 @@ func (l *Log) all() []Sink {
 	return *l.sinks.Load()
 }
 
-// Ready reports why records cannot be written, if what cannot be recorded is refused.
+// Ready returns why records cannot be written, if the log is configured to fail closed.
 func (l *Log) Ready() error {
 	var errs []error
 	for _, s := range l.all() {
@@ -68,7 +68,7 @@ func (l *Log) Ready() error {
 	return errors.Join(errs...)
 }
 
-// Status returns how each sink is doing.
+// Status returns the state of each sink.
 func (l *Log) Status() []Status {
 	var all []Status
 	for _, s := range l.all() {
@@ -81,8 +81,8 @@ func (l *Log) Status() []Status {
 	return all
 }
 
-// Record passes a record to every sink. Its error is core.CodeUnavailable: the log is set to refuse what
-// it cannot record.
+// Record passes a record to every sink. The error is core.CodeUnavailable if the log fails closed and a sink
+// did not accept the record.
 func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
 	if l == nil {
 		return nil
@@ -112,20 +112,20 @@ func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
 	if err == nil {
 		return nil
 	}
-	l.log.Error("an audit record was not written", "action", r.Action, "error", err)
+	l.log.Error("could not write an audit record", "action", r.Action, "error", err)
 	if l.failClosed {
 		return core.Errorf(core.CodeUnavailable, "the audit log cannot be written")
 	}
 	return nil
 }
 
-// Reader is a sink whose records can be read again.
+// Reader is a sink whose records can be read back.
 type Reader interface {
 	Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error)
 }
 
-// Records returns records of the first sink that can be read, without the arguments of calls. Its errors
-// are core.Errors: core.CodeNotConfigured when no sink can be read, core.CodeBadRequest for a wrong cursor.
+// Records returns records from the first sink that can be read, without the arguments of calls. Errors are
+// core.Errors: core.CodeNotConfigured if no sink can be read, core.CodeBadRequest for a wrong cursor.
 func (l *Log) Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error) {
 	for _, s := range l.all() {
 		if r, ok := s.(Reader); ok {
@@ -135,7 +135,7 @@ func (l *Log) Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, e
 	return core.AuditPage{}, core.Errorf(core.CodeNotConfigured, "no audit file is configured: set audit.file to record what is done and to read it here")
 }
 
-// Close writes what is left.
+// Close writes the remaining records.
 func (l *Log) Close(ctx context.Context) error {
 	var errs []error
 	for _, s := range l.all() {

@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	readBlock = 64 << 10  // bytes of one read
-	readMost  = 16 << 20  // bytes of one page: a rare record of a large file takes several pages to find
-	disorder  = time.Hour // how much earlier than an older record a record may be: clocks are set back
+	readBlock = 64 << 10  // bytes per read
+	readMost  = 16 << 20  // bytes per page: a rare record in a large file takes several pages to find
+	disorder  = time.Hour // how much earlier a record may be than the one before it: clocks are set back
 )
 
-// place is a place in the files: the end of a line.
+// place is a position in the files: the end of a line.
 type place struct {
 	number int // of the file
 	at     int64
 }
 
-// String is the place as a cursor.
+// String returns the place as a cursor.
 func (p place) String() string { return fmt.Sprintf("%d-%d", p.number, p.at) }
 
-// Records implements Reader. It reads from the end of the current file toward the beginning of the oldest
-// one; the cursor is the place where the page before ended. A page may have fewer records than the limit,
-// or none, and still be followed by another.
+// Records implements Reader. It reads from the end of the current file back to the beginning of the oldest one.
+// The cursor is the place where the previous page ended. A page may have fewer records than the limit, or none,
+// and still be followed by another.
 func (f *File) Records(ctx context.Context, q core.AuditQuery) (page core.AuditPage, err error) {
 	number, size := f.chain.End()
 	from := place{number, size}
@@ -58,8 +58,8 @@ func (f *File) Records(ctx context.Context, q core.AuditQuery) (page core.AuditP
 	}
 }
 
-// placeOf is the place that a cursor names, which is not after end. Whether a line ends there is checked
-// when the file is read.
+// placeOf parses a cursor. The place must not be after end. That a line ends there is checked when the file is
+// read.
 func placeOf(cursor string, end place) (p place, err error) {
 	number, at, _ := strings.Cut(cursor, "-")
 	p.number, err = strconv.Atoi(number)
@@ -76,9 +76,9 @@ func wrongCursor() error {
 	return core.Errorf(core.CodeBadRequest, "cursor must be the nextCursor of an answer of this server")
 }
 
-// readFile reads one file from a place toward its beginning, -1 for its end. It returns the place where the
-// page ends; at is 0 when the page continues with the file before. A file that the retention deleted
-// meanwhile ends the trail.
+// readFile reads one file backwards from a place; -1 means its end. It returns the place where the page ends;
+// at is 0 when the page continues in the previous file. A file that was deleted by the retention in the
+// meantime ends the trail.
 func (f *File) readFile(ctx context.Context, page *pageReader, from place) (next place, err error) {
 	file, err := f.chain.OpenNumber(from.number)
 	if errors.Is(err, os.ErrNotExist) {
@@ -117,11 +117,11 @@ type pageReader struct {
 	query   core.AuditQuery
 	records []core.AuditRecord
 	left    int64 // bytes that may still be read
-	done    bool  // no older record can be selected
+	done    bool  // no older record can match
 }
 
-// read reads lines backward from a place until the page is full or done. It returns where it stopped: 0 at
-// the beginning of the file.
+// read reads lines backwards from a place until the page is full or done. It returns where it stopped: 0 at the
+// beginning of the file.
 func (p *pageReader) read(ctx context.Context, file io.ReaderAt, end int64) (at int64, err error) {
 	lines := backward{from: file, at: end}
 	defer func() { p.left -= end - lines.at }()
@@ -151,7 +151,7 @@ func (p *pageReader) read(ctx context.Context, file io.ReaderAt, end int64) (at 
 	return 0, nil
 }
 
-// shownOf returns the record of a line without the arguments of its call.
+// shownOf returns the record on a line without the arguments of its call.
 func shownOf(raw []byte) (r core.AuditRecord, err error) {
 	record, err := hashchain.Record(raw)
 	if err != nil {
@@ -162,17 +162,17 @@ func shownOf(raw []byte) (r core.AuditRecord, err error) {
 	return r, err
 }
 
-// backward reads lines from the end of a file to its beginning.
+// backward reads the lines of a file from the last to the first.
 type backward struct {
 	from io.ReaderAt
-	at   int64  // where the line that next returned begins: the end of the one before
-	held []byte // what was read before at
+	at   int64  // start of the line that next returned, and so the end of the one before
+	held []byte // what was read ahead of at
 }
 
-// next returns the line that ends at b.at, without its end. The line is valid until the next call.
+// next returns the line that ends at b.at, without its line break. The line is valid until the next call.
 func (b *backward) next() ([]byte, error) {
 	for {
-		// held ends with the end of the line that is wanted.
+		// held ends with the line break of the wanted line.
 		if len(b.held) > 0 {
 			begins := bytes.LastIndexByte(b.held[:len(b.held)-1], '\n') + 1
 			if begins > 0 || int64(len(b.held)) == b.at {

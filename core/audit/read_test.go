@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/audit"
 )
 
-// opened is an audit file with the given records.
+// opened returns an audit file with the given records.
 func opened(t *testing.T, records ...core.AuditRecord) *audit.File {
 	t.Helper()
 	f, err := audit.OpenFile(filepath.Join(t.TempDir(), "audit.log"), audit.FileOptions{})
@@ -28,7 +28,7 @@ func opened(t *testing.T, records ...core.AuditRecord) *audit.File {
 	return f
 }
 
-// targets are the targets of every page of a query, one list for each page.
+// targets returns the targets on every page of a query, one entry per page.
 func targets(t *testing.T, f *audit.File, q core.AuditQuery) (pages []string) {
 	t.Helper()
 	for {
@@ -64,7 +64,7 @@ func TestRecordsAreReadFromTheNewestInPages(t *testing.T) {
 	}
 }
 
-func TestAPageIsContinuedWhereItEndedWhileRecordsAreAdded(t *testing.T) {
+func TestThePageAfterAnotherStartsWhereThatEndedWhileRecordsAreAdded(t *testing.T) {
 	f := opened(t, core.AuditRecord{Target: "a"}, core.AuditRecord{Target: "b"}, core.AuditRecord{Target: "c"})
 	first, err := f.Records(t.Context(), core.AuditQuery{Limit: 1})
 	if err != nil || len(first.Records) != 1 || first.Records[0].Target != "c" {
@@ -154,7 +154,7 @@ func TestALogWithoutAFileSaysThatNoneIsConfigured(t *testing.T) {
 	}
 }
 
-func TestALineThatIsDamagedIsReportedWithItsPlace(t *testing.T) {
+func TestADamagedLineIsReportedWithItsPlace(t *testing.T) {
 	path := written(t, 2)
 	f, err := audit.OpenFile(path, audit.FileOptions{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/audit"
 )
 
-// begun is an audit file that is open, with options whose problems fail the test.
+// begun opens an audit file with options. Problems fail the test.
 func begun(t *testing.T, path string, o audit.FileOptions) *audit.File {
 	t.Helper()
 	o.Problem = func(err error) { t.Error(err) }
@@ -35,7 +35,7 @@ func put(t *testing.T, f *audit.File, records ...core.AuditRecord) {
 	}
 }
 
-// numbered are records with the targets from, from+1 and so on.
+// numbered returns records with the targets from, from+1 and so on.
 func numbered(from, to int) (all []core.AuditRecord) {
 	for i := from; i < to; i++ {
 		all = append(all, core.AuditRecord{Time: time.Now().UTC(), Action: "tools.call", Target: fmt.Sprint(i), Outcome: "ok"})
@@ -43,7 +43,7 @@ func numbered(from, to int) (all []core.AuditRecord) {
 	return all
 }
 
-// names are the names of the files in the directory of path.
+// names returns the names of the files in path's directory.
 func names(t *testing.T, path string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -56,7 +56,7 @@ func names(t *testing.T, path string) (all []string) {
 	return all
 }
 
-// rotated is a set of files with the records 0 to n-1, three in each file, and their paths in their order.
+// rotated returns a set of files with the records 0 to n-1, three per file, and their paths in order.
 func rotated(t *testing.T, n int) (path string, set []string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "audit.log")
@@ -65,7 +65,7 @@ func rotated(t *testing.T, n int) (path string, set []string) {
 	for _, name := range names(t, path) {
 		set = append(set, filepath.Join(filepath.Dir(path), name))
 	}
-	set = append(set[1:], set[0]) // the current file, whose name is the shortest, is the last
+	set = append(set[1:], set[0]) // the current file, which has the shortest name, comes last
 	return path, set
 }
 
@@ -105,7 +105,7 @@ func TestEveryFlippedByteIsLocatedAcrossClosedFiles(t *testing.T) {
 	}
 }
 
-func TestAClosedFileThatIsRemovedExchangedOrCutShortIsLocated(t *testing.T) {
+func TestARemovedSwappedOrTruncatedClosedFileIsLocated(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(set []string) error
 		want   string
@@ -174,14 +174,14 @@ func TestClosedFilesOlderThanTheRetentionAreDeletedAndTheRestStaysVerifiable(t *
 		t.Fatalf("the files are %q", got)
 	}
 	summary, err := audit.Verify(path)
-	if err != nil || summary.Records != 4 { // two that are left, and two about the files that were deleted
+	if err != nil || summary.Records != 4 { // the two that are left, and two about the deleted files
 		t.Errorf("%+v, %v", summary, err)
 	}
 	page, err := f.Records(t.Context(), core.AuditQuery{Limit: 10})
 	if err != nil || len(page.Records) != 4 || page.Records[0].Action != audit.ActionDeleteFile || !strings.HasPrefix(page.Records[0].Target, "audit.log.000002 ") {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if err := os.Remove(path + ".000003"); err != nil { // not by the retention
+	if err := os.Remove(path + ".000003"); err != nil { // not through the retention
 		t.Fatal(err)
 	}
 	if _, err := audit.Verify(path); err == nil || !strings.Contains(err.Error(), "no record says that the file was deleted") {
@@ -213,7 +213,7 @@ func TestRecordsAreReadAcrossClosedFilesInPages(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeClosedGoesOn(t *testing.T) {
+func TestAFileThatCannotBeClosedIsStillWrittenTo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	var problems []error
 	f, err := audit.OpenFile(path, audit.FileOptions{MaxBytes: 1, Problem: func(err error) { problems = append(problems, err) }})
@@ -226,7 +226,7 @@ func TestAFileThatCannotBeClosedGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, f, numbered(1, 3)...)
-	if len(problems) == 0 || !strings.Contains(problems[0].Error(), "is there already") {
+	if len(problems) == 0 || !strings.Contains(problems[0].Error(), "already exists") {
 		t.Errorf("the problems are %v", problems)
 	}
 	if err := os.Remove(path + ".000001"); err != nil {

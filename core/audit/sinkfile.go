@@ -11,29 +11,28 @@ import (
 	"github.com/ropewalk/ropewalk/internal/hashchain"
 )
 
-// ActionDeleteFile is the action of the record that is written before a closed file is deleted. Its target
-// is the name of the file and the hash of its last line, so that Verify can tell a file that the retention
-// deleted from one that somebody removed.
+// ActionDeleteFile is the action of the record that is written before a closed file is deleted. Its target is
+// the name of the file and the hash of its last line. That lets Verify distinguish a file deleted by the
+// retention from one that someone removed.
 const ActionDeleteFile = "audit.delete_file"
 
 // FileOptions configure a File.
 type FileOptions struct {
-	Durable  bool          // a record is on the disk before Write returns
-	MaxBytes int64         // a file of this size is closed and the next one begun; 0 means any size
-	MaxAge   time.Duration // so is a file whose first record is this old; 0 means any age
-	Keep     time.Duration // a closed file is deleted when its last record is this old; 0 keeps all
+	Durable  bool          // a record is on disk before Write returns
+	MaxBytes int64         // a file of this size is closed and the next one started; 0 means any size
+	MaxAge   time.Duration // the same for a file whose first record is this old; 0 means any age
+	Keep     time.Duration // a closed file is deleted when its last record is this old; 0 keeps all files
 
-	// Problem is called when a file could not be closed for the next one or deleted; records are written
-	// all the same. It may be nil.
+	// Problem is called when a file could not be closed or deleted; records are still written. May be nil.
 	Problem func(error)
 }
 
-// File is a sink that appends to a file, one line for each record, chained by hash. The file is closed by
-// size or age, and the chain continues in the next one.
+// File is a sink that appends to a file, one line per record, chained by hash. The file is closed by size or
+// age, and the chain continues in the next one.
 type File struct{ chain *hashchain.Set }
 
-// OpenFile opens or creates an audit file and continues its chain. A last line that a crash cut short is
-// removed.
+// OpenFile opens or creates an audit file and continues its chain. It removes a last line that was cut off by a
+// crash.
 func OpenFile(path string, o FileOptions) (*File, error) {
 	if o.Problem == nil {
 		o.Problem = func(error) {}
@@ -60,9 +59,8 @@ func (f *File) Write(_ context.Context, r core.AuditRecord) error {
 // Close implements Sink.
 func (f *File) Close(context.Context) error { return f.chain.Close() }
 
-// Verify checks the chain of an audit file and of the closed files beside it, the oldest first. The error
-// names the first file and line that is wrong. Files that the retention deleted may be missing at the
-// beginning.
+// Verify checks the chain of an audit file and its closed files, the oldest first. The error names the first
+// file and line that is wrong. Files deleted by the retention may be missing at the beginning.
 func Verify(path string) (hashchain.Summary, error) { return hashchain.VerifySet(path, deletedHash) }
 
 func timeOf(record []byte) (time.Time, error) {
@@ -71,16 +69,16 @@ func timeOf(record []byte) (time.Time, error) {
 	return r.Time, err
 }
 
-// deletion is the record about a closed file that is deleted.
+// deletion returns the record about the deletion of a closed file.
 func deletion(name, hash string) ([]byte, error) {
 	return json.Marshal(core.AuditRecord{Time: time.Now().UTC(), Action: ActionDeleteFile, Target: name + " " + hash, Outcome: "ok"})
 }
 
-// deletedHash returns the hash of the last line of the file that a record says was deleted.
+// deletedHash returns the hash of the last line of the file that a record reports as deleted.
 func deletedHash(record []byte) (hash string, ok bool) {
 	var r core.AuditRecord
 	if json.Unmarshal(record, &r) != nil || r.Action != ActionDeleteFile {
 		return "", false
 	}
-	return r.Target[strings.LastIndexByte(r.Target, ' ')+1:], true // a hash has no space
+	return r.Target[strings.LastIndexByte(r.Target, ' ')+1:], true // a hash has no spaces
 }

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	maxWaiting  = 10_000           // records of one stream that wait for its sink; more are refused
-	maxBytes    = 64 << 20         // of those records, about
-	answerWait  = 15 * time.Second // how long a caller that must know waits for the sink
+	maxWaiting  = 10_000           // records of one stream that wait for its sink; more are rejected
+	maxBytes    = 64 << 20         // estimated total size of those records
+	answerWait  = 15 * time.Second // how long a caller that needs an acknowledgement waits for the sink
 	firstPause  = 50 * time.Millisecond
-	longestWait = 5 * time.Second // between two tries, and for the last records when a stream closes
+	longestWait = 5 * time.Second // between two attempts, and for the last records when a stream closes
 )
 
-// Stream is a Sink that passes records on to a plugin: in order, numbered, in batches, each again until the
-// plugin has acknowledged it. Records wait in memory; those that still do when the server ends are lost.
+// Stream is a Sink that passes records to a plugin: in order, numbered, in batches, repeating each batch until
+// the plugin has acknowledged it. Records wait in memory; those still waiting when the server ends are lost.
 type Stream struct {
 	name string
 	id   string
@@ -37,7 +37,7 @@ type Stream struct {
 	bytes    int
 	sequence uint64
 	lost     uint64
-	down     error // of the last try; nil when it succeeded
+	down     error // from the last attempt; nil if it succeeded
 	closed   bool
 	changed  chan struct{} // closed when waiting, sink or closed changes
 
@@ -49,14 +49,14 @@ type Stream struct {
 type entry struct {
 	record contract.Record
 	size   int
-	done   chan error // takes the outcome of the first try; nil when nobody waits for it
+	done   chan error // receives the result of the first attempt; may be nil
 }
 
-// StreamOptions is what a Stream is made of.
+// StreamOptions configure a Stream.
 type StreamOptions struct {
-	Name   string // of the sink, in errors and the log
+	Name   string // the sink's name, in errors and the log
 	Sink   contract.Sink
-	Wait   bool // Write returns when the sink has acknowledged the record, and its error is the sink's
+	Wait   bool // Write returns once the sink has acknowledged the record, with the sink's error
 	Logger hclog.Logger
 }
 
@@ -69,7 +69,7 @@ func NewStream(o StreamOptions) *Stream {
 	return s
 }
 
-// Use replaces the sink. What the one before has not acknowledged goes to the new one.
+// Use replaces the sink. Records that the old one has not acknowledged go to the new one.
 func (s *Stream) Use(sink contract.Sink) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,24 +77,24 @@ func (s *Stream) Use(sink contract.Sink) {
 	s.notify()
 }
 
-// Down returns why the sink does not take records, nil when it does.
+// Down returns why the sink does not accept records, or nil if it does.
 func (s *Stream) Down() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down == nil {
 		return nil
 	}
-	return fmt.Errorf("the audit sink %s takes no records: %w", s.name, s.down)
+	return fmt.Errorf("the audit sink %s does not accept records: %w", s.name, s.down)
 }
 
-// Status is how a sink is doing.
+// Status is the state of a sink.
 type Status struct {
-	Sink    string // its name; "file" for that of audit.file
+	Sink    string // its name; "file" for audit.file
 	Waiting int    // records that it has not acknowledged yet
-	Lost    uint64 // records that it will never have
+	Lost    uint64 // records that it will never get
 }
 
-// Status returns how the sink is doing.
+// Status returns the state of the sink.
 func (s *Stream) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Stream) enqueue(r core.AuditRecord) (chan error, error) {
 	case s.closed:
 		return nil, fmt.Errorf("the audit sink %s is closed", s.name)
 	case s.wait && s.down != nil:
-		return nil, fmt.Errorf("the audit sink %s takes no records: %w", s.name, s.down)
+		return nil, fmt.Errorf("the audit sink %s does not accept records: %w", s.name, s.down)
 	case len(s.waiting) >= maxWaiting || s.bytes+e.size > maxBytes:
 		return nil, fmt.Errorf("%d records wait for the audit sink %s: this one is lost", len(s.waiting), s.name)
 	}
@@ -188,7 +188,7 @@ func (s *Stream) run(ctx context.Context) {
 	}
 }
 
-// next returns the first records that wait, as many as fit into a batch.
+// next returns the first waiting records, as many as fit in a batch.
 func (s *Stream) next() (batch []contract.Record, sink contract.Sink, changed <-chan struct{}, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +202,7 @@ func (s *Stream) next() (batch []contract.Record, sink contract.Sink, changed <-
 	return batch, s.sink, s.changed, s.closed
 }
 
-// settle takes the outcome of a batch of the first n records.
+// settle handles the result for a batch of the first n records.
 func (s *Stream) settle(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,14 +210,14 @@ func (s *Stream) settle(n int, err error) {
 	answered := n
 	switch before := s.down; {
 	case again:
-		if answered = len(s.waiting); before == nil { // all who wait learn of it
-			s.log.Error("the audit sink takes no records; they wait for it", "sink", s.name, "error", err)
+		if answered = len(s.waiting); before == nil { // everyone waiting learns about it
+			s.log.Error("the audit sink does not accept records; they are kept until it does", "sink", s.name, "error", err)
 		}
 	case err != nil:
 		s.lost += uint64(n)
-		s.log.Error("audit records were lost: the sink calls them invalid", "sink", s.name, "records", n, "error", err)
+		s.log.Error("audit records were lost: the sink rejected them as invalid", "sink", s.name, "records", n, "error", err)
 	case before != nil:
-		s.log.Info("the audit sink takes records again", "sink", s.name, "waiting", len(s.waiting))
+		s.log.Info("the audit sink accepts records again", "sink", s.name, "waiting", len(s.waiting))
 	}
 	for i := range s.waiting[:answered] {
 		if e := &s.waiting[i]; e.done != nil {
@@ -236,7 +236,7 @@ func (s *Stream) settle(n int, err error) {
 	s.waiting = s.waiting[n:]
 }
 
-// Close implements Sink: it writes what waits, for as long as the sink takes it, until ctx ends.
+// Close implements Sink. It writes the waiting records as long as the sink accepts them, until ctx ends.
 func (s *Stream) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

@@ -19,14 +19,14 @@ import (
 	contract "github.com/ropewalk/ropewalk/plugins/audit"
 )
 
-// keeper is a sink that can be away.
+// keeper is a sink that can be made unavailable.
 type keeper struct {
 	mu    sync.Mutex
-	err   error // of every write
+	err   error // returned by every write
 	slow  time.Duration
 	kept  []contract.Record
 	last  uint64
-	fault string // the first breach of the contract by the writer
+	fault string // the first violation of the contract by the writer
 	busy  bool
 }
 
@@ -34,7 +34,7 @@ func (k *keeper) Write(ctx context.Context, _ string, records []contract.Record)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.busy {
-		k.fault = "two writes at a time"
+		k.fault = "two concurrent writes"
 	}
 	k.busy = true
 	k.mu.Unlock()
@@ -95,14 +95,14 @@ func send(t *testing.T, s *audit.Stream, targets ...string) {
 	}
 }
 
-func TestRecordsWaitForASinkThatIsAwayAndComeOnceInOrder(t *testing.T) {
+func TestRecordsWaitForAnUnavailableSinkAndArriveOnceInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{err: plugins.Unavailable(errors.New("refused"))}
 		s := stream(k, false)
 		send(t, s, "a", "b")
 		time.Sleep(time.Minute) //nolint:forbidigo // by the clock of the bubble
-		if err := s.Down(); err == nil || !strings.Contains(err.Error(), "keeper takes no records") {
-			t.Errorf("while the sink is away: %v", err)
+		if err := s.Down(); err == nil || !strings.Contains(err.Error(), "keeper does not accept records") {
+			t.Errorf("while the sink is unavailable: %v", err)
 		}
 		send(t, s, "c")
 		k.fail(nil)
@@ -122,7 +122,7 @@ func TestRecordsWaitForASinkThatIsAwayAndComeOnceInOrder(t *testing.T) {
 	})
 }
 
-func TestAWriterThatMustKnowWaitsForTheAcknowledgement(t *testing.T) {
+func TestAWriterThatNeedsAnAcknowledgementWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{slow: time.Second}
 		s := stream(k, true)
@@ -140,7 +140,7 @@ func TestAWriterThatMustKnowWaitsForTheAcknowledgement(t *testing.T) {
 		}
 		k.fail(plugins.ErrUnavailable)
 		if err := s.Write(t.Context(), core.AuditRecord{Target: "refused"}); !errors.Is(err, plugins.ErrUnavailable) {
-			t.Errorf("while the sink is away: %v", err)
+			t.Errorf("while the sink is unavailable: %v", err)
 		}
 		began = time.Now()
 		if err := s.Write(t.Context(), core.AuditRecord{Target: "too"}); !errors.Is(err, plugins.ErrUnavailable) || time.Since(began) > 0 {
@@ -155,7 +155,7 @@ func TestAWriterThatMustKnowWaitsForTheAcknowledgement(t *testing.T) {
 	})
 }
 
-func TestAWriterThatMustKnowDoesNotWaitForEver(t *testing.T) {
+func TestAWriterThatNeedsAnAcknowledgementDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{slow: time.Hour}
 		s := stream(k, true)
@@ -172,7 +172,7 @@ func TestAWriterThatMustKnowDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-func TestASinkThatIsReplacedGetsWhatTheOneBeforeDidNotAcknowledge(t *testing.T) {
+func TestANewSinkGetsTheRecordsThatTheOldOneDidNotAcknowledge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := &keeper{}, &keeper{last: 1}
 		s := stream(first, false)
@@ -188,7 +188,7 @@ func TestASinkThatIsReplacedGetsWhatTheOneBeforeDidNotAcknowledge(t *testing.T) 
 	})
 }
 
-func TestWhatIsLostIsSaid(t *testing.T) {
+func TestLostRecordsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stream(&keeper{err: plugins.ErrUnavailable}, false)
 		for range 10_000 {
@@ -206,7 +206,7 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 	})
 }
 
-func TestABatchThatASinkCallsInvalidDoesNotBlockThoseAfterIt(t *testing.T) {
+func TestABatchThatASinkRejectsDoesNotBlockLaterOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{err: plugins.ErrInvalid, last: 1}
 		s := stream(k, false)
@@ -223,7 +223,7 @@ func TestABatchThatASinkCallsInvalidDoesNotBlockThoseAfterIt(t *testing.T) {
 	})
 }
 
-func TestRecordsAreValidTextAndFitIntoABatch(t *testing.T) {
+func TestRecordsAreValidUTF8AndFitInABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
 		s := stream(k, false)

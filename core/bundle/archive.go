@@ -50,8 +50,8 @@ func openArchive(path string, limits Limits) (a *archive, err error) {
 	return a, checkOverlap(a.entries)
 }
 
-// openRegular opens a regular file; anything else, such as a pipe that would never answer, is
-// refused before it is opened.
+// openRegular opens a regular file. Anything else, such as a pipe that would block, is rejected without opening
+// it.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -68,12 +68,12 @@ const (
 	headerLen = 46 // central directory header, without its names
 	localLen  = 30 // local file header, without its names
 
-	// maxDirectory is far beyond 20,000 entries with long names.
+	// maxDirectory is far larger than 20,000 entries with long names need.
 	maxDirectory = 16 << 20
 )
 
-// countEntries walks the central directory before archive/zip does, because archive/zip keeps every
-// header it meets, whatever number the archive promised.
+// countEntries walks the central directory before archive/zip does, because archive/zip keeps every header it
+// finds, regardless of the number the archive declares.
 func countEntries(r io.ReaderAt, size int64, limit int) error {
 	end, at, err := directoryEnd(r, size)
 	if err != nil {
@@ -81,7 +81,7 @@ func countEntries(r io.ReaderAt, size int64, limit int) error {
 	}
 	length, start := int64(binary.LittleEndian.Uint32(end[12:])), int64(binary.LittleEndian.Uint32(end[16:]))
 	if start+length != at || length > maxDirectory {
-		return refused("its central directory is damaged, or a zip64 one that no bundle needs")
+		return refused("its central directory is damaged or uses zip64, which no bundle needs")
 	}
 	dir := bufio.NewReader(io.NewSectionReader(r, start, length))
 	header := make([]byte, headerLen)
@@ -92,7 +92,7 @@ func countEntries(r io.ReaderAt, size int64, limit int) error {
 			return refused("its central directory is damaged")
 		}
 		if n == limit {
-			return refused("it holds more than %d entries", limit)
+			return refused("it contains more than %d entries", limit)
 		}
 		skip := 0
 		for _, field := range []int{28, 30, 32} { // name, extra, comment
@@ -104,7 +104,7 @@ func countEntries(r io.ReaderAt, size int64, limit int) error {
 	}
 }
 
-// directoryEnd finds the end of central directory record as archive/zip does: the last one.
+// directoryEnd finds the end of central directory record like archive/zip: the last one.
 func directoryEnd(r io.ReaderAt, size int64) (record []byte, at int64, err error) {
 	tail := make([]byte, min(size, endLen+65535))
 	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
@@ -118,7 +118,7 @@ func directoryEnd(r io.ReaderAt, size int64) (record []byte, at int64, err error
 	return nil, 0, refused("it is not a zip archive")
 }
 
-// checkOverlap refuses entries that share bytes, as bombs made of one compressed block do.
+// checkOverlap rejects entries that share bytes, as in bombs made of one compressed block.
 func checkOverlap(entries []entry) error {
 	type span struct{ from, to int64 }
 	var spans []span

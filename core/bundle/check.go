@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	// A version becomes a directory's name, so it has no separator and starts with no dot.
+	// A version becomes a directory name, so it contains no separator and does not start with a dot.
 	versionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_~-]{0,127}$`)
 	nameForm    = regexp.MustCompile(`^[^\x00-\x20\x7f](?:[^\x00-\x1f\x7f]{0,212}[^\x00-\x20\x7f])?$`)
 )
@@ -30,13 +30,13 @@ func (c *checker) required(field, value string) {
 	}
 }
 
-// check returns everything that is wrong with m. A description may be empty, but not missing.
+// check returns all problems of m. A description may be empty, but not missing.
 func (m *Manifest) check(described bool) []Problem {
 	c := &checker{}
 	m.checkVersions(c)
 	c.required("name", m.Name)
 	if m.Name != "" && !nameForm.MatchString(m.Name) {
-		c.add("name", "must be 1 to 214 characters without control characters or spaces at its ends")
+		c.add("name", "must be 1 to 214 characters without control characters or surrounding spaces")
 	}
 	if !described {
 		c.required("description", "")
@@ -64,7 +64,7 @@ func (m *Manifest) checkVersions(c *checker) {
 	}
 	c.required("version", m.Version)
 	if m.Version != "" && !versionForm.MatchString(m.Version) {
-		c.add("version", "is %q, want letters, digits and . + _ ~ - only, such as 1.2.3", m.Version)
+		c.add("version", "is %q, want only letters, digits and . + _ ~ -, such as 1.2.3", m.Version)
 	}
 }
 
@@ -90,29 +90,29 @@ func (s Server) check(c *checker) {
 	for _, name := range slices.Sorted(maps.Keys(s.MCPConfig.PlatformOverrides)) {
 		field := "server.mcp_config.platform_overrides." + name
 		if !isPlatform(name) {
-			c.add(field, "is no platform, want darwin, linux or win32")
+			c.add(field, "is not a platform, want darwin, linux or win32")
 		}
 		checkCommand(c, field, s.MCPConfig.PlatformOverrides[name])
 	}
 }
 
-// checkCommand holds the two rules that keep an operator's values from choosing what is run: the
-// command is the manifest's alone, and so is every variable that changes how a program loads.
+// checkCommand enforces the two rules that keep an operator's values from choosing what is run: the command
+// comes from the manifest alone, and so does every variable that affects how a program loads code.
 func checkCommand(c *checker, field string, p CommandPart) {
 	if refersToUserConfig(p.Command) {
 		c.add(field+".command", "must not come from user_config")
 	}
 	for _, s := range append([]string{p.Command}, p.Args...) {
 		if strings.ContainsRune(s, 0) {
-			c.add(field, "holds a NUL byte")
+			c.add(field, "contains a NUL byte")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		switch value := p.Env[name]; {
 		case !envName.MatchString(name):
-			c.add(field+".env", "%q is no name for an environment variable", name)
+			c.add(field+".env", "%q is not a valid name for an environment variable", name)
 		case strings.ContainsRune(value, 0):
-			c.add(field+".env."+name, "holds a NUL byte")
+			c.add(field+".env."+name, "contains a NUL byte")
 		case deniedEnv(name) && refersToUserConfig(value):
 			c.add(field+".env."+name, "must not come from user_config: it changes how programs are loaded")
 		}

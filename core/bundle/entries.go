@@ -26,7 +26,7 @@ type entry struct {
 	file *zip.File
 }
 
-// checkEntries turns the headers of a zip into entries that may be unpacked.
+// checkEntries converts the headers of a zip to entries that may be unpacked.
 func checkEntries(files []*zip.File, limits Limits) ([]entry, error) {
 	entries := make([]entry, 0, len(files))
 	seen := names{}
@@ -37,7 +37,7 @@ func checkEntries(files []*zip.File, limits Limits) ([]entry, error) {
 			return nil, err
 		}
 		if !seen.add(e.name, e.dir) {
-			return nil, refused("the name %q appears twice, letter case aside", e.name)
+			return nil, refused("the name %q appears twice, ignoring case", e.name)
 		}
 		if f.UncompressedSize64 > uint64(limits.Single) {
 			return nil, refused("%q is larger than %d bytes", e.name, limits.Single)
@@ -72,7 +72,7 @@ func checkEntry(f *zip.File) (entry, error) {
 	return e, nil
 }
 
-// badEntryName says why a name is refused, "" when it is not.
+// badEntryName says why a name is rejected, or returns "".
 func badEntryName(name string) string {
 	switch {
 	case name == "":
@@ -82,9 +82,9 @@ func badEntryName(name string) string {
 	case !utf8.ValidString(name):
 		return "is not UTF-8"
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return "holds a control character"
+		return "contains a control character"
 	case strings.Contains(name, `\`):
-		return "holds a backslash"
+		return "contains a backslash"
 	case strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':':
 		return "is absolute"
 	}
@@ -95,13 +95,13 @@ func badEntryName(name string) string {
 		case len(segment) > maxSegment:
 			return "is too long"
 		case isDevice(segment):
-			return "is a device's name on some systems"
+			return "is a device name on some systems"
 		}
 	}
 	return ""
 }
 
-// isDevice reports whether Windows would open a device: the name, whatever its extension.
+// isDevice reports whether Windows would open a device by this name, whatever its extension.
 func isDevice(segment string) bool {
 	stem, _, _ := strings.Cut(segment, ".")
 	stem = strings.ToUpper(strings.TrimRight(stem, " "))
@@ -116,11 +116,11 @@ func isDevice(segment string) bool {
 	return ok && len(port) == 1 && port[0] >= '1' && port[0] <= '9'
 }
 
-// names is what has been seen, by folded name: true for files.
+// names records the names seen so far, case-folded: true for files.
 type names map[string]bool
 
-// add reports whether name may be unpacked beside what was added before: no file twice, and no
-// file where another name needs a directory.
+// add reports whether name may be unpacked in addition to the earlier ones: no file twice, and no file where
+// another name needs a directory.
 func (n names) add(name string, dir bool) bool {
 	folded := cases.Fold().String(norm.NFC.String(name))
 	file, known := n[folded]

@@ -9,12 +9,13 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// maxEnvValue keeps one variable under what Linux takes for one string of execve (MAX_ARG_STRLEN).
+// maxEnvValue keeps a variable below the size that Linux accepts for one string in execve (MAX_ARG_STRLEN).
 const maxEnvValue = 120 << 10
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
 
-// loadsNothing reports whether a variable is one of an interpreter, of git or of colours that changes output and names only.
+// loadsNothing reports whether a variable of an interpreter, of git or about colours affects only output and
+// names.
 func loadsNothing(name string) bool {
 	switch strings.ToUpper(name) {
 	case "NODE_ENV", "RUST_LOG",
@@ -26,10 +27,9 @@ func loadsNothing(name string) bool {
 	return false
 }
 
-// deniedEnv reports whether a value of the variable could choose what code runs or whom the program
-// trusts: it configures the loader, an interpreter, a shell, TLS, a proxy or a package manager, or moves
-// the directories that the server gives an app. Letter case does not matter. It holds for declared
-// variables, too.
+// deniedEnv reports whether a value of the variable could choose what code runs or whom the program trusts: it
+// configures the loader, an interpreter, a shell, TLS, a proxy or a package manager, or moves the directories
+// that the server gives an app. It ignores case. It applies to declared variables as well.
 func deniedEnv(name string) bool {
 	if loadsNothing(name) {
 		return false
@@ -52,7 +52,7 @@ func deniedEnv(name string) bool {
 		strings.HasSuffix(upper, "_PROXY") || strings.HasSuffix(upper, "_CA_BUNDLE") || strings.HasSuffix(upper, "_PRELOAD")
 }
 
-// settingWords end the names of variables that hold a program's settings, such as API_KEY.
+// settingWords are the last words of variable names that hold a program's settings, such as API_KEY.
 const settingWords = " ACCESS ACCOUNT ACCOUNTS ADDRESS ADMIN API APP ARN AUTH BASE BATCH BRANCH BUCKET CATEGORY CHANNEL CITY CLIENT CLUSTER CODE COLLECTION COLOR COUNT " +
 	"COUNTRY CREDENTIAL CREDENTIALS CURRENCY CUSTOMER DATA DATABASE DATE DB DEBUG DEFAULT DIR DIRECTORIES DIRECTORY DISABLED DOMAIN DSN EMAIL ENABLE ENABLED ENDPOINT " +
 	"ENV ENVIRONMENT EXPIRY FILE FILES FILTER FOLDER FORMAT FROM GIVEN GREETING GROUP GROUPS HOST HOSTNAME HOSTS ID IDS INDEX INSTANCE INTERVAL JSON KEY KEYS LABEL LANG " +
@@ -61,32 +61,32 @@ const settingWords = " ACCESS ACCOUNT ACCOUNTS ADDRESS ADMIN API APP ARN AUTH BA
 	"SCOPE SCOPES SECRET SECRETS SEED SETTING SETTINGS SERVER SERVICE SESSION SITE SIZE SOURCE SPACE STORAGE STRING SUBDOMAIN SUBSCRIPTION SUFFIX TABLE TAG TAGS TARGET TEAM TEMPERATURE " +
 	"TENANT TEXT THEME THRESHOLD TIMEOUT TIMEZONE TITLE TOKEN TOKENS TOPIC TTL TYPE UNIT UNITS URI URL URLS USER USERNAME USERS VALUE VALUES VAR VARIABLE VERBOSE VERSION WEBHOOK WORKSPACE ZONE "
 
-// isSetting reports whether a variable that the bundle does not declare has the form of a setting: one
-// word, or words of which the last is one of settingWords. What steers a runtime that this package does
-// not know, such as X_OPTIONS or X_STARTUP_HOOKS, has not.
+// isSetting reports whether a variable that the bundle does not declare is named like a setting: a single word,
+// or words of which the last is in settingWords. Variables that control a runtime unknown to this package, such
+// as X_OPTIONS or X_STARTUP_HOOKS, are not.
 func isSetting(name string) bool {
 	upper := strings.Trim(strings.ToUpper(name), "_0123456789")
 	last := upper[strings.LastIndexByte(upper, '_')+1:]
 	return last == upper && last != "" || strings.Contains(settingWords, " "+last+" ")
 }
 
-// CheckEnv checks environment variables that a caller wants a process to have. Allowed are those that
-// the bundle declares and those with the form of a setting, unless they change how programs are found or
-// loaded. The first one that is refused, by name, is a core.CodeBadRequest error naming it, never its
-// value. It is the rule for callers: a manifest's own env may set PYTHONPATH, because a manifest already
-// chooses the program; only values from user_config may not reach such a variable.
+// CheckEnv checks environment variables that a caller wants a process to have. It allows variables that the
+// bundle declares and those named like a setting, unless they affect how programs are found or loaded. The
+// first rejected variable, by name, gives a core.CodeBadRequest error with its name but never its value. This
+// is the rule for callers: a manifest's own env may set PYTHONPATH, because a manifest already chooses the
+// program, but values from user_config may not reach such a variable.
 func CheckEnv(env map[string]core.Secret, declared ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		value := env[name].Reveal()
 		switch {
 		case !envName.MatchString(name):
-			return core.Errorf(core.CodeBadRequest, "env.%.100q is no name for an environment variable: use letters, digits and _", name)
+			return core.Errorf(core.CodeBadRequest, "env.%.100q is not a valid name for an environment variable: use letters, digits and _", name)
 		case deniedEnv(name):
 			return core.Errorf(core.CodeBadRequest, "env.%s may not be set: it changes how programs are found or loaded", name)
 		case !slices.Contains(declared, name) && !isSetting(name) && !loadsNothing(name):
-			return core.Errorf(core.CodeBadRequest, "env.%s is neither a variable that the bundle declares nor named like a setting (API_KEY, BASE_URL): declare it in the manifest's env", name)
+			return core.Errorf(core.CodeBadRequest, "env.%s is neither declared by the bundle nor named like a setting (API_KEY, BASE_URL): declare it in the manifest's env", name)
 		case strings.ContainsRune(value, 0):
-			return core.Errorf(core.CodeBadRequest, "env.%s must not hold a NUL byte", name)
+			return core.Errorf(core.CodeBadRequest, "env.%s must not contain a NUL byte", name)
 		case len(value) > maxEnvValue:
 			return core.Errorf(core.CodeBadRequest, "env.%s is longer than %d bytes", name, maxEnvValue)
 		}
@@ -94,8 +94,8 @@ func CheckEnv(env map[string]core.Secret, declared ...string) error {
 	return nil
 }
 
-// CheckValues checks the values of an installation: user_config values by their field's type and
-// bounds, all others by CheckEnv. Errors are core.CodeBadRequest and name the value's place.
+// CheckValues checks the values of an installation: user_config values by their field's type and bounds, all
+// others by CheckEnv. Errors are core.CodeBadRequest and name the value.
 func (m *Manifest) CheckValues(values map[string]core.Secret) error {
 	fields, environ := m.split(values)
 	if err := CheckEnv(environ, m.declaredEnv()...); err != nil {
@@ -117,7 +117,7 @@ func (m *Manifest) CheckValues(values map[string]core.Secret) error {
 	return nil
 }
 
-// declaredEnv are the environment variables that the manifest sets or takes.
+// declaredEnv returns the environment variables that the manifest sets or accepts.
 func (m *Manifest) declaredEnv() []string {
 	var names []string
 	if c := m.Server.MCPConfig; c != nil {

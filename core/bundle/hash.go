@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// FileSHA256 is the sha256 of a file's bytes in lower-case hex, and its size.
+// FileSHA256 returns the SHA-256 of a file in lower-case hex, and its size in bytes.
 func FileSHA256(ctx context.Context, path string) (sum string, size int64, err error) {
 	f, err := openRegular(path)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// LaunchInput is everything around a manifest that decides what is started.
+// LaunchInput is everything besides the manifest that decides what is started.
 type LaunchInput struct {
 	Dir    string                            // the bundle's directory, absolute; never written to
-	Home   string                            // what ${HOME} and its folders stand for
+	Home   string                            // the value of ${HOME}, and the parent of its directories
 	Data   string                            // the app's own writable directory
-	OS     string                            // as runtime.GOOS; "" means this one
+	OS     string                            // a runtime.GOOS; "" means this system
 	Base   map[string]string                 // the environment every app gets
 	Values map[string]core.Secret            // as given at installation; see the package comment
 	Lookup func(name string) (string, error) // finds a program by its bare name; see Lookup
 }
 
-// Launch is one process to start. Env is complete and holds secrets in the clear.
+// Launch is one process to start. Env is complete and contains secrets in clear text.
 type Launch struct {
 	Path string
 	Args []string // without the program itself
@@ -33,12 +33,12 @@ type Launch struct {
 	Dir  string   // the working directory
 }
 
-// String hides arguments and environment: both may hold secrets.
+// String omits arguments and environment, because both may contain secrets.
 func (l Launch) String() string {
 	return fmt.Sprintf("%s (%d arguments, %d variables)", l.Path, len(l.Args), len(l.Env))
 }
 
-// Variables is the environment by name.
+// Variables returns the environment by name.
 func (l Launch) Variables() map[string]string {
 	env := make(map[string]string, len(l.Env))
 	for _, variable := range l.Env {
@@ -51,12 +51,12 @@ func (l Launch) Variables() map[string]string {
 // GoString is String, for %#v.
 func (l Launch) GoString() string { return l.String() }
 
-// Launch works out the process of a bundle. The environment is, later ones winning: in.Base, the
-// manifest's env, the environment variables of in.Values.
+// Launch determines the process for a bundle. The environment consists of in.Base, the manifest's env and the
+// environment variables of in.Values; later ones win.
 //
-// Errors: core.CodeCredentialsRequired with details {"missing": []MissingValue},
-// core.CodeBadRequest for a value that is refused, and plain errors for a platform that the bundle
-// does not support, a runtime that is not found, or a program that is not there.
+// Errors: core.CodeCredentialsRequired with details {"missing": []MissingValue}, core.CodeBadRequest for a
+// rejected value, and plain errors for a platform that the bundle does not support, a runtime that is not
+// found, or a missing program.
 func (m *Manifest) Launch(in LaunchInput) (Launch, error) {
 	if in.OS == "" {
 		in.OS = runtime.GOOS
@@ -77,7 +77,7 @@ func (m *Manifest) Launch(in LaunchInput) (Launch, error) {
 	return m.command(in.OS).launch(x, in, environ)
 }
 
-// CredentialsRequired is the error for values that are missing (docs/api.md 3).
+// CredentialsRequired returns the error for missing values (docs/api.md 3).
 func CredentialsRequired(missing []MissingValue) error {
 	names := make([]string, len(missing))
 	for i, v := range missing {
@@ -87,7 +87,7 @@ func CredentialsRequired(missing []MissingValue) error {
 		WithDetails(map[string]any{"missing": missing})
 }
 
-// expander gathers what the variables of m stand for, and the environment variables of in.Values.
+// expander collects the values of m's variables, and the environment variables of in.Values.
 func (m *Manifest) expander(in LaunchInput) (*expander, map[string]core.Secret, error) {
 	x := newExpander(in.Dir, in.Home)
 	supplied, environ := m.split(in.Values)
@@ -110,7 +110,7 @@ func (m *Manifest) expander(in LaunchInput) (*expander, map[string]core.Secret, 
 	return x, environ, nil
 }
 
-// command is the manifest's command on one platform, before its variables are expanded. Without an
+// command returns the manifest's command on one platform, before its variables are expanded. Without an
 // mcp_config it is the entry point, run by the server type's own runtime.
 func (m *Manifest) command(goos string) CommandPart {
 	if m.Server.MCPConfig == nil {
@@ -181,8 +181,8 @@ func (p CommandPart) launch(x *expander, in LaunchInput, environ map[string]core
 	return Launch{Path: path, Args: args, Env: list(env), Dir: in.Dir}, nil
 }
 
-// FindProgram finds what to execute: a bare name through find, a path where it says, below dir when it is
-// relative. The error wraps ErrNoProgram when there is none.
+// FindProgram finds the program to execute: a bare name through find, a path as is, relative to dir. The error
+// wraps ErrNoProgram if there is none.
 func FindProgram(command, dir string, find func(name string) (string, error)) (string, error) {
 	if !strings.ContainsRune(command, filepath.Separator) {
 		return lookup(command, find)

@@ -10,10 +10,10 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// ErrNoProgram means that a program is neither on the search path nor where its path says.
+// ErrNoProgram means that a program is neither on the search path nor at its path.
 var ErrNoProgram = errors.New("program not found")
 
-// stand-ins are names under which the same runtime is installed.
+// standIns returns other names under which the same runtime is installed.
 func standIns(name string) []string {
 	switch name {
 	case "python":
@@ -25,8 +25,8 @@ func standIns(name string) []string {
 	}
 }
 
-// Lookup returns a finder of programs on searchPath, a list of directories as in PATH. It follows
-// exec.LookPath, but reads no environment and passes over relative directories.
+// Lookup returns a function that finds programs on searchPath, a list of directories as in PATH. It works like
+// exec.LookPath, but does not read the environment and skips relative directories.
 func Lookup(searchPath string) func(name string) (string, error) {
 	dirs := filepath.SplitList(searchPath)
 	return func(name string) (string, error) {
@@ -55,7 +55,7 @@ func lookup(name string, find func(string) (string, error)) (string, error) {
 	return "", fmt.Errorf("%w: %q is not on the server's search path: install it, or add its directory to PATH", ErrNoProgram, name)
 }
 
-// platformName is a runtime.GOOS as manifests write it.
+// platformName converts a runtime.GOOS to the name used in manifests.
 func platformName(goos string) string {
 	if goos == "windows" {
 		return "win32"
@@ -77,8 +77,8 @@ func (m *Manifest) supports(goos string) error {
 		m.Name, m.Version, strings.Join(listed, ", "), platform)
 }
 
-// Runtime is the runtime that compatibility.runtimes bounds for this server type and its version
-// range, "" and "" when it bounds none.
+// Runtime returns the runtime that compatibility.runtimes restricts for this server type and its version range,
+// or "" and "" without a restriction.
 func (m *Manifest) Runtime() (name, versions string) {
 	switch m.Server.Type {
 	case TypeNode:
@@ -93,9 +93,9 @@ func (m *Manifest) Runtime() (name, versions string) {
 	return name, versions
 }
 
-// CheckRuntime checks the version that the runtime says it has, such as "v22.4.0" or
-// "Python 3.12.1", against compatibility.runtimes. A version that cannot be read passes: the
-// bundle itself knows better than a guess.
+// CheckRuntime checks the version that a runtime reports, such as "v22.4.0" or "Python 3.12.1", against
+// compatibility.runtimes. A version that cannot be parsed passes, because a wrong guess would block a working
+// bundle.
 func (m *Manifest) CheckRuntime(said string) error {
 	name, versions := m.Runtime()
 	words := strings.Fields(said)

@@ -17,8 +17,8 @@ const ManifestName = "manifest.json"
 // maxManifest bounds a manifest; the largest published ones are about 100 KiB.
 const maxManifest = 4 << 20
 
-// Manifest is an MCPB manifest as far as the server must know it. Raw is the whole document, byte
-// for byte: keys this type does not name are tolerated, and kept there.
+// Manifest is the part of an MCPB manifest that the server needs. Raw is the whole document, byte for byte,
+// including keys that this type does not have.
 type Manifest struct {
 	Raw             json.RawMessage            `json:"-"`
 	ManifestVersion string                     `json:"manifest_version"`
@@ -35,7 +35,7 @@ type Manifest struct {
 	Meta            map[string]json.RawMessage `json:"_meta"`
 }
 
-// Author is who made a bundle.
+// Author is the author of a bundle.
 type Author struct {
 	Name string `json:"name"`
 }
@@ -51,7 +51,7 @@ const (
 	TypeUV     ServerType = "uv"
 )
 
-// Server says how a bundle's server is started. A nil MCPConfig means by its entry point.
+// Server says how to start a bundle's server. A nil MCPConfig means through its entry point.
 type Server struct {
 	Type       ServerType `json:"type"`
 	EntryPoint string     `json:"entry_point"`
@@ -66,22 +66,21 @@ type MCPConfig struct {
 	PlatformOverrides map[string]CommandPart `json:"platform_overrides"`
 }
 
-// CommandPart replaces parts of a command on one platform: command and args as a whole, env name
-// by name.
+// CommandPart overrides parts of a command on one platform: command and args as a whole, env by name.
 type CommandPart struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 }
 
-// Compatibility says where a bundle runs. An empty list of platforms means everywhere; a runtime's
-// value is a semver range.
+// Compatibility says where a bundle runs. An empty list of platforms means everywhere; a runtime's value is a
+// semver range.
 type Compatibility struct {
 	Platforms []string          `json:"platforms"`
 	Runtimes  map[string]string `json:"runtimes"`
 }
 
-// Problem is one thing that is wrong with a manifest: where, and what.
+// Problem is one thing that is wrong with a manifest.
 type Problem struct {
 	Field string // such as "server.mcp_config.command"; "" for the document itself
 	Text  string
@@ -101,11 +100,10 @@ func (e *ManifestError) Error() string {
 	return ManifestName + ": " + strings.Join(parts, "; ")
 }
 
-// ParseManifest reads and checks a manifest. What is wrong comes back as a *ManifestError with
-// every problem at once; a value of the wrong JSON type comes alone. It is strict in the fields it
-// uses and liberal in all others:
-// MCPB's own validator refuses unknown top-level keys, but a bundle that runs elsewhere should not
-// fail here for a key that the server never looks at.
+// ParseManifest parses and checks a manifest. All problems are returned at once as a *ManifestError; a value of
+// the wrong JSON type is reported alone. It is strict about the fields it uses and lenient about all others:
+// MCPB's own validator rejects unknown top-level keys, but a bundle that runs elsewhere should not fail here
+// because of a key that the server never looks at.
 func ParseManifest(raw []byte) (*Manifest, error) {
 	if len(raw) > maxManifest {
 		return nil, &ManifestError{[]Problem{{"", fmt.Sprintf("is larger than %d bytes", maxManifest)}}}
@@ -151,11 +149,11 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// ReadDir reads the manifest of a bundle directory. A directory without one is fs.ErrNotExist.
+// ReadDir reads the manifest in a bundle directory. The error is fs.ErrNotExist if there is none.
 func ReadDir(dir string) (*Manifest, error) {
 	f, err := openRegular(filepath.Join(dir, ManifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no %s, so it is not a bundle directory: %w", dir, ManifestName, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s does not contain a %s, so it is not a bundle directory: %w", dir, ManifestName, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err

@@ -11,9 +11,9 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// UI is how the app shows itself: the first vendor key of _meta, by name, that holds a
-// primaryView with a ui:// address. Name and icon fall back to the manifest's own. Nil when no key
-// does; a tool's own view may then stand in (docs/api.md 3).
+// UI returns how the app presents itself: the first vendor key of _meta, by name, that has a primaryView with a
+// ui:// address. Name and icon fall back to the manifest's own. It returns nil if no key does; a tool's own
+// view may then be used instead (docs/api.md 3).
 func (m *Manifest) UI() *core.UI {
 	for _, key := range slices.Sorted(maps.Keys(m.Meta)) {
 		var ui core.UI
@@ -31,7 +31,7 @@ func (m *Manifest) UI() *core.UI {
 	return nil
 }
 
-// Title is the name to show to people.
+// Title returns the name to show to people.
 func (m *Manifest) Title() string {
 	if m.DisplayName != "" {
 		return m.DisplayName
@@ -45,8 +45,8 @@ const (
 	AppUpjack = "upjack"
 )
 
-// Type is AppUpjack when a vendor key of _meta declares that framework, such as
-// "ai.nimblebrain/upjack", else AppPlain.
+// Type returns AppUpjack if a vendor key of _meta declares that framework, such as "ai.nimblebrain/upjack",
+// otherwise AppPlain.
 func (m *Manifest) Type() string {
 	for key, value := range m.Meta {
 		if text := string(value); path.Base(key) == AppUpjack && text != "null" && text != "false" {
@@ -56,14 +56,14 @@ func (m *Manifest) Type() string {
 	return AppPlain
 }
 
-// maxServerName bounds server names in characters: they are directory names, too.
+// maxServerName is the maximum length of server names in characters: they are also directory names.
 const maxServerName = 128
 
-// reservedServer is the name of the service's own tools.
+// reservedServer is the name of the server's own tools.
 const reservedServer = "system"
 
-// ServerName returns the server name of a bundle: the last path segment of its name in lower case, with
-// "-" for every character other than [a-z0-9-]. Names are never cut. core.CodeBadRequest for a name
+// ServerName returns the server name of a bundle: the last path segment of its name in lower case, with "-" for
+// every character outside [a-z0-9-]. Names are never truncated. The error is core.CodeBadRequest for a name
 // without a letter or digit, for "system", and for more than 128 characters.
 func ServerName(bundleName string) (string, error) {
 	last := bundleName[strings.LastIndexByte(bundleName, '/')+1:]
@@ -82,9 +82,9 @@ func ServerName(bundleName string) (string, error) {
 	case len(name) > maxServerName:
 		return "", badName(bundleName, fmt.Sprintf("gives a server name of more than %d characters: choose one with serverName", maxServerName))
 	case !letters || name == "":
-		return "", badName(bundleName, "gives no server name: it needs a letter or a digit after its last /")
+		return "", badName(bundleName, "does not give a server name: it needs a letter or a digit after its last /")
 	case name == reservedServer:
-		return "", badName(bundleName, "gives the server name system, which is reserved for the service's own tools")
+		return "", badName(bundleName, "gives the server name system, which is reserved for the server's own tools")
 	}
 	return name, nil
 }

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// Pack writes the files of a bundle's directory to w, as a tar that is the same wherever the same
-// files lie: in order, without times and owners, of a mode the executable bit only. sum is the
-// sha256 of what was written, in hex. Links are packed as links.
+// Pack writes the files of a bundle's directory to w, as a tar that is identical for identical files: sorted,
+// without times and owners, and with the executable bit as the only mode. sum is the SHA-256 of what was
+// written, in hex. Links are packed as links.
 //
-// A directory is refused, with an error wrapping ErrArchive, when it is over a limit or holds a link
-// that leads out of it, or anything else than files, directories and links.
+// A directory is rejected, with an error wrapping ErrArchive, if it exceeds a limit or contains anything other
+// than files, directories and links that stay inside the bundle.
 func Pack(ctx context.Context, dir string, w io.Writer, limits Limits) (sum string, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ type packing struct {
 	total  int64
 }
 
-// add packs one entry. fs.WalkDir brings them in order.
+// add packs one entry. fs.WalkDir passes them in order.
 func (p *packing) add(name string, d fs.DirEntry, err error) error {
 	if err == nil {
 		err = p.ctx.Err()
@@ -60,7 +60,7 @@ func (p *packing) add(name string, d fs.DirEntry, err error) error {
 		return err
 	}
 	if p.files++; p.files > p.limits.Files {
-		return refused("it holds more than %d entries", p.limits.Files)
+		return refused("it contains more than %d entries", p.limits.Files)
 	}
 	header := &tar.Header{Name: name, Mode: 0o644, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
 	switch mode := info.Mode(); {
@@ -72,12 +72,12 @@ func (p *packing) add(name string, d fs.DirEntry, err error) error {
 			return err
 		}
 		if !staysInside(name, header.Linkname) {
-			return refused("%q is a link that leads out of the bundle", name)
+			return refused("%q is a link that points outside the bundle", name)
 		}
 	case mode.IsRegular():
 		return p.addFile(header, info)
 	default:
-		return refused("%q is neither a file nor a directory nor a link", name)
+		return refused("%q is not a file, a directory or a link", name)
 	}
 	return p.out.WriteHeader(header)
 }
@@ -88,7 +88,7 @@ func (p *packing) addFile(header *tar.Header, info fs.FileInfo) error {
 		header.Mode = 0o755
 	}
 	if p.total += header.Size; header.Size > p.limits.Single || p.total > p.limits.Total {
-		return refused("%q makes it larger than is allowed: %d bytes in all, %d in one file", header.Name, p.limits.Total, p.limits.Single)
+		return refused("%q makes it larger than allowed: %d bytes in total, %d in one file", header.Name, p.limits.Total, p.limits.Single)
 	}
 	if err := p.out.WriteHeader(header); err != nil {
 		return err
@@ -99,19 +99,19 @@ func (p *packing) addFile(header *tar.Header, info fs.FileInfo) error {
 	}
 	defer func() { _ = f.Close() }()
 	if n, err := io.Copy(p.out, cancellable{p.ctx, f}); err != nil || n != header.Size {
-		return fmt.Errorf("pack %q: it changed meanwhile: %w", header.Name, errors.Join(err, io.ErrUnexpectedEOF))
+		return fmt.Errorf("pack %q: it changed in the meantime: %w", header.Name, errors.Join(err, io.ErrUnexpectedEOF))
 	}
 	return nil
 }
 
-// staysInside reports whether a link in a bundle leads to a place in the bundle.
+// staysInside reports whether a link in a bundle points inside the bundle.
 func staysInside(name, target string) bool {
 	return !path.IsAbs(target) && filepath.IsLocal(filepath.FromSlash(path.Join(path.Dir(name), target)))
 }
 
-// UnpackPacked makes dest, which must not exist yet and whose parent must, of what Pack wrote: whole
-// or not at all, as long as the machine runs. Flush makes it outlive that. What does not have the
-// sha256 sum is refused.
+// UnpackPacked creates dest, whose parent must exist, from the output of Pack. dest must not exist yet. It is
+// created completely or not at all, unless the machine crashes; Flush makes it durable. Input whose SHA-256 is
+// not sum is rejected.
 func UnpackPacked(ctx context.Context, r io.Reader, sum, dest string, limits Limits) error {
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("unpack to %s: %w", dest, fs.ErrExist)
@@ -123,7 +123,7 @@ func UnpackPacked(ctx context.Context, r io.Reader, sum, dest string, limits Lim
 	hash := sha256.New()
 	if err = unpackTar(ctx, io.TeeReader(cancellable{ctx, r}, hash), tmp, limits.withDefaults()); err == nil {
 		if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
-			err = refused("its files are not those that were packed: their sha256 is %s, not %s", got, sum)
+			err = refused("its files are not the ones that were packed: their sha256 is %s, not %s", got, sum)
 		}
 	}
 	if err == nil {
@@ -135,12 +135,12 @@ func UnpackPacked(ctx context.Context, r io.Reader, sum, dest string, limits Lim
 	return nil
 }
 
-// Flush writes a bundle's directory through to the disk. It may take long where other programs write.
+// Flush writes a bundle's directory to disk. That may take long if other programs are writing.
 func Flush(dir string) error {
 	return errors.Join(syncTree(dir), syncDir(filepath.Dir(dir)))
 }
 
-// unpackTar writes the entries of a tar into dir, and reads r to its end.
+// unpackTar unpacks a tar into dir, and reads r to its end.
 func unpackTar(ctx context.Context, r io.Reader, dir string, limits Limits) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -160,7 +160,7 @@ func unpackTar(ctx context.Context, r io.Reader, dir string, limits Limits) erro
 			return ctx.Err()
 		}
 		if files++; files > limits.Files || header.Size > min(limits.Single, budget) {
-			return refused("it is larger than is allowed")
+			return refused("it is larger than allowed")
 		}
 		budget -= header.Size
 		if err := unpackEntry(root, header, in); err != nil {
@@ -169,7 +169,7 @@ func unpackTar(ctx context.Context, r io.Reader, dir string, limits Limits) erro
 	}
 }
 
-// unpackEntry makes one entry; its directory came before it.
+// unpackEntry creates one entry, whose directory came before it.
 func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) (err error) {
 	name := path.Clean(header.Name)
 	switch header.Typeflag {
@@ -177,7 +177,7 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) (err erro
 		return root.Mkdir(name, 0o755)
 	case tar.TypeSymlink:
 		if !staysInside(name, header.Linkname) {
-			return refused("it is a link that leads out of the bundle")
+			return refused("it is a link that points outside the bundle")
 		}
 		return root.Symlink(header.Linkname, name)
 	case tar.TypeReg:
@@ -188,5 +188,5 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) (err erro
 		_, err = io.Copy(f, content)
 		return errors.Join(err, f.Close())
 	}
-	return refused("it is neither a file nor a directory nor a link")
+	return refused("it is not a file, a directory or a link")
 }

@@ -16,20 +16,20 @@ import (
 	"github.com/smallstep/pkcs7"
 )
 
-// ErrSignature is what every refusal of a signature wraps.
+// ErrSignature is wrapped by the error for every rejected signature.
 var ErrSignature = fmt.Errorf("%w: its signature is not valid", ErrArchive)
 
-// Signature is the valid signature of a bundle file. It says which key signed the file, and no more: whether the
-// name of the signer can be believed is what Trusted reports.
+// Signature is the valid signature of a bundle file. It says which key signed the file, and no more: Trusted
+// reports whether the signer's name can be believed.
 type Signature struct {
 	Signer      string // the common name of the certificate, or its whole subject
 	Fingerprint string // the SHA-256 of the certificate, in lower-case hex
 
 	certificate *x509.Certificate
-	others      []*x509.Certificate // that came with the signature
+	others      []*x509.Certificate // sent along with the signature
 }
 
-// Trusted reports whether the certificate of the signature is one of trusted, or was issued under one of them, for
+// Trusted reports whether the signature's certificate is one of trusted, or was issued by one of them, for
 // signing code, and is valid now.
 func (s *Signature) Trusted(trusted *x509.CertPool) bool {
 	if trusted == nil {
@@ -45,9 +45,9 @@ func (s *Signature) Trusted(trusted *x509.CertPool) bool {
 	return err == nil
 }
 
-// VerifySignature checks the signature of a bundle file: PKCS #7 (RFC 5652), detached, of everything before it. It
-// returns nil for a file without a signature, and an error that wraps ErrSignature when the file is not what was
-// signed.
+// VerifySignature verifies the signature of a bundle file: PKCS #7 (RFC 5652), detached, over everything before
+// it. It returns nil for a file without a signature, and an error that wraps ErrSignature if the file is not
+// the one that was signed.
 func VerifySignature(ctx context.Context, path string) (*Signature, error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -74,7 +74,7 @@ func VerifySignature(ctx context.Context, path string) (*Signature, error) {
 	return s, err
 }
 
-// checkUnsigned refuses a file with a part of a signature.
+// checkUnsigned rejects a file with part of a signature.
 func checkUnsigned(r io.ReaderAt, size int64) error {
 	tail := make([]byte, min(size, maxSignature))
 	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
@@ -90,7 +90,7 @@ func checkUnsigned(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// verify checks a signature of what content reads.
+// verify verifies a signature over what content reads.
 func verify(der []byte, content func() io.Reader) (*Signature, error) {
 	signed, err := signedAttributes(der)
 	if err != nil {
@@ -102,12 +102,12 @@ func verify(der []byte, content func() io.Reader) (*Signature, error) {
 	}
 	certificate := p.GetOnlySigner()
 	if certificate == nil || len(p.Content) > 0 {
-		return nil, errors.New("it must have one signer, whose certificate it holds, and no content of its own")
+		return nil, errors.New("it must have one signer, include the signer's certificate, and have no content of its own")
 	}
 	signer := p.Signers[0]
 	var kind asn1.ObjectIdentifier
 	if err := p.UnmarshalSignedAttribute(pkcs7.OIDAttributeContentType, &kind); err != nil || !kind.Equal(pkcs7.OIDData) {
-		return nil, errors.New("it does not say that it signs data")
+		return nil, errors.New("it does not declare that it signs data")
 	}
 	if len(signer.UnauthenticatedAttributes) > 0 || !signer.DigestAlgorithm.Algorithm.Equal(pkcs7.OIDDigestAlgorithmSHA256) {
 		return nil, errors.New("it must use SHA-256, and have no unsigned attributes")
@@ -122,7 +122,7 @@ func verify(der []byte, content func() io.Reader) (*Signature, error) {
 	if err := certificate.CheckSignature(algorithm, signed, signer.EncryptedDigest); err != nil {
 		return nil, err
 	}
-	for _, c := range p.Certificates { // a certificate that signed itself must be whole
+	for _, c := range p.Certificates { // a self-signed certificate must be intact
 		if bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) != nil {
 			return nil, fmt.Errorf("the certificate of %.200s is damaged", c.Subject)
 		}
@@ -135,7 +135,7 @@ func verify(der []byte, content func() io.Reader) (*Signature, error) {
 	return s, nil
 }
 
-// algorithmOf returns the algorithm of a signature by the key of a certificate.
+// algorithmOf returns the algorithm of a signature, given the key of its certificate.
 func algorithmOf(c *x509.Certificate, named asn1.ObjectIdentifier) (x509.SignatureAlgorithm, error) {
 	switch c.PublicKey.(type) {
 	case *rsa.PublicKey:
@@ -147,10 +147,10 @@ func algorithmOf(c *x509.Certificate, named asn1.ObjectIdentifier) (x509.Signatu
 			return x509.ECDSAWithSHA256, nil
 		}
 	}
-	return 0, fmt.Errorf("its algorithm %s is not one of RSA and ECDSA with SHA-256", named)
+	return 0, fmt.Errorf("its algorithm %s is not RSA or ECDSA with SHA-256", named)
 }
 
-// checkDigest compares what a signature says of the content with the content.
+// checkDigest compares the digest in a signature with the content.
 func checkDigest(p *pkcs7.PKCS7, content io.Reader) error {
 	var stated []byte
 	if err := p.UnmarshalSignedAttribute(pkcs7.OIDAttributeMessageDigest, &stated); err != nil {
@@ -176,9 +176,9 @@ func (a algorithm) isPlain() bool {
 	return len(a.Parameters.FullBytes) == 0 || bytes.Equal(a.Parameters.FullBytes, asn1.NullBytes)
 }
 
-// signedAttributes returns the bytes that are signed, in the order in which they stand: the official tool signs them
-// without sorting them. It refuses what a reader of PKCS #7 passes over although nothing signs it: versions, unused
-// lists, and anything behind.
+// signedAttributes returns the signed bytes in their original order, because the official tool signs them
+// without sorting. It rejects unsigned parts that a PKCS #7 parser would skip: versions, unused lists, and
+// trailing data.
 func signedAttributes(der []byte) ([]byte, error) {
 	var message struct {
 		Type    asn1.ObjectIdentifier
@@ -205,15 +205,15 @@ func signedAttributes(der []byte) ([]byte, error) {
 	if len(rest) > 0 || c.Version != 1 || !message.Type.Equal(pkcs7.OIDSignedData) || !c.Inner.Type.Equal(pkcs7.OIDData) ||
 		len(c.Digests) != 1 || !c.Digests[0].OID.Equal(pkcs7.OIDDigestAlgorithmSHA256) || len(c.Signers) != 1 || c.Signers[0].Version != 1 ||
 		!c.Digests[0].isPlain() || !c.Signers[0].Digest.isPlain() || !c.Signers[0].Algorithm.isPlain() {
-		return nil, errors.New("it does not have the form of a detached signature with SHA-256")
+		return nil, errors.New("it is not a detached signature with SHA-256")
 	}
-	if _, err := x509.ParseCertificates(c.Certificates.Bytes); err != nil { // the reader of PKCS #7 passes over wrong lengths
+	if _, err := x509.ParseCertificates(c.Certificates.Bytes); err != nil { // PKCS #7 parsers accept wrong lengths
 		return nil, err
 	}
 	signed := bytes.Clone(c.Signers[0].Attributes.FullBytes)
 	if len(signed) == 0 {
 		return nil, errors.New("it has no signed attributes")
 	}
-	signed[0] = asn1.TagSet | 0x20 // RFC 5652 5.4: a set is signed, although it is written with the tag [0]
+	signed[0] = asn1.TagSet | 0x20 // RFC 5652 5.4: the signature is over a SET, although it is encoded with tag [0]
 	return signed, nil
 }

@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// A signed bundle is zip, "MCPB_SIG_V1", the length of the signature (uint32, little endian), the
-// signature, "MCPB_SIG_END". Newer packing tools also count all that as the zip's comment.
+// A signed bundle consists of the zip, "MCPB_SIG_V1", the length of the signature (uint32, little endian), the
+// signature, and "MCPB_SIG_END". Newer packing tools also count all of that as the zip's comment.
 const (
 	signatureStart = "MCPB_SIG_V1"
 	signatureEnd   = "MCPB_SIG_END"
 	maxSignature   = 1 << 20
 )
 
-// zipPart returns the zip of a bundle file without a signature, and its length. Where the packing tool
-// counted the signature as a comment, the comment's length reads as 0 again.
+// zipPart returns the zip of a bundle file without a signature, and its length. If the packing tool counted the
+// signature as a comment, the comment's length reads as 0 again.
 func zipPart(r io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	cut := signatureOffset(r, size)
 	if cut < 0 {
@@ -31,7 +31,7 @@ func zipPart(r io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	return noComment{r, cut - 2}, cut
 }
 
-// signatureOffset is where the signature starts, -1 when there is none whose length fits.
+// signatureOffset returns where the signature starts, or -1 if there is none with a plausible length.
 func signatureOffset(r io.ReaderAt, size int64) int64 {
 	tail := make([]byte, min(size, maxSignature))
 	base := size - int64(len(tail))
@@ -54,7 +54,7 @@ func signatureOffset(r io.ReaderAt, size int64) int64 {
 	}
 }
 
-// noComment reads as r, but for the two bytes at an offset, which read as 0.
+// noComment reads from r, except for the two bytes at an offset, which read as 0.
 type noComment struct {
 	io.ReaderAt
 	at int64

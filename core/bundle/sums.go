@@ -21,19 +21,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Sums has an entry for every file and every symbolic link of a directory, by its path relative to the
-// directory: the type, and the SHA-256 of the content or the target of the link. Times, owners and
-// permissions other than the owner's execute bit do not count.
+// Sums has an entry for every file and every symbolic link in a directory, by relative path: the type, and the
+// SHA-256 of the file's content or the link's target. It ignores times, owners and all permissions except the
+// owner's execute bit.
 type Sums map[string]string
 
-// How SumsOf reads: how many files at once, and in what parts.
+// How SumsOf reads: the number of files at once, and the size of a piece.
 const (
 	maxSummers = 4
 	sumBuffer  = 64 << 10
 )
 
-// SumsOf reads all files of a directory. Files that are neither regular files nor links are refused with
-// an error wrapping ErrArchive. Links are not followed.
+// SumsOf reads all files in a directory. Files that are neither regular files nor links are rejected with an
+// error wrapping ErrArchive. Links are not followed.
 func SumsOf(ctx context.Context, dir string) (Sums, error) {
 	sums, files := Sums{}, []string(nil)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -87,7 +87,7 @@ func sumFiles(ctx context.Context, dir string, files []string) ([]string, error)
 
 // sumOf returns the entry of a regular file.
 func sumOf(ctx context.Context, dir, name string, buffer []byte) (string, error) {
-	// Not blocking: opening a pipe would wait for a writer.
+	// Non-blocking: opening a pipe would wait for a writer.
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func sumOf(ctx context.Context, dir, name string, buffer []byte) (string, error)
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", refused("%q is neither a file nor a directory nor a link", name)
+		return "", refused("%q is not a file, a directory or a link", name)
 	}
 	h := sha256.New()
 	if _, err := io.CopyBuffer(h, cancellable{ctx, f}, buffer); err != nil {
@@ -111,7 +111,7 @@ func sumOf(ctx context.Context, dir, name string, buffer []byte) (string, error)
 	return kind + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// WriteTo writes the sums, one line each, in order of the paths.
+// WriteTo writes the sums, one per line, ordered by path.
 func (s Sums) WriteTo(w io.Writer) (int64, error) {
 	var total int64
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -124,14 +124,14 @@ func (s Sums) WriteTo(w io.Writer) (int64, error) {
 	return total, nil
 }
 
-// Sum is the SHA-256 of what WriteTo writes, in hex.
+// Sum returns the SHA-256 of the output of WriteTo, in hex.
 func (s Sums) Sum() string {
 	h := sha256.New()
-	_, _ = s.WriteTo(h) // a hash does not fail
+	_, _ = s.WriteTo(h) // writing to a hash cannot fail
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// ReadSums reads what WriteTo wrote.
+// ReadSums reads the output of WriteTo.
 func ReadSums(r io.Reader) (Sums, error) {
 	sums, lines := Sums{}, bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
@@ -149,8 +149,8 @@ func ReadSums(r io.Reader) (Sums, error) {
 	return sums, lines.Err()
 }
 
-// Difference returns the paths that changed from s to now, in order: those that were added, and those
-// that were changed or removed.
+// Difference returns the paths that changed from s to now, in order: the added ones, and the changed or removed
+// ones.
 func (s Sums) Difference(now Sums) (added, changed []string) {
 	for name, entry := range now {
 		if before, ok := s[name]; !ok {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncTree flushes the file system that holds dir: one call, where a bundle of 5,000 small files
-// would need 5,000.
+// syncTree syncs the file system that contains dir: one call, where a bundle of 5,000 small files would need
+// 5,000.
 func syncTree(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-// The server is also built for darwin (make dist), which has no syncfs: every file is flushed there.
+// The server is also built for darwin (make dist), which does not have syncfs, so every file is synced.
 
 package bundle
 
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// syncTree flushes every file beneath dir.
+// syncTree syncs every file below dir.
 func syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
@@ -20,7 +20,7 @@ func syncTree(dir string) error {
 	})
 }
 
-// syncDir flushes one file or directory, and with it a rename in it.
+// syncDir syncs one file or directory, and with it renames in it.
 func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"path/filepath"
 )
 
-// Limits bound what one archive may unpack to. A zero field means the default.
+// Limits limit what one archive may unpack to. A zero field means the default.
 type Limits struct {
-	Files   int   // entries, directories included; 20,000
-	Total   int64 // bytes of all files; 512 MiB
-	Single  int64 // bytes of one file; 256 MiB
-	Ratio   int64 // bytes unpacked per byte of archive, beyond the first 16 MiB; 100
-	Archive int64 // bytes of the archive itself; 512 MiB
+	Files   int   // entries, including directories; default 20,000
+	Total   int64 // bytes of all files; default 512 MiB
+	Single  int64 // bytes of one file; default 256 MiB
+	Ratio   int64 // bytes unpacked per byte of archive, beyond the first 16 MiB; default 100
+	Archive int64 // bytes of the archive itself; default 512 MiB
 }
 
-// ratioFree is what an archive may unpack to whatever its size: small text compresses very well.
+// ratioFree is what any archive may unpack to, whatever its size: small text compresses very well.
 const ratioFree = 16 << 20
 
 func (l Limits) withDefaults() Limits {
@@ -42,23 +42,23 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ErrArchive is what every refusal of an archive wraps: the archive is at fault, not the disk.
+// ErrArchive is wrapped by the error for every rejected archive: the archive is at fault, not the disk.
 var ErrArchive = errors.New("bundle archive refused")
 
 func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrArchive, fmt.Errorf(format, args...))
 }
 
-// Unpack unpacks an .mcpb file to dest, which must not exist yet; its parent must. Everything is
-// written to a temporary directory beside dest, flushed to disk and moved there with one rename,
-// so dest exists whole or not at all, and nothing is left behind when Unpack fails or ctx ends.
+// Unpack unpacks an .mcpb file to dest, which must not exist yet, although its parent must. Everything is
+// written to a temporary directory next to dest, synced to disk and renamed once. So dest exists completely or
+// not at all, and nothing is left behind if Unpack fails or ctx ends.
 //
-// An archive is refused, with an error wrapping ErrArchive, when it holds no manifest.json, is over
-// a limit, or holds an entry that is absolute, leaves the directory, is a link or any other special
-// file, is encrypted, shares its name (letter case aside) or its bytes with another, or is named
-// with a backslash, a control character or a device's name. Of a file's mode only the executable
-// bit is kept, and a binary server's entry point always gets it. A signature (MCPB_SIG_V1) at the
-// end of the file is passed over: checking it is not this function's business.
+// An archive is rejected, with an error wrapping ErrArchive, if it has no manifest.json, exceeds a limit, or
+// contains a bad entry. An entry is bad if it is absolute, leaves the directory, is a link or any other special
+// file, is encrypted, or shares its name (ignoring case) or its bytes with another. So is one whose name
+// contains a backslash or a control character, or is a device name. Only the executable bit of a file's mode is
+// kept, and a binary server's entry point always gets it. A signature (MCPB_SIG_V1) at the end of the file is
+// skipped: Unpack does not verify it.
 func Unpack(ctx context.Context, archivePath, dest string, limits Limits) error {
 	limits = limits.withDefaults()
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
@@ -74,8 +74,7 @@ func Unpack(ctx context.Context, archivePath, dest string, limits Limits) error 
 	return nil
 }
 
-// stage unpacks an archive to a new directory in parent and returns it. It leaves nothing behind
-// when it fails.
+// stage unpacks an archive to a new directory in parent and returns it. If it fails, nothing is left behind.
 func stage(ctx context.Context, archivePath, parent string, limits Limits) (string, error) {
 	a, err := openArchive(archivePath, limits)
 	if err != nil {
@@ -116,7 +115,7 @@ func ReadArchive(archivePath string) (*Manifest, error) {
 	return a.manifest()
 }
 
-// unpack writes every entry into root, which is empty.
+// unpack writes every entry to dir, which must be empty.
 func (a *archive) unpack(ctx context.Context, dir string, limits Limits) error {
 	m, err := a.manifest()
 	if err != nil {
@@ -150,7 +149,7 @@ func (a *archive) unpack(ctx context.Context, dir string, limits Limits) error {
 	return nil
 }
 
-// write unpacks one file of at most limit bytes and returns how many it had.
+// write unpacks one file of at most limit bytes and returns its size.
 func (e entry) write(ctx context.Context, root *os.Root, limit int64) (n int64, err error) {
 	if err := root.MkdirAll(path.Dir(e.name), 0o755); err != nil {
 		return 0, err
@@ -172,7 +171,7 @@ func (e entry) write(ctx context.Context, root *os.Root, limit int64) (n int64, 
 	return n, err
 }
 
-// untrusted says of a broken entry that the archive is at fault.
+// untrusted marks errors about a broken entry as the archive's fault.
 type untrusted struct{ io.Reader }
 
 func (u untrusted) Read(p []byte) (int, error) {
@@ -213,5 +212,5 @@ func (a *archive) manifest() (*Manifest, error) {
 		}
 		return m, nil
 	}
-	return nil, refused("it holds no %s at its top", ManifestName)
+	return nil, refused("it has no %s at its top level", ManifestName)
 }

@@ -22,12 +22,11 @@ type Field struct {
 	Default     json.RawMessage `json:"default"`
 	Multiple    bool            `json:"multiple"` // several values, each its own argument
 	Sensitive   bool            `json:"sensitive"`
-	Min         *float64        `json:"min"` // of numbers
+	Min         *float64        `json:"min"` // for numbers
 	Max         *float64        `json:"max"`
 }
 
-// MissingValue is one required value that nobody supplied, in the form of details.missing
-// (docs/api.md 3).
+// MissingValue is one required value that was not supplied, in the format of details.missing (docs/api.md 3).
 type MissingValue struct {
 	Name        string `json:"name"`
 	Title       string `json:"title"`
@@ -35,12 +34,12 @@ type MissingValue struct {
 	Sensitive   bool   `json:"sensitive"`
 }
 
-// fieldKey keeps a key usable inside ${user_config.KEY}.
+// fieldKey ensures that a key can be used inside ${user_config.KEY}.
 var fieldKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 func (f Field) check(c *checker, at string) {
 	if key := strings.TrimPrefix(at, "user_config."); !fieldKey.MatchString(key) {
-		c.add(at, "must be named with letters, digits and _ . - only")
+		c.add(at, "must be named with only letters, digits and _ . -")
 	}
 	switch f.Type {
 	case "string", "number", "boolean", "directory", "file":
@@ -50,7 +49,7 @@ func (f Field) check(c *checker, at string) {
 	}
 	values, ok := f.defaults()
 	if !ok {
-		c.add(at+".default", "must be a %s, or a list of them where multiple is true", f.Type)
+		c.add(at+".default", "must be a %s, or a list of them if multiple is true", f.Type)
 	}
 	for _, v := range values {
 		if why := f.reject(v); why != "" {
@@ -59,7 +58,7 @@ func (f Field) check(c *checker, at string) {
 	}
 }
 
-// defaults are the default's values as text; none when there is no default.
+// defaults returns the values of the default as text, or none without a default.
 func (f Field) defaults() (values []string, ok bool) {
 	raw := strings.TrimSpace(string(f.Default))
 	if raw == "" || raw == "null" {
@@ -87,7 +86,7 @@ func scalars(list []json.RawMessage) (values []string, ok bool) {
 	return values, true
 }
 
-// scalar is a JSON string, number or boolean as text; numbers as they were written.
+// scalar returns a JSON string, number or boolean as text; numbers stay as written.
 func scalar(raw json.RawMessage) (string, bool) {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && strings.HasPrefix(string(raw), `"`) {
@@ -101,7 +100,7 @@ func scalar(raw json.RawMessage) (string, bool) {
 	return text, err == nil
 }
 
-// reject says why one value does not fit the field, "" when it does. It never quotes the value.
+// reject says why a value does not fit the field, or returns "". It never quotes the value.
 func (f Field) reject(value string) string {
 	switch f.Type {
 	case "number":
@@ -120,13 +119,13 @@ func (f Field) reject(value string) string {
 		}
 	}
 	if strings.ContainsRune(value, 0) {
-		return "must not hold a NUL byte"
+		return "must not contain a NUL byte"
 	}
 	return ""
 }
 
-// given splits a supplied value: for a field that takes several, a JSON array is its elements;
-// everything else is one value as it stands.
+// given splits a supplied value: for a field with several values, a JSON array is split into its elements;
+// everything else is one value.
 func (f Field) given(value core.Secret) []string {
 	var list []json.RawMessage
 	if text := value.Reveal(); f.Multiple && json.Unmarshal([]byte(text), &list) == nil && list != nil {
@@ -137,8 +136,8 @@ func (f Field) given(value core.Secret) []string {
 	return []string{value.Reveal()}
 }
 
-// Missing lists the required user_config fields, by key, that neither values nor a default
-// supplies. Values are named as the package comment says; an empty one counts as not supplied.
+// Missing lists the required user_config fields, by key, that are supplied neither by values nor by a default.
+// The names of values are explained in the package comment; an empty value counts as not supplied.
 func (m *Manifest) Missing(values map[string]core.Secret) []MissingValue {
 	supplied, _ := m.split(values)
 	var missing []MissingValue
@@ -163,10 +162,10 @@ func (m *Manifest) Supplied(values map[string]core.Secret) map[string]bool {
 	return supplied
 }
 
-// split separates the values of an installation into those of user_config fields, by key, and
-// environment variables (see the package comment). For one field an exact key wins over the
-// variable that the manifest hands it to, and that over the upper-snake form. A variable that the
-// manifest fills from the field is left to the manifest.
+// split separates the values of an installation into user_config fields, by key, and environment variables (see
+// the package comment). For a field, its exact key takes precedence over the variable that the manifest passes
+// it to, and that over the UPPER_SNAKE form. A variable that the manifest fills from the field is left to the
+// manifest.
 func (m *Manifest) split(values map[string]core.Secret) (fields, environ map[string]core.Secret) {
 	fields, environ = map[string]core.Secret{}, map[string]core.Secret{}
 	for name, value := range values {
@@ -191,8 +190,8 @@ func (m *Manifest) split(values map[string]core.Secret) (fields, environ map[str
 	return fields, environ
 }
 
-// aliases are, by user_config key, the environment variables to which the manifest hands exactly
-// that field, by name.
+// aliases returns, by user_config key, the names of the environment variables to which the manifest passes
+// exactly that field.
 func (m *Manifest) aliases() map[string][]string {
 	found := map[string][]string{}
 	if m.Server.MCPConfig == nil {
@@ -212,13 +211,13 @@ var (
 	notSnake = regexp.MustCompile(`[^A-Za-z0-9]+`)
 )
 
-// upperSnake is apiKey, api-key and api_key as API_KEY.
+// upperSnake converts apiKey, api-key and api_key to API_KEY.
 func upperSnake(key string) string {
 	return strings.ToUpper(notSnake.ReplaceAllString(camel.ReplaceAllString(key, "${1}_${2}"), "_"))
 }
 
-// GrantedPaths are the directories and files that the installer gave in fields of these types. Defaults,
-// which the manifest chooses, are not among them.
+// GrantedPaths returns the directories and files that the installer entered in fields of these types. It
+// excludes defaults, which the manifest chooses.
 func (m *Manifest) GrantedPaths(values map[string]core.Secret) []string {
 	fields, _ := m.split(values)
 	var paths []string

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// The variables of MCPB: ${__dirname}, ${user_config.KEY}, ${HOME}, ${DESKTOP}, ${DOCUMENTS},
-// ${DOWNLOADS}, ${pathSeparator} and ${/}. Each text is expanded once, from left to right: what a
-// value brings in is never looked at again. Any other ${NAME} stays as it is, so nothing of the
-// server's own environment can be asked for.
+// The variables of MCPB: ${__dirname}, ${user_config.KEY}, ${HOME}, ${DESKTOP}, ${DOCUMENTS}, ${DOWNLOADS},
+// ${pathSeparator} and ${/}. Each text is expanded once, from left to right: expanded values are not expanded
+// again. Any other ${NAME} stays as it is, so the server's own environment cannot be read.
 
 const userConfigPrefix = "user_config."
 
@@ -21,7 +20,7 @@ var (
 
 func refersToUserConfig(s string) bool { return strings.Contains(s, "${"+userConfigPrefix) }
 
-// wholeField is the key when s is exactly one reference to a user_config field.
+// wholeField returns the key if s is exactly one reference to a user_config field.
 func wholeField(s string) (key string, ok bool) {
 	match := wholeValue.FindStringSubmatch(s)
 	if match == nil {
@@ -30,11 +29,11 @@ func wholeField(s string) (key string, ok bool) {
 	return match[1], true
 }
 
-// expander holds what the variables stand for.
+// expander holds the values of the variables.
 type expander struct {
 	places map[string]string
 	fields map[string][]string // by user_config key; an unset field has no values
-	multi  map[string]bool     // the field takes several values
+	multi  map[string]bool     // the field has several values
 }
 
 func newExpander(dir, home string) *expander {
@@ -54,8 +53,7 @@ func newExpander(dir, home string) *expander {
 	}
 }
 
-// text expands s to one string. Several values of one field are joined with commas, an unset one
-// is empty.
+// text expands s to one string. Several values of a field are joined with commas; an unset field is empty.
 func (x *expander) text(s string) (string, error) {
 	var failed error
 	out := variable.ReplaceAllStringFunc(s, func(ref string) string {
@@ -76,9 +74,9 @@ func (x *expander) text(s string) (string, error) {
 	return out, failed
 }
 
-// args expands an argument vector. An argument that is exactly one reference to a field of several
-// values becomes as many arguments as there are values, none included; every other argument stays
-// one argument, whatever its values hold.
+// args expands an argument vector. An argument that is exactly one reference to a field with several values
+// becomes one argument per value, possibly none. Every other argument stays one argument, whatever its values
+// contain.
 func (x *expander) args(args []string) ([]string, error) {
 	out := make([]string, 0, len(args))
 	for i, arg := range args {
@@ -95,8 +93,8 @@ func (x *expander) args(args []string) ([]string, error) {
 	return out, nil
 }
 
-// env expands an environment. A variable that is exactly one reference to an unset field is left
-// out, so that the program's own default holds.
+// env expands an environment. A variable that is exactly one reference to an unset field is omitted, so that
+// the program's own default applies.
 func (x *expander) env(env map[string]string) (map[string]string, error) {
 	out := make(map[string]string, len(env))
 	for name, value := range env {

@@ -194,7 +194,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			name: "addresses without a host, and with an empty port",
 			file: "http: {baseUrl: 'https://:443'}\napps:\n  a: {url: 'http://127.0.0.1:'}\n",
 			want: `1: http.baseUrl: has no host
-3: apps.a.url: has a colon without a port behind its host`,
+3: apps.a.url: has a colon but no port after its host`,
 		},
 		{
 			name: "the environment and the file together",

@@ -10,11 +10,11 @@ import (
 	"net/http"
 )
 
-// Attach names a plugin and the process that is to answer its calls.
+// Attach names a plugin and the process that will answer its calls.
 type Attach struct {
 	Kind   string `json:"kind"`
 	Name   string `json:"name,omitempty"` // "" for the only plugin of the kind
-	Socket string `json:"socket"`         // the unix socket that the process listens on
+	Socket string `json:"socket"`         // the Unix socket that the process listens on
 }
 
 // Attached is the process that was attached.
@@ -23,8 +23,8 @@ type Attached struct {
 	Version string `json:"version"`
 }
 
-// attach answers with the attached process, and with a failure when the attachment ends by itself. It lasts
-// as long as the request does.
+// attach reports the attached process, and an error if the attachment ends on its own. The attachment lasts as
+// long as the request.
 func (s *Server) attach(c Commands, w http.ResponseWriter, r *http.Request) {
 	var a Attach
 	if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
@@ -44,7 +44,7 @@ func (s *Server) attach(c Commands, w http.ResponseWriter, r *http.Request) {
 	err := c.Attach(ctx, a, func(p Attached) {
 		begun = true
 		answer(w, p, nil)
-		_ = http.NewResponseController(w).Flush() // the operator may have gone
+		_ = http.NewResponseController(w).Flush() // the operator may have disconnected
 	})
 	switch {
 	case err != nil && begun:
@@ -54,8 +54,8 @@ func (s *Server) attach(c Commands, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Attach makes the calls of a plugin on a process that somebody else started, until ctx ends (nil) or the
-// attachment does (why); ErrNotRunning without a server.
+// Attach directs a plugin's calls to a process that someone else started, until ctx ends (nil) or the
+// attachment does (the reason). The error is ErrNotRunning without a server.
 func (c *Client) Attach(ctx context.Context, a Attach, attached func(Attached)) error {
 	body, err := json.Marshal(a)
 	if err != nil {

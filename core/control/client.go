@@ -13,13 +13,13 @@ import (
 	"syscall"
 )
 
-// ErrNotRunning tells that no server runs on a home.
+// ErrNotRunning means that no server is running on a home.
 var ErrNotRunning = errors.New("no server is running on this home")
 
-// Client speaks to the server of a home.
+// Client talks to the server of a home.
 type Client struct{ http *http.Client }
 
-// Dial returns a client for the server of a home. It connects with the first command.
+// Dial returns a client for the server of a home. It connects on the first command.
 func Dial(home string) *Client {
 	return &Client{http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -34,8 +34,7 @@ func Dial(home string) *Client {
 	}}}
 }
 
-// Reload asks the server to read its configuration again. The error is the server's reason, or
-// ErrNotRunning.
+// Reload asks the server to read its configuration again. The error is the server's reason, or ErrNotRunning.
 func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
 	var r Reloaded
 	err := c.ask(ctx, http.MethodPost, "/reload", &r)
@@ -49,44 +48,43 @@ func (c *Client) Plan(ctx context.Context) (Plan, error) {
 	return p, err
 }
 
-// Plugins asks how the plugins are; ErrNotRunning without a server.
+// Plugins returns the state of the plugins, or ErrNotRunning without a server.
 func (c *Client) Plugins(ctx context.Context) ([]Plugin, error) {
 	var p []Plugin
 	err := c.ask(ctx, http.MethodGet, "/plugins", &p)
 	return p, err
 }
 
-// Apps asks for the apps of all workspaces; ErrNotRunning without a server.
+// Apps returns the apps of all workspaces, or ErrNotRunning without a server.
 func (c *Client) Apps(ctx context.Context) ([]App, error) {
 	var all []App
 	err := c.ask(ctx, http.MethodGet, "/apps", &all)
 	return all, err
 }
 
-// Status asks where the server listens and what it is; ErrNotRunning without a server.
+// Status returns where the server listens and what it is, or ErrNotRunning without a server.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var s Status
 	err := c.ask(ctx, http.MethodGet, "/status", &s)
 	return s, err
 }
 
-// OwnerToken asks for a bearer token of the API that acts as the owner, until the server ends; ErrNotRunning without a
-// server.
+// OwnerToken returns a bearer token for the API that acts as the owner until the server ends, or ErrNotRunning
+// without a server.
 func (c *Client) OwnerToken(ctx context.Context) (string, error) {
 	var t ownerToken
 	err := c.ask(ctx, http.MethodPost, "/owner", &t)
 	return t.Token, err
 }
 
-// Readiness asks for the outcome of each check of /readyz; ErrNotRunning without a server.
+// Readiness returns the result of each check of /readyz, or ErrNotRunning without a server.
 func (c *Client) Readiness(ctx context.Context) ([]Check, error) {
 	var all []Check
 	err := c.ask(ctx, http.MethodGet, "/readiness", &all)
 	return all, err
 }
 
-// LogLevels changes levels of the log by component, and returns all that are in force; ErrNotRunning
-// without a server.
+// LogLevels changes log levels by component and returns all levels in force, or ErrNotRunning without a server.
 func (c *Client) LogLevels(ctx context.Context, change map[string]string) (map[string]string, error) {
 	body, err := json.Marshal(change)
 	if err != nil {
@@ -110,7 +108,7 @@ func (c *Client) ask(ctx context.Context, method, path string, into any) error {
 	return json.NewDecoder(res.Body).Decode(into)
 }
 
-// send sends a command. The body of the response must be closed.
+// send sends a command. The caller must close the body of the response.
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://control"+path, body)
 	if err != nil {

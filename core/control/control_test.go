@@ -86,7 +86,7 @@ func TestLevelsAreChangedAndProfilesWritten(t *testing.T) {
 		t.Errorf("%v %v", all, err)
 	}
 	if _, err := c.LogLevels(t.Context(), map[string]string{"apps": "loud"}); err == nil || err.Error() != "no such level" {
-		t.Errorf("a level that is none: %v", err)
+		t.Errorf("an unknown level: %v", err)
 	}
 	for _, name := range []string{"heap", "goroutine", "cpu"} {
 		var written bytes.Buffer
@@ -95,7 +95,7 @@ func TestLevelsAreChangedAndProfilesWritten(t *testing.T) {
 		}
 	}
 	if err := c.Profile(t.Context(), "hat", time.Second, io.Discard); err == nil || !strings.Contains(err.Error(), "goroutine") {
-		t.Errorf("a profile that is none: %v", err)
+		t.Errorf("an unknown profile: %v", err)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestTheStatusSaysWhereTheServerListens(t *testing.T) {
 	}
 }
 
-func TestAnOperatorsCommandReachesTheServerAndItsAnswerComesBack(t *testing.T) {
+func TestAnOperatorsCommandIsAnsweredByTheServer(t *testing.T) {
 	homes := map[string]string{
 		"a short home": t.TempDir(),
 		"a home whose path is too long for a socket": filepath.Join(t.TempDir(), strings.Repeat("long/", 30)),
@@ -147,7 +147,7 @@ func TestAnOperatorsCommandReachesTheServerAndItsAnswerComesBack(t *testing.T) {
 	}
 }
 
-func TestARefusedReloadSaysWhy(t *testing.T) {
+func TestARejectedReloadReturnsTheReason(t *testing.T) {
 	home := t.TempDir()
 	s, err := control.Listen(t.Context(), home, commands{err: errors.New("auth.issuer: is missing")})
 	if err != nil {
@@ -159,7 +159,7 @@ func TestARefusedReloadSaysWhy(t *testing.T) {
 	}
 }
 
-func TestWithoutAServerTheErrorSaysSo(t *testing.T) {
+func TestTheErrorSaysThatNoServerIsRunning(t *testing.T) {
 	home := t.TempDir()
 	if _, err := control.Dial(home).Plugins(t.Context()); !errors.Is(err, control.ErrNotRunning) {
 		t.Errorf("before the first start: %v", err)
@@ -189,7 +189,7 @@ func TestOnlyTheServersOwnUserMayOpenTheSocket(t *testing.T) {
 	}
 }
 
-func TestTheSocketOfALongHomeLiesInIt(t *testing.T) {
+func TestTheSocketIsInTheHomeEvenIfItsPathIsLong(t *testing.T) {
 	home := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
 	s, err := control.Listen(t.Context(), home, commands{})
 	if err != nil {
@@ -227,7 +227,7 @@ func TestAHomeThatOthersCanChangeHasNoSocket(t *testing.T) {
 	}
 }
 
-// impostorVariable turns the test into a process of another user that listens on the descriptor 3.
+// impostorVariable turns the test into another user's process that listens on descriptor 3.
 const impostorVariable = "CONTROL_TEST_IMPOSTOR"
 
 func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
@@ -294,7 +294,7 @@ func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
 	}
 }
 
-func TestAnAttachmentLastsUntilOneOfBothEndsGoesAway(t *testing.T) {
+func TestAnAttachmentLastsUntilEitherEndDisconnects(t *testing.T) {
 	home := t.TempDir()
 	s, err := control.Listen(t.Context(), home, commands{})
 	if err != nil {

@@ -15,7 +15,7 @@ func socketPeer(fd int) (peer, error) {
 	return peer{uid: int(user.Uid), pid: pid}, os.NewSyscallError("getsockopt", err)
 }
 
-// parentOf is the process that started another one, or that has adopted it.
+// parentOf returns the process that started or adopted another one.
 func parentOf(pid int) (int, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -24,5 +24,5 @@ func parentOf(pid int) (int, error) {
 	return int(info.Eproc.Ppid), nil
 }
 
-// descriptorPath is "": macOS has no path that leads to an open directory.
+// descriptorPath returns "": macOS has no path that refers to an open directory.
 func descriptorPath(*os.File) string { return "" }

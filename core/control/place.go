@@ -12,11 +12,12 @@ import (
 	"syscall"
 )
 
-// socketLimit is what a sockaddr_un holds on the smallest of the supported systems, in bytes.
+// socketLimit is the length of a path that fits in a sockaddr_un on every supported system, in bytes.
 const socketLimit = 100
 
-// place is where the socket of a home lies: in the home itself, whatever its path. Nobody else can put a socket there,
-// and both sides look at who the other one is, because a command sends keys to the address that a server names.
+// place is the location of a home's socket: in the home itself, however long its path is. Nobody else can put a
+// socket there. Both sides check who the other one is, because a command sends keys to the address that a
+// server names.
 type place struct {
 	dir   *os.File
 	home  string
@@ -39,7 +40,7 @@ func openPlace(home string) (*place, error) {
 		err = &fs.PathError{Op: "open", Path: home, Err: syscall.ENOTDIR}
 	case os.Geteuid() != 0 && p.owner != os.Geteuid() && p.owner != 0:
 		err = fmt.Errorf("the home %s belongs to another user", home)
-	case info.Mode().Perm()&0o022 != 0 && (p.owner != 0 || os.Geteuid() == 0): // root gives volumes of containers to a group, or to all
+	case info.Mode().Perm()&0o022 != 0 && (p.owner != 0 || os.Geteuid() == 0): // root makes container volumes writable for a group, or for everyone
 		err = fmt.Errorf("others can write to the home %s: run `chmod go-w %s`", home, home)
 	}
 	if err != nil {
@@ -51,7 +52,7 @@ func openPlace(home string) (*place, error) {
 // Close closes the home.
 func (p *place) Close() error { return p.dir.Close() }
 
-// path is the socket's. One that is too long for a socket leads through the open home.
+// path returns the path of the socket. If it is too long, it goes through the open directory.
 func (p *place) path() (string, error) {
 	path := filepath.Join(p.home, "control.sock")
 	if len(path) > socketLimit {
@@ -82,7 +83,8 @@ func (p *place) listen(ctx context.Context) (net.Listener, error) {
 	return trustedListener{l}, nil
 }
 
-// dial connects to the server of the home, which runs as this user, as root or, for root, as the home's owner.
+// dial connects to the server of the home. The server must run as this user, as root or, if this user is root,
+// as the home's owner.
 func (p *place) dial(ctx context.Context) (net.Conn, error) {
 	path, err := p.path()
 	if err != nil {
@@ -107,9 +109,9 @@ func (p *place) dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// trustedListener accepts connections of the server's user and of root. The mode of the socket keeps others away, where
-// the system looks at it. Processes that the server started itself are refused: an app or a plugin may run as the same
-// user, and commands act as the owner.
+// trustedListener accepts connections from the server's user and from root. The socket's mode keeps others out,
+// on systems that check it. Processes that the server itself started are rejected: an app or a plugin may run
+// as the same user, and commands act as the owner.
 type trustedListener struct{ net.Listener }
 
 // Accept returns the next connection.
@@ -127,7 +129,7 @@ func (l trustedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// peer is the process at the other end of a socket, as the kernel knows it.
+// peer is the process at the other end of a socket, according to the kernel.
 type peer struct{ uid, pid int }
 
 func peerOf(conn net.Conn) (p peer, err error) {
@@ -139,9 +141,9 @@ func peerOf(conn net.Conn) (p peer, err error) {
 	return p, errors.Join(controlErr, err)
 }
 
-// startedBy reports whether a process descends from another one. The server adopts what its descendants leave behind, so
-// that none of them has another ancestor. A process that has ended counts as one: nobody can say what it was. Process 0
-// is in another namespace, and descends from nothing here.
+// startedBy reports whether a process descends from another one. The server adopts orphaned descendants, so
+// none of them ends up with a different ancestor. A process that has ended counts as a descendant, because its
+// origin is unknown. Process 0 is in another namespace and does not descend from anything here.
 func startedBy(ancestor, pid int) bool {
 	if pid == ancestor {
 		return false

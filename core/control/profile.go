@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Profiles returns the names of the profiles that Profile can write. cpu and trace take a while.
+// Profiles returns the names of the profiles that Profile can write. Recording cpu and trace takes a while.
 func Profiles() []string {
 	names := []string{"cpu", "trace"}
 	for _, p := range rpprof.Profiles() {
@@ -21,8 +21,8 @@ func Profiles() []string {
 	return names
 }
 
-// Profile writes a profile of the server in the format of `go tool pprof` (trace: of `go tool trace`).
-// cpu and trace are recorded for that long.
+// Profile writes a profile of the server in the format of `go tool pprof`, or of `go tool trace` for trace.
+// during is how long to record cpu and trace.
 func (c *Client) Profile(ctx context.Context, name string, during time.Duration, w io.Writer) error {
 	query := url.Values{"seconds": {strconv.Itoa(max(int(during/time.Second), 1))}}
 	res, err := c.send(ctx, http.MethodGet, "/profiles/"+url.PathEscape(name)+"?"+query.Encode(), nil)

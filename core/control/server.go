@@ -14,35 +14,37 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 )
 
-// Commands is what an operator can ask of a running server.
+// Commands are what an operator can ask of a running server.
 type Commands interface {
-	// Reload reads the configuration again and applies it. Its error says why nothing changed.
+	// Reload reads the configuration again and applies it. The error says why nothing changed.
 	Reload(ctx context.Context) (Reloaded, error)
-	// Plan says what Reload would change, and whom the identity providers would know then. Nothing changes.
+	// Plan reports what Reload would change, and whom the identity providers would then recognize. It does not
+	// change anything.
 	Plan(ctx context.Context) (Plan, error)
-	// Plugins tells how the plugins are.
+	// Plugins returns the state of the plugins.
 	Plugins() []Plugin
-	// Attach makes the calls of a plugin on a process that somebody else started, until ctx ends (nil) or the
-	// process does. Once it answers, attached is called.
+	// Attach directs a plugin's calls to a process that someone else started, until ctx ends (nil) or the
+	// process does. attached is called once the process answers.
 	Attach(ctx context.Context, a Attach, attached func(Attached)) error
 	// Apps returns the apps of all workspaces.
 	Apps() []App
 	// Status describes the server.
 	Status() Status
-	// OwnerToken is a bearer token of the API for the owner of the server, who proves it with the socket alone.
+	// OwnerToken returns a bearer token of the API for the owner of the server. Access to the socket is the
+	// proof of ownership.
 	OwnerToken() core.Secret
-	// Readiness makes the checks of /readyz.
+	// Readiness runs the checks of /readyz.
 	Readiness() []Check
-	// LogLevels changes levels by component, and returns those in force. Nil changes nothing.
+	// LogLevels changes levels by component and returns those in force. nil changes nothing.
 	LogLevels(change map[string]string) (map[string]string, error)
 }
 
 // Status describes a running server.
 type Status struct {
 	URL     string `json:"url"`               // where the HTTP API listens
-	BaseURL string `json:"baseUrl,omitempty"` // the address that others reach it at (http.baseUrl); "" for none
-	// Certificate is the one that the server shows there, DER: whoever may use the control socket needs no other proof
-	// of who the server is. Empty without TLS.
+	BaseURL string `json:"baseUrl,omitempty"` // the address at which others reach it (http.baseUrl); may be ""
+	// Certificate is the certificate that the server presents there, in DER. Whoever may use the control socket
+	// needs no other proof of the server's identity. Empty without TLS.
 	Certificate []byte `json:"certificate,omitempty"`
 	Workspace   string `json:"workspace"`
 	Version     string `json:"version"`
@@ -50,28 +52,28 @@ type Status struct {
 	Dev         bool   `json:"dev"` // no authentication is configured
 	// SearchPath is the PATH of the server, where it looks for the programs of apps.
 	SearchPath string `json:"searchPath"`
-	// Config is the file that the server read; "" for none.
+	// Config is the file that the server read; may be "".
 	Config  string  `json:"config,omitempty"`
 	Sandbox Sandbox `json:"sandbox"`
 }
 
-// Sandbox is what the machine gives the running server to confine apps with. It may differ from what it gives
-// others: a systemd unit or a container takes rights away.
+// Sandbox is what the machine lets the running server use to confine apps. It may differ from what other
+// processes can use: a systemd unit or a container takes privileges away.
 type Sandbox struct {
 	Level     string   `json:"level"`
-	OwnUser   bool     `json:"ownUser"`            // each app can have a user id of its own
+	OwnUser   bool     `json:"ownUser"`            // each app can have its own user id
 	Reason    string   `json:"reason,omitempty"`   // why the level is not the highest
 	Chroot    bool     `json:"chroot,omitempty"`   // the reason is that the server runs in a chroot
-	Cgroup    []string `json:"cgroup"`             // the limits that the kernel holds
+	Cgroup    []string `json:"cgroup"`             // the limits that the kernel enforces
 	NoCgroups string   `json:"noCgroup,omitempty"` // why there are none
 }
 
-// Check is the outcome of one check of /readyz.
+// Check is the result of one check of /readyz.
 type Check struct {
 	Name string `json:"name"`
 	Err  string `json:"error,omitempty"` // "" when it passed
 
-	Advisory bool `json:"advisory,omitempty"` // the server is ready also when it fails
+	Advisory bool `json:"advisory,omitempty"` // a failure does not make the server unready
 }
 
 // Reloaded says what a reload changed.
@@ -83,13 +85,13 @@ type Reloaded struct {
 // Plan is what a reload would change.
 type Plan struct {
 	Reloaded
-	People *core.Foreseen `json:"people,omitempty"` // nil if the identity providers stay as they are
+	People *core.Foreseen `json:"people,omitempty"` // nil if the identity providers do not change
 }
 
-// Plugin is how one plugin is.
+// Plugin is the state of one plugin.
 type Plugin struct {
 	Kind     string    `json:"kind"`
-	Name     string    `json:"name"`    // the registry's name, else the adapter's
+	Name     string    `json:"name"`    // the registry's name, otherwise the adapter's
 	Adapter  string    `json:"adapter"` // the built-in or file name
 	Path     string    `json:"path"`    // "" for a built-in
 	Version  string    `json:"version"`
@@ -99,8 +101,8 @@ type Plugin struct {
 	Restarts int       `json:"restarts"`
 	LastErr  string    `json:"lastError,omitempty"`
 	Protocol int       `json:"protocolVersion,omitempty"`
-	SHA256   string    `json:"sha256,omitempty"` // of the executable; none of a built-in
-	Degraded bool      `json:"degraded"`         // it answers, but most of its last calls failed or were slow
+	SHA256   string    `json:"sha256,omitempty"` // of the executable; "" for a built-in
+	Degraded bool      `json:"degraded"`         // it answers, but most of its recent calls failed or were slow
 	Calls    uint64    `json:"calls"`
 	Errors   uint64    `json:"errors"`
 	P50      float64   `json:"p50Seconds"`
@@ -114,27 +116,27 @@ type App struct {
 	Name      string `json:"name"`
 	Version   string `json:"version,omitempty"`
 	Status    string `json:"status"`
-	LastErr   string `json:"lastError,omitempty"` // why it does not run
+	LastErr   string `json:"lastError,omitempty"` // why it is not running
 }
 
 type ownerToken struct {
 	Token string `json:"token"`
 }
 
-// failure is the body of an answer that is not 200.
+// failure is the body of a response that is not 200.
 type failure struct {
 	Message string `json:"message"`
 }
 
-// Server answers on the socket.
+// Server answers commands on the socket.
 type Server struct {
 	http    *http.Server
-	done    chan struct{} // closed when nobody listens any more
-	closing chan struct{} // closed when the server is to end
+	done    chan struct{} // closed when the listener has ended
+	closing chan struct{} // closed when the server is about to end
 }
 
-// Listen opens the socket of a home. Only one server may run on a home, so a socket that is left
-// over from a killed one is replaced.
+// Listen opens the socket of a home. Only one server may run on a home, so a socket left by a killed server is
+// replaced.
 func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
@@ -171,13 +173,13 @@ func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	mux.HandleFunc("POST /plugins/attach", func(w http.ResponseWriter, r *http.Request) { s.attach(c, w, r) })
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(listener.New(l, listener.Options{})) // it ends with Close, and says only that
-		_ = p.Close()                                         // after the socket, whose path may lead through it
+		_ = s.http.Serve(listener.New(l, listener.Options{})) // it ends with Close, and reports only that
+		_ = p.Close()                                         // after the socket, whose path may go through it
 	}()
 	return s, nil
 }
 
-// Close waits for the commands under way and removes the socket.
+// Close waits for the commands in progress and removes the socket.
 func (s *Server) Close(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	select {
@@ -193,7 +195,7 @@ func answer(w http.ResponseWriter, body any, err error) {
 		w.WriteHeader(http.StatusConflict)
 		body = failure{Message: err.Error()}
 	}
-	_ = json.NewEncoder(w).Encode(body) // the operator may have gone
+	_ = json.NewEncoder(w).Encode(body) // the operator may have disconnected
 }
 
 func setLevels(c Commands, w http.ResponseWriter, r *http.Request) {

@@ -12,19 +12,19 @@ import (
 
 const (
 	queueLength       = 256 // events a reader may lag behind before it is closed
-	recentLength      = 500 // of all workspaces
+	recentLength      = 500 // over all workspaces
 	heartbeatInterval = 30 * time.Second
 )
 
-// Bus is the event streams of all workspaces. It is safe for concurrent use.
+// Bus holds the event streams of all workspaces. It is safe for concurrent use.
 type Bus struct {
 	log hclog.Logger
 
 	mu      sync.Mutex
 	readers map[string]map[*Subscription]struct{} // by workspace
 	recent  ring
-	keep    time.Duration // of recent events; 0 means until newer ones replace them
-	relay   Relay         // nil for a server on its own
+	keep    time.Duration // how long recent events are kept; 0 means until newer ones replace them
+	relay   Relay         // nil for a single server
 	closed  bool
 	dropped uint64 // events that a reader did not get
 }
@@ -34,23 +34,23 @@ func New(log hclog.Logger) *Bus {
 	return &Bus{log: log, readers: make(map[string]map[*Subscription]struct{})}
 }
 
-// Retain sets after what time recent events are dropped; 0 keeps them until newer ones replace them.
+// Retain sets how long recent events are kept; 0 keeps them until newer ones replace them.
 func (b *Bus) Retain(keep time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.keep = keep
 }
 
-// dropOld drops the recent events that are older than the retention. The caller holds b.mu.
+// dropOld drops recent events that are older than the retention. The caller holds b.mu.
 func (b *Bus) dropOld(now time.Time) {
 	if b.keep > 0 {
 		b.recent.dropBefore(now.Add(-b.keep))
 	}
 }
 
-// Publish delivers e to every reader of its workspace, or to all readers when the workspace is "". All
-// readers receive events in the same order. It never waits: a reader whose queue is full is closed. The
-// readers of other servers receive it through the relay, except the heartbeat: each server has its own.
+// Publish delivers e to every reader of its workspace, or to all readers if the workspace is "". All readers
+// receive events in the same order. It never blocks: a reader whose queue is full is closed. Readers on other
+// servers receive the event through the relay, except the heartbeat: each server has its own.
 func (b *Bus) Publish(e core.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +63,7 @@ func (b *Bus) Publish(e core.Event) {
 	b.publish(e)
 }
 
-// publish is for the readers of this server. The caller holds b.mu.
+// publish delivers to the readers of this server. The caller holds b.mu.
 func (b *Bus) publish(e core.Event) {
 	if e.Name != core.EventHeartbeat { // heartbeats would displace the other events
 		b.recent.add(e, time.Now())
@@ -103,8 +103,7 @@ func (b *Bus) Recent(workspace, user string) []core.Event {
 	return b.recent.of(workspace, user)
 }
 
-// Run publishes a heartbeat to every workspace every 30 seconds, and the events of other servers, until
-// ctx ends.
+// Run publishes a heartbeat to every workspace every 30 seconds, and events from other servers, until ctx ends.
 func (b *Bus) Run(ctx context.Context) {
 	defer b.receive(ctx)()
 	ticker := time.NewTicker(heartbeatInterval)
@@ -122,14 +121,14 @@ func (b *Bus) Run(ctx context.Context) {
 	}
 }
 
-// Stats are figures about a Bus.
+// Stats are statistics about a Bus.
 type Stats struct {
 	Readers int    // open subscriptions
-	Queued  int    // events that readers have not taken yet
+	Queued  int    // events that readers have not received yet
 	Dropped uint64 // events that readers did not get because they lagged
 }
 
-// Stats returns the figures now.
+// Stats returns the current statistics.
 func (b *Bus) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -29,7 +29,7 @@ func change(workspace string, n int) core.Event {
 
 func number(e core.Event) string { return e.Data.(core.DataChanged).Tool }
 
-func TestEveryReaderOfAWorkspaceGetsItsEventsInOrderAndNobodyElses(t *testing.T) {
+func TestEveryReaderOfAWorkspaceGetsItsEventsInOrderAndNoOthers(t *testing.T) {
 	b := newBus(t)
 	readers := []*Subscription{b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a")}
 	stranger := b.Subscribe("ws_b", "usr_a")
@@ -48,23 +48,23 @@ func TestEveryReaderOfAWorkspaceGetsItsEventsInOrderAndNobodyElses(t *testing.T)
 	}
 }
 
-func TestALaggingReaderIsCutAndCostsTheOthersNothing(t *testing.T) {
+func TestALaggingReaderIsClosedAndDoesNotAffectOthers(t *testing.T) {
 	b := newBus(t)
 	stalled, quick := b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a")
-	for i := range queueLength + 10 { // returns: Publish waits for nobody
+	for i := range queueLength + 10 { // returns, because Publish does not block
 		b.Publish(change("ws_a", i))
 		if got := number(<-quick.C); got != fmt.Sprint(i) {
 			t.Fatalf("event %d is %q", i, got)
 		}
 	}
 	received := 0
-	for range stalled.C { // ends: the channel was closed
+	for range stalled.C { // ends, because the channel was closed
 		received++
 	}
 	if received != queueLength {
 		t.Fatalf("the stalled reader got %d events before it was cut, want %d", received, queueLength)
 	}
-	stalled.Close() // closing one that was cut is allowed
+	stalled.Close() // closing a reader that was already closed is allowed
 }
 
 func TestClosingASubscriptionEndsItOnce(t *testing.T) {
@@ -166,7 +166,7 @@ func TestRecentKeepsTheLast500EventsWithoutHeartbeats(t *testing.T) {
 	}
 }
 
-func TestReadersMayComeAndGoWhileOthersPublish(t *testing.T) {
+func TestReadersMaySubscribeAndCloseWhileOthersPublish(t *testing.T) {
 	b := newBus(t)
 	var wg sync.WaitGroup
 	for range 4 {
@@ -189,7 +189,7 @@ func TestReadersMayComeAndGoWhileOthersPublish(t *testing.T) {
 	}
 }
 
-func TestAnEventForOnePersonReachesNobodyElse(t *testing.T) {
+func TestAnEventForOnePersonReachesOnlyThem(t *testing.T) {
 	b := newBus(t)
 	ada, eve := b.Subscribe("ws_a", "usr_ada"), b.Subscribe("ws_a", "usr_eve")
 	b.Publish(core.Event{Name: core.EventConversationUpdated, Workspace: "ws_a", Owner: "usr_ada", Data: core.ConversationUpdated{Title: "private"}})

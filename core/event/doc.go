@@ -1,11 +1,9 @@
-// Package event carries what happens in a workspace to everyone who watches it.
+// Package event delivers what happens in a workspace to everyone who watches it.
 //
-// It owns the delivery per workspace, the 500 most recent events, and the heartbeat every 30 seconds.
-// Publishing never waits for a reader: each reader has a bounded queue and is closed when it is full, so a
-// stalled reader does not affect the others. Events of other servers of the deployment come and go through
-// a Relay.
+// It handles delivery per workspace, the 500 most recent events, and the heartbeat every 30 seconds. Publishing
+// never waits for a reader: each reader has a bounded queue and is closed when the queue is full, so a stalled
+// reader does not affect the others. A Relay exchanges events with the deployment's other servers.
 //
-// It does not know how an event travels to a client (package httpapi writes the stream), and it promises
-// nothing across restarts: a reader that was closed opens a new subscription and receives what happens
-// from then on.
+// It does not know how an event reaches a client (package httpapi writes the stream), and it guarantees nothing
+// across restarts: a reader that was closed opens a new subscription and receives events from then on.
 package event

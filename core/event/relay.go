@@ -7,23 +7,23 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Relay carries events between the servers of one deployment. *store.Store is one.
+// Relay carries events between the servers of one deployment. *store.Store implements it.
 type Relay interface {
-	// Send passes an event of this server to the others. It must not wait.
+	// Send passes an event of this server to the others. It must not block.
 	Send(e core.Event)
-	// Receive calls deliver, which does not wait, with each event that another server has sent, until
-	// ctx ends. Its Data may be JSON, as a json.RawMessage.
+	// Receive calls deliver with each event that another server has sent, until ctx ends. deliver does not
+	// block. The event's Data may be JSON, as a json.RawMessage.
 	Receive(ctx context.Context, deliver func(e core.Event))
 }
 
-// Join connects the bus to those of the other servers. Call it before Run.
+// Join connects the bus to the other servers' buses. Call it before Run.
 func (b *Bus) Join(r Relay) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.relay = r
 }
 
-// receive publishes what other servers send until ctx ends; wait returns after that.
+// receive publishes what other servers send until ctx ends. wait returns after that.
 func (b *Bus) receive(ctx context.Context) (wait func()) {
 	b.mu.Lock()
 	relay := b.relay
@@ -40,7 +40,7 @@ func (b *Bus) receive(ctx context.Context) (wait func()) {
 	return func() { <-ended }
 }
 
-// receiveEvent publishes an event of another server to the readers of this one.
+// receiveEvent publishes another server's event to the readers of this one.
 func (b *Bus) receiveEvent(e core.Event) {
 	e.Data = typed(e)
 	b.mu.Lock()
@@ -50,8 +50,8 @@ func (b *Bus) receiveEvent(e core.Event) {
 	}
 }
 
-// typed returns an event's data as the struct that it had where it was published. The data of an event
-// that this version does not know stays JSON.
+// typed converts an event's data to the struct that it had where it was published. The data of an event that
+// this version does not know remains JSON.
 func typed(e core.Event) any {
 	raw, ok := e.Data.(json.RawMessage)
 	if !ok {

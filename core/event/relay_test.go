@@ -40,7 +40,7 @@ func (e *end) Receive(ctx context.Context, deliver func(core.Event)) {
 	<-ctx.Done()
 }
 
-// joined are the buses of two servers, running.
+// joined returns the running buses of two servers.
 func joined(t *testing.T) (a, b *Bus) {
 	t.Helper()
 	w := &wire{ends: make(map[*end]func(core.Event)), ready: make(chan struct{})}
@@ -57,7 +57,7 @@ func joined(t *testing.T) (a, b *Bus) {
 	return start(), start()
 }
 
-func TestAnEventOfOneServerReachesTheReadersOfAllAsWhatItWas(t *testing.T) {
+func TestAnEventOfOneServerReachesTheReadersOfAllWithItsType(t *testing.T) {
 	a, b := joined(t)
 	near, far, stranger := a.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_b", "usr_a")
 	for _, e := range []core.Event{
@@ -96,7 +96,7 @@ func TestHeartbeatsStayWithTheirServer(t *testing.T) {
 	}
 }
 
-func TestAClosedBusTakesNothingFromOtherServers(t *testing.T) {
+func TestAClosedBusIgnoresOtherServers(t *testing.T) {
 	a, b := joined(t)
 	b.Close()
 	a.Publish(change("ws_a", 1))

@@ -12,7 +12,7 @@ type ring struct {
 	oldest int // index of the oldest event once the ring is full
 }
 
-// received is an event, and when it was published.
+// received is an event with the time it was published.
 type received struct {
 	core.Event
 	at time.Time
@@ -27,7 +27,7 @@ func (r *ring) add(e core.Event, at time.Time) {
 	r.oldest = (r.oldest + 1) % recentLength
 }
 
-// dropBefore drops the events that were published before a time.
+// dropBefore drops events published before t.
 func (r *ring) dropBefore(t time.Time) {
 	if len(r.events) == 0 || !r.events[r.oldest].at.Before(t) {
 		return

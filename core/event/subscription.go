@@ -2,9 +2,9 @@ package event
 
 import "github.com/ropewalk/ropewalk/core"
 
-// Subscription is one reader of the events of a workspace that a user gets. C gives the events in the
-// order in which they were published. It is closed when the reader lagged too far behind, when Close was
-// called, or when the bus closed; what was queued before is still received first.
+// Subscription is one user's subscription to the events of a workspace. C yields the events in the order in
+// which they were published. It is closed when the reader lagged too far behind, when Close was called, or when
+// the bus closed; events queued before that are still received.
 type Subscription struct {
 	C <-chan core.Event
 
@@ -14,7 +14,7 @@ type Subscription struct {
 	queue     chan core.Event
 }
 
-// Subscribe adds a reader of the events of a workspace that are for everybody or for that user, and of the
+// Subscribe adds a reader for the events of a workspace that are for everyone or for that user, and for the
 // heartbeat. Call Close when done.
 func (b *Bus) Subscribe(workspace, user string) *Subscription {
 	queue := make(chan core.Event, queueLength)
@@ -32,7 +32,7 @@ func (b *Bus) Subscribe(workspace, user string) *Subscription {
 	return s
 }
 
-// Close ends the subscription. A second call does nothing.
+// Close ends the subscription. It is safe to call more than once.
 func (s *Subscription) Close() {
 	s.bus.mu.Lock()
 	defer s.bus.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// plainKeys renames the keys of hclog's JSON lines to those that log tools expect. Inside a value the
-// quotes are escaped, so only keys match.
+// plainKeys renames the keys of hclog's JSON lines to those that log tools expect. Quotes inside values are
+// escaped, so only keys match.
 type plainKeys struct{ io.Writer }
 
 // Write passes a line on.

@@ -11,12 +11,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Levels are the levels of a server's components. A component without a level of its own has that of
-// the component above it: apps.calc that of apps, and apps the default.
+// Levels are the levels of a server's components. A component without its own level inherits that of its
+// parent: apps.calc that of apps, and apps the default.
 type Levels struct {
 	mu      sync.Mutex // for changes
 	current atomic.Pointer[levels]
-	known   sync.Map // the first parts of the names of components that have a logger
+	known   sync.Map // first parts of the names of components that have a logger
 }
 
 type levels struct {
@@ -46,15 +46,15 @@ func (l *Levels) Of(component string) hclog.Level {
 	return now.standard
 }
 
-// SetDefault changes the level of the components that have none of their own.
+// SetDefault changes the level of the components that do not have their own.
 func (l *Levels) SetDefault(level hclog.Level) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.current.Store(&levels{standard: level, components: l.current.Load().components})
 }
 
-// Change sets levels by component: trace, debug, info, warn, error or off; "" takes a component's own
-// level away. The component default is every other one. When one is wrong nothing changes.
+// Change sets levels by component: trace, debug, info, warn, error or off; "" removes a component's own level.
+// The component "default" stands for all others. If one is wrong, nothing changes.
 func (l *Levels) Change(wanted map[string]string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *Levels) Change(wanted map[string]string) error {
 	return nil
 }
 
-// note remembers a component that has a logger.
+// note records a component that has a logger.
 func (l *Levels) note(component string) {
 	first, _, _ := strings.Cut(component, ".")
 	if _, ok := l.known.Load(first); !ok {
@@ -90,14 +90,14 @@ func (l *Levels) note(component string) {
 	}
 }
 
-// isKnown reports whether a component, or one above it, has a logger: those of single apps come and go.
+// isKnown reports whether a component, or one of its parents, has a logger: those of single apps come and go.
 func (l *Levels) isKnown(component string) bool {
 	first, _, _ := strings.Cut(component, ".")
 	_, ok := l.known.Load(first)
 	return ok || component == Default
 }
 
-// names returns the components at the top, sorted.
+// names returns the top-level components, sorted.
 func (l *Levels) names() []string {
 	var all []string
 	l.known.Range(func(name, _ any) bool {

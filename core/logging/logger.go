@@ -11,13 +11,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Options are the options of New.
+// Options configure New.
 type Options struct {
 	Levels *Levels
-	JSON   bool // one JSON object a line, with the keys time, level, msg and logger
+	JSON   bool // one JSON object per line, with the keys time, level, msg and logger
 }
 
-// root is the name of the server's logger; the components are below it.
+// root is the name of the server's logger; the components are its children.
 const root = "ropewalk"
 
 // New returns the server's logger.
@@ -80,7 +80,7 @@ func (l *logger) With(args ...any) hclog.Logger {
 	return &logger{Logger: l.Logger.With(readable(args)...), levels: l.levels, component: l.component}
 }
 
-// Named returns the logger of a component below this one.
+// Named returns the logger of a child component.
 func (l *logger) Named(name string) hclog.Logger { return l.as(l.Logger.Named(name)) }
 
 // ResetNamed returns the logger of another component.
@@ -92,18 +92,18 @@ func (l *logger) as(named hclog.Logger) hclog.Logger {
 	return &logger{Logger: named, levels: l.levels, component: component}
 }
 
-// SetLevel changes the level of the components that have none of their own.
+// SetLevel changes the level of the components that do not have their own.
 func (l *logger) SetLevel(level hclog.Level) { l.levels.SetDefault(level) }
 
 // GetLevel returns the level of the component.
 func (l *logger) GetLevel() hclog.Level { return l.levels.Of(l.component) }
 
-// StandardLogger returns a logger of the standard library that writes here.
+// StandardLogger returns a standard library logger that writes to this one.
 func (l *logger) StandardLogger(o *hclog.StandardLoggerOptions) *log.Logger {
 	return log.New(l.StandardWriter(o), "", 0)
 }
 
-// StandardWriter returns a writer whose lines are written at the level that options force, else info.
+// StandardWriter returns a writer whose lines are logged at the level set in the options, or else at info.
 func (l *logger) StandardWriter(o *hclog.StandardLoggerOptions) io.Writer {
 	level := hclog.Info
 	if o != nil && o.ForceLevel != hclog.NoLevel {
@@ -112,7 +112,7 @@ func (l *logger) StandardWriter(o *hclog.StandardLoggerOptions) io.Writer {
 	return lines{l, level}
 }
 
-// lines writes each line as one of a logger.
+// lines logs each line that is written to it.
 type lines struct {
 	to    *logger
 	level hclog.Level

@@ -16,18 +16,18 @@ func (m *Metrics) addHTTP() {
 	}
 }
 
-// requestKey names the series of a request: routes are patterns, and a method is one that is known.
+// requestKey identifies the series of a request. Routes are patterns, and methods come from a fixed set.
 type requestKey struct {
 	method, route string
 	status        int
 }
 
-// Request records an HTTP request. route is the pattern of its route, "" for a path that has none.
+// Request records an HTTP request. route is the pattern of its route, or "" for a path without one.
 func (m *Metrics) Request(method, route string, status int, took time.Duration) {
 	m.requests.of(requestKey{httpMethod(method), route, status}).Observe(took.Seconds())
 }
 
-// httpMethod returns a method, or other for one that is not known, as the convention asks.
+// httpMethod returns a method, or other for an unknown one, as the convention requires.
 func httpMethod(method string) string {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
@@ -36,7 +36,7 @@ func httpMethod(method string) string {
 	return other
 }
 
-// statusText is the text of a status. Those of nearly all requests are not formatted anew.
+// statusText returns a status code as text. Common ones are not formatted every time.
 func statusText(status int) string {
 	switch status {
 	case 200:

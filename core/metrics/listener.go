@@ -14,7 +14,7 @@ import (
 // contentType is the media type of the text format.
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Listener serves GET /metrics without authentication on an address of its own.
+// Listener serves GET /metrics without authentication on a separate address.
 type Listener struct {
 	server *http.Server
 	addr   net.Addr
@@ -30,16 +30,16 @@ func (m *Metrics) Listen(l net.Listener, log hclog.Logger) *Listener {
 	}}
 	go func() {
 		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("the listener of the metrics failed", "error", err)
+			log.Error("the metrics listener failed", "error", err)
 		}
 	}()
 	return s
 }
 
-// Addr is the address that the listener listens on.
+// Addr returns the address that the listener listens on.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
-// Close ends the listener. Requests that are being answered finish until ctx ends.
+// Close ends the listener. Requests in progress may finish until ctx ends.
 func (l *Listener) Close(ctx context.Context) error { return l.server.Shutdown(ctx) }
 
 func (m *Metrics) serve(w http.ResponseWriter, r *http.Request) {
@@ -51,6 +51,6 @@ func (m *Metrics) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(text) // the client left
+		_, _ = w.Write(text) // the client disconnected
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// toolError is the error.type of a tool call whose result says that it failed.
+// toolError is the error.type of a tool call whose result reports an error.
 const toolError = "tool_error"
 
 func (m *Metrics) addMCP() {
-	// The buckets that OpenTelemetry's conventions for MCP advise.
+	// The buckets recommended by OpenTelemetry's conventions for MCP.
 	buckets := []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
-	served := m.histogram("mcp_server_operation_duration_seconds", "Duration of MCP requests of clients, from their receipt to the answer.",
+	served := m.histogram("mcp_server_operation_duration_seconds", "Duration of MCP requests from clients, from receipt to response.",
 		buckets, "mcp_method_name", "mcp_protocol_version", "error_type")
-	sent := m.histogram("mcp_client_operation_duration_seconds", "Duration of MCP requests to apps, from their sending to the answer.",
+	sent := m.histogram("mcp_client_operation_duration_seconds", "Duration of MCP requests to apps, from sending to response.",
 		buckets, "app", "mcp_method_name", "error_type")
-	toolCalls := m.counter("ropewalk_tool_calls_total", "Calls of tools from MCP, the HTTP API and chats.", "app", "tool", "outcome")
+	toolCalls := m.counter("ropewalk_tool_calls_total", "Tool calls from MCP, the HTTP API and chats.", "app", "tool", "outcome")
 	m.served.find = func(k servedKey) (prometheus.Observer, bool) {
 		return served.WithLabelValues(k.method, k.revision, k.errorType), true
 	}
@@ -39,15 +39,15 @@ func (m *Metrics) addMCP() {
 	}
 }
 
-// The keys of series. Methods, revisions, errors and outcomes are words that are known.
+// The keys of series. Methods, revisions, errors and outcomes come from fixed sets.
 type (
 	servedKey   struct{ method, revision, errorType string }
 	sentKey     struct{ app, method, errorType string }
 	toolCallKey struct{ app, tool, outcome string }
 )
 
-// ServerOperation records a request of an MCP client. code is that of its JSON-RPC error, 0 for none;
-// failed is whether its result says that a tool failed.
+// ServerOperation records a request from an MCP client. code is the code of its JSON-RPC error, or 0; failed
+// reports whether its result says that a tool failed.
 func (m *Metrics) ServerOperation(method, revision string, code int64, failed bool, took time.Duration) {
 	errorType := ""
 	switch {
@@ -64,7 +64,7 @@ func (m *Metrics) ClientOperation(app, method string, took time.Duration, err er
 	m.sent.of(sentKey{app, methodOf(method), errorType(err)}).Observe(took.Seconds())
 }
 
-// errorType is the error.type of a request to an app.
+// errorType returns the error.type of a request to an app.
 func errorType(err error) string {
 	if err == nil {
 		return ""
@@ -81,13 +81,13 @@ func errorType(err error) string {
 	return other
 }
 
-// ToolCall records a call of a tool. app and tool are "" when there is none of the name that the caller
-// gave; failed is whether the result says that the tool failed.
+// ToolCall records a tool call. app and tool are "" if the name that the caller gave does not exist; failed
+// reports whether the result says that the tool failed.
 func (m *Metrics) ToolCall(app, tool string, failed bool, err error) {
 	m.toolCalls.of(toolCallKey{app, tool, outcome(failed, err)}).Inc()
 }
 
-// outcome is one word about a call: ok, tool_error, rpc_error, cancelled, or a code of core.Error.
+// outcome summarizes a call in one word: ok, tool_error, rpc_error, cancelled, or a code of core.Error.
 func outcome(failed bool, err error) string {
 	switch {
 	case failed:
@@ -103,8 +103,8 @@ func outcome(failed bool, err error) string {
 	return string(core.CodeOf(err))
 }
 
-// methodOf returns an MCP method, or other for one that the protocol does not have: clients and apps may
-// send any.
+// methodOf returns an MCP method, or other for one that the protocol does not have: clients and apps may send
+// anything.
 func methodOf(method string) string {
 	switch method {
 	case "initialize", "ping", "server/discover", "tools/call", "tools/list", "prompts/list", "prompts/get",
@@ -116,7 +116,7 @@ func methodOf(method string) string {
 	return other
 }
 
-// revisionOf returns a protocol revision, or other for none that is known.
+// revisionOf returns a protocol revision, or other for an unknown one.
 func revisionOf(revision string) string {
 	switch revision {
 	case "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28":
@@ -125,8 +125,8 @@ func revisionOf(revision string) string {
 	return other
 }
 
-// rpcErrorType returns the error.type of a JSON-RPC error: its code if the protocol defines it, else
-// other, since apps choose their own.
+// rpcErrorType returns the error.type of a JSON-RPC error: its code if the protocol defines it, otherwise
+// other, because apps choose their own.
 func rpcErrorType(code int64) string {
 	switch code {
 	case -32700, -32600, -32601, -32602, -32603, // JSON-RPC

@@ -28,22 +28,22 @@ type Metrics struct {
 	cost       *prometheus.CounterVec
 	statements *prometheus.HistogramVec
 
-	tools  limitedSet // pairs of app and tool
+	tools  limitedSet // app and tool pairs
 	apps   limitedSet
 	models limitedSet
 }
 
-// Build says which build of the server runs.
+// Build identifies the server's build.
 type Build struct{ Version, Commit string }
 
-// New returns Metrics that have the figures of the Go runtime and of the process beside the server's own.
+// New returns Metrics that include those of the Go runtime and the process.
 func New(b Build) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		tools:    newLimitedSet(maxTools), apps: newLimitedSet(maxApps), models: newLimitedSet(maxModels),
 	}
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ropewalk_build_info", Help: "The build that runs; the value is always 1.",
+		Name: "ropewalk_build_info", Help: "The running build; the value is always 1.",
 	}, []string{"version", "commit", "goversion"})
 	info.WithLabelValues(b.Version, b.Commit, runtime.Version()).Set(1)
 	m.registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -160,7 +160,7 @@ func TestLabelsHaveALimitedNumberOfValues(t *testing.T) {
 	}
 }
 
-func TestTheMetricsAreServedOnAnAddressOfTheirOwn(t *testing.T) {
+func TestTheMetricsAreServedOnASeparateAddress(t *testing.T) {
 	var config net.ListenConfig
 	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -188,7 +188,7 @@ func TestTheMetricsAreServedOnAnAddressOfTheirOwn(t *testing.T) {
 	}
 }
 
-func BenchmarkACallOfATool(b *testing.B) {
+func BenchmarkAToolCall(b *testing.B) {
 	m := metrics.New(metrics.Build{})
 	b.ReportAllocs()
 	for b.Loop() {

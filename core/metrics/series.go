@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// series keeps the time series of a metric by what they measure: finding one by its labels costs several
-// times as much, and every call needs four (BenchmarkACallOfATool). The set of keys must be bounded.
+// series caches the time series of a metric by what they measure. Finding one by its labels costs several times
+// as much, and every call needs four (BenchmarkAToolCall). The set of keys must be bounded.
 type series[K comparable, V any] struct {
-	find func(K) (v V, bounded bool) // finds a series by its labels; one whose key is not bounded is not kept
+	find func(K) (v V, bounded bool) // finds a series by its labels; a series whose key is not bounded is not cached
 
-	mu   sync.Mutex // held while one is added
+	mu   sync.Mutex // held while adding a series
 	kept atomic.Pointer[map[K]V]
 }
 
-// of returns the series of a key.
+// of returns the series for a key.
 func (s *series[K, V]) of(key K) V {
 	if kept := s.kept.Load(); kept != nil {
 		if v, ok := (*kept)[key]; ok {

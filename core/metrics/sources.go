@@ -16,10 +16,10 @@ import (
 type Sources struct {
 	Started  time.Time
 	Plugins  func() []pluginhost.Status
-	Apps     func() map[core.State]int // how many apps of all workspaces are in which state
-	Asleep   func() int                // how many of those that run are asleep
-	AppCalls func() map[string]int     // of the apps of all workspaces, by name
-	Sessions func() int                // live MCP sessions of this process
+	Apps     func() map[core.State]int // number of apps in each state, over all workspaces
+	Asleep   func() int                // number of running apps that are asleep
+	AppCalls func() map[string]int     // pending calls of the apps of all workspaces, by name
+	Sessions func() int                // live MCP sessions in this process
 	Streams  func() int                // open event streams of HTTP clients
 	Events   func() event.Stats
 	Database func() database.Stats
@@ -28,33 +28,33 @@ type Sources struct {
 	Providers func() map[string]bool // whether each identity provider can be reached
 }
 
-// AddSources adds what s knows to the metrics.
+// AddSources adds the metrics from s.
 func (m *Metrics) AddSources(s Sources) { m.registry.MustRegister(collector{s, m}) }
 
-// collector asks the sources.
+// collector reads the sources.
 type collector struct {
 	s Sources
 	m *Metrics
 }
 
-// Describe describes nothing: which apps and plugins there are changes.
+// Describe sends nothing, because the set of apps and plugins changes.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect asks every source.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	o := output{out}
 	o.gauge("uptime_seconds", "Seconds since the server started.", time.Since(c.s.Started).Seconds())
-	o.gauge("mcp_sessions", "Live MCP sessions of this process.", float64(c.s.Sessions()))
+	o.gauge("mcp_sessions", "Live MCP sessions in this process.", float64(c.s.Sessions()))
 	o.gauge("http_streams", "Open event streams of HTTP clients.", float64(c.s.Streams()))
 	c.collectApps(o)
 	c.collectPlugins(o)
 	events := c.s.Events()
 	o.gauge("event_readers", "Open subscriptions to events.", float64(events.Readers))
-	o.gauge("event_queue_length", "Events that subscribers have not taken yet.", float64(events.Queued))
+	o.gauge("event_queue_length", "Events that subscribers have not received yet.", float64(events.Queued))
 	o.counter("events_dropped_total", "Events that a subscriber did not get because it lagged; its stream ends then.", float64(events.Dropped))
 	for _, sink := range c.s.Audit() {
 		o.gauge("audit_records_waiting", "Audit records that the sink has not acknowledged yet.", float64(sink.Waiting), "sink", sink.Sink)
-		o.counter("audit_records_lost_total", "Audit records that the sink will never have.", float64(sink.Lost), "sink", sink.Sink)
+		o.counter("audit_records_lost_total", "Audit records that the sink will never get.", float64(sink.Lost), "sink", sink.Sink)
 	}
 	db := c.s.Database()
 	o.gauge("database_connections", "Open connections to the database.", float64(db.Open))
@@ -74,7 +74,7 @@ func (c collector) collectApps(o output) {
 		calls[c.m.apps.or(app)] += n
 	}
 	for app, n := range calls {
-		o.gauge("app_calls_pending", "Calls of an app that have no answer yet, those that wait for the app included.", float64(n), "app", app)
+		o.gauge("app_calls_pending", "Calls to an app without an answer yet, including those that wait for the app.", float64(n), "app", app)
 	}
 }
 
@@ -84,16 +84,16 @@ func (c collector) collectPlugins(o output) {
 	}
 	for _, p := range c.s.Plugins() {
 		labels := []string{"kind", string(p.Kind), "name", p.Name, "adapter", p.Adapter}
-		o.gauge("plugin_up", "Whether the plugin serves: 1, or 0 while it is replaced.", number(p.State != pluginhost.Restarting), labels...)
-		o.counter("plugin_restarts_total", "Times that the plugin was replaced because it died or did not respond.", float64(p.Restarts), labels...)
-		o.counter("plugin_calls_total", "Calls of the plugin.", float64(p.Calls), labels...)
+		o.gauge("plugin_up", "Whether the plugin is serving: 1, or 0 while it is being replaced.", number(p.State != pluginhost.Restarting), labels...)
+		o.counter("plugin_restarts_total", "Number of times the plugin was replaced because it died or did not respond.", float64(p.Restarts), labels...)
+		o.counter("plugin_calls_total", "Calls to the plugin.", float64(p.Calls), labels...)
 		o.counter("plugin_failures_total", "Calls that the plugin could not answer, because it or its backend was unavailable.", float64(p.Failures), labels...)
-		o.gauge("plugin_degraded", "Whether most of the last calls failed or were slow: 1 or 0.", number(p.Degraded), labels...)
-		o.gauge("plugin_resident_memory_bytes", "Resident memory of the process of the plugin.", float64(p.Memory), labels...)
+		o.gauge("plugin_degraded", "Whether most of the recent calls failed or were slow: 1 or 0.", number(p.Degraded), labels...)
+		o.gauge("plugin_resident_memory_bytes", "Resident memory of the plugin's process.", float64(p.Memory), labels...)
 	}
 }
 
-// output writes metrics of the server's own.
+// output writes the server's own metrics.
 type output struct{ to chan<- prometheus.Metric }
 
 func (o output) gauge(name, help string, value float64, labels ...string) {
@@ -104,7 +104,7 @@ func (o output) counter(name, help string, value float64, labels ...string) {
 	o.send(name, help, prometheus.CounterValue, value, labels)
 }
 
-// send writes one metric. labels are names and values in turn.
+// send writes one metric. labels alternates names and values.
 func (o output) send(name, help string, kind prometheus.ValueType, value float64, labels []string) {
 	var names, values []string
 	for i := 0; i+1 < len(labels); i += 2 {

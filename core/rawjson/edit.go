@@ -6,21 +6,21 @@ import (
 	"errors"
 )
 
-// Member is one member of an object. Its name holds nothing that JSON would escape.
+// Member is one member of an object. Its name must not contain characters that JSON would escape.
 type Member struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// Set is a copy of an object with members set: in place where the object has them, else at its end, in
-// the order given. Every other byte is kept. It takes up to 64 members.
+// Set returns a copy of an object with members set: in place if the object has them, otherwise at its end, in
+// the order given. All other bytes are kept. It takes up to 64 members.
 func Set(object []byte, members ...Member) (json.RawMessage, error) {
 	size := len(object)
 	for _, m := range members {
 		size += len(m.Name) + len(m.Value) + 4
 	}
 	out := make([]byte, 0, size)
-	var set uint64 // a bit for each of members
+	var set uint64 // one bit per member
 	copied, count := 0, 0
 	s := Scanner{Data: object}
 	s.Space()
@@ -68,7 +68,7 @@ func index(members []Member, name []byte) int {
 	return -1
 }
 
-// Without is a copy of an object without the named members.
+// Without returns a copy of an object without the named members.
 func Without(object []byte, names ...string) (json.RawMessage, error) {
 	out := make([]byte, 1, len(object))
 	out[0] = '{'
@@ -90,8 +90,8 @@ func Without(object []byte, names ...string) (json.RawMessage, error) {
 	return append(out, '}'), err
 }
 
-// Edit is a copy of an object in which members have the values that edit returns for them; nil leaves
-// one as it is. An object in which nothing is changed is returned itself.
+// Edit returns a copy of an object in which members have the values that edit returns for them; nil leaves a
+// member as it is. If nothing changes, it returns the object itself.
 func Edit(object []byte, edit func(name string, value json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
 	var out []byte
 	copied := 0
@@ -128,7 +128,7 @@ func EditMember(object []byte, name string, edit func(json.RawMessage) (json.Raw
 	})
 }
 
-// Rename is a copy of an object whose named member, which must be there, is the string value.
+// Rename returns a copy of an object with the named member, which must exist, set to the string value.
 func Rename(object []byte, name, value string) (json.RawMessage, error) {
 	found := false
 	out, err := EditMember(object, name, func(json.RawMessage) (json.RawMessage, error) {
@@ -141,7 +141,7 @@ func Rename(object []byte, name, value string) (json.RawMessage, error) {
 	return out, err
 }
 
-// EditElements is an array with the elements that edit returns for its own.
+// EditElements returns a copy of an array with the elements that edit returns for the original ones.
 func EditElements(array []byte, edit func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
 	out := make([]byte, 1, len(array))
 	out[0] = '['
@@ -167,7 +167,7 @@ func EditElements(array []byte, edit func(json.RawMessage) (json.RawMessage, err
 	return append(out, ']'), nil
 }
 
-// Array joins elements to an array.
+// Array joins elements into an array.
 func Array(elements []json.RawMessage) json.RawMessage {
 	size := 2
 	for _, e := range elements {
@@ -183,11 +183,11 @@ func Array(elements []json.RawMessage) json.RawMessage {
 	return append(out, ']')
 }
 
-// Quote is text as a JSON string. HTML is not escaped: what is edited is read by programs.
+// Quote returns text as a JSON string. It does not escape HTML, because programs read the result.
 func Quote(text string) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // a string always encodes
+	_ = enc.Encode(text) // encoding a string cannot fail
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }

@@ -26,7 +26,7 @@ func TestSettingMembersKeepsEveryOtherByte(t *testing.T) {
 	}
 }
 
-func TestMembersAreTakenOutAndRenamed(t *testing.T) {
+func TestMembersAreRemovedAndRenamed(t *testing.T) {
 	if got, err := Without([]byte(`{"a":1, "b" : [2], "c":3}`), "a", "c"); string(got) != `{"b":[2]}` || err != nil {
 		t.Errorf("without a and c: %s (%v)", got, err)
 	}
@@ -53,7 +53,7 @@ func TestMembersAreTakenOutAndRenamed(t *testing.T) {
 	}
 }
 
-func TestAMemberIsFoundWhereItLies(t *testing.T) {
+func TestFindReturnsAMembersPosition(t *testing.T) {
 	text := []byte(`{"a": {"t" : "x"} , "b":2}`)
 	at, err := Find(text, "a")
 	if err != nil || string(at.In(text)) != `{"t" : "x"}` {
@@ -73,7 +73,7 @@ func TestAMemberIsFoundWhereItLies(t *testing.T) {
 	}
 }
 
-func TestFieldsRefuseWhatTwoReadersCouldReadDifferently(t *testing.T) {
+func TestFieldsRejectsObjectsThatTwoReadersCouldReadDifferently(t *testing.T) {
 	for text, ok := range map[string]bool{
 		`{"name":1,"other":2}`: true, `{"Name":1}`: false, `{"name":1,"n\u0061me":2}`: false, `[]`: false, `1`: false, `{}`: true,
 	} {

@@ -2,14 +2,14 @@ package rawjson
 
 import "encoding/json"
 
-// List is the members of an object, in order. An object of a message has few of them: looking through
-// them costs less than making a map.
+// List holds the members of an object, in order. Objects in messages have few members, so searching them costs
+// less than building a map.
 type List []Member
 
-// scanLimit is how many members are compared with each other; more are entered in a map.
+// scanLimit is how many members are compared with each other; for more, a map is used.
 const scanLimit = 16
 
-// ListOf is the members of a valid object. It is false for the objects that Fields refuses.
+// ListOf returns the members of a valid object. It returns false for objects that Fields rejects.
 func ListOf(object []byte, known ...string) (List, bool) {
 	s := Scanner{Data: object}
 	s.Space()
@@ -17,8 +17,8 @@ func ListOf(object []byte, known ...string) (List, bool) {
 	return list, err == nil && s.End()
 }
 
-// List consumes the object that begins here and returns its members. It is an error for the objects that
-// Fields refuses.
+// List consumes the object at the current position and returns its members. It returns an error for objects
+// that Fields rejects.
 func (s *Scanner) List(known ...string) (List, error) {
 	var list List
 	var names map[string]struct{}
@@ -52,7 +52,7 @@ func (s *Scanner) List(known ...string) (List, error) {
 	return list, nil
 }
 
-// Get returns the value of a member, nil when it is absent.
+// Get returns the value of a member, or nil if it is absent.
 func (l List) Get(name string) json.RawMessage {
 	for i := range l {
 		if l[i].Name == name {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAListHoldsWhatAMapWould(t *testing.T) {
+func TestAListHasTheSameMembersAsAMap(t *testing.T) {
 	many := make([]string, 100)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"n%d":%d`, i, i)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Members checks all of an object and gives its members to each, in order. It returns false for anything
-// but one object, for a name that differs from a known one only in case, and when each does.
+// Members validates an object completely and passes its members to each, in order. It returns false for
+// anything other than a single object, for a name that differs from a known one only in case, and if each does.
 func Members(object []byte, known []string, each func(name string, value json.RawMessage) bool) bool {
 	s := Scanner{Data: object}
 	s.Space()
@@ -21,7 +21,7 @@ func Members(object []byte, known []string, each func(name string, value json.Ra
 	}) == nil && s.End()
 }
 
-// Members walks the object that begins here as Fields does. A name that differs from a known one only in
+// Members walks the object at the current position like Fields. A name that differs from a known one only in
 // case is an error.
 func (s *Scanner) Members(known []string, member func(name string) error) error {
 	return s.Fields(func(key []byte) error {
@@ -33,7 +33,7 @@ func (s *Scanner) Members(known []string, member func(name string) error) error 
 	})
 }
 
-// intern is a name as a string; one that is known is not copied.
+// intern returns a name as a string without copying known names.
 func intern(name []byte, known []string) string {
 	for _, k := range known {
 		if k == string(name) {
@@ -43,8 +43,8 @@ func intern(name []byte, known []string) string {
 	return string(name)
 }
 
-// Fields is the members of a valid object by name. It is false for anything but an object, for a name
-// that comes twice, and for one that differs from a known name only in case.
+// Fields returns the members of a valid object by name. It returns false for anything other than an object, for
+// a duplicate name, and for one that differs from a known name only in case.
 func Fields(object []byte, known ...string) (map[string]json.RawMessage, bool) {
 	fields := make(map[string]json.RawMessage, len(known))
 	ok := Members(object, known, func(name string, value json.RawMessage) bool {

@@ -2,25 +2,25 @@ package rawjson
 
 import "errors"
 
-// MaxDepth bounds the nesting of every JSON text that the service reads. The standard library allows
-// 10,000 levels.
+// MaxDepth limits the nesting of every JSON text that the server reads. The standard library allows 10,000
+// levels.
 const MaxDepth = 100
 
-// Why a text is refused.
+// Why a text is rejected.
 var (
 	ErrSyntax = errors.New("not valid JSON")
 	ErrDepth  = errors.New("nested more than 100 levels deep") // MaxDepth
 )
 
-// Scanner checks JSON (RFC 8259) in one pass over the bytes and allocates nothing. It accepts what
-// encoding/json accepts, but for nesting deeper than MaxDepth.
+// Scanner validates JSON (RFC 8259) in one pass over the bytes without allocating. It accepts what
+// encoding/json accepts, except nesting deeper than MaxDepth.
 type Scanner struct {
 	Data  []byte
 	pos   int
-	outer int // levels that Object and Array are in
+	outer int // levels that Object and Array have entered
 }
 
-// Space passes over white space.
+// Space skips white space.
 func (s *Scanner) Space() {
 	for s.pos < len(s.Data) {
 		switch s.Data[s.pos] {
@@ -32,7 +32,7 @@ func (s *Scanner) Space() {
 	}
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (s *Scanner) peek() byte {
 	if s.pos < len(s.Data) {
 		return s.Data[s.pos]
@@ -55,8 +55,8 @@ func (s *Scanner) End() bool {
 	return s.pos == len(s.Data)
 }
 
-// Object walks the members of the object that begins here. member gets each raw key (between its
-// quotes; see Name) and the span of its value. Values are checked before member sees them.
+// Object walks the members of the object at the current position. member gets each raw key (between its quotes;
+// see Name) and the span of its value. Values are validated before member sees them.
 func (s *Scanner) Object(member func(key, value []byte) error) error {
 	return s.Fields(func(key []byte) error {
 		value, err := s.Take()
@@ -67,8 +67,8 @@ func (s *Scanner) Object(member func(key, value []byte) error) error {
 	})
 }
 
-// Fields walks the object that begins here as Object does, but field consumes the values, with Take,
-// Value, Fields or Items: what lies deeper is seen in the same pass.
+// Fields walks the object at the current position like Object, but field consumes the values, with Take, Value,
+// Fields or Items: nested values are seen in the same pass.
 func (s *Scanner) Fields(field func(key []byte) error) error {
 	s.outer++
 	err := s.fields(field)
@@ -116,7 +116,7 @@ func (s *Scanner) key() ([]byte, error) {
 	return key, nil
 }
 
-// Array walks the elements of the array that begins here.
+// Array walks the elements of the array at the current position.
 func (s *Scanner) Array(element func(value []byte) error) error {
 	return s.Items(func() error {
 		value, err := s.Take()
@@ -127,7 +127,7 @@ func (s *Scanner) Array(element func(value []byte) error) error {
 	})
 }
 
-// Items walks the array that begins here as Array does, but item consumes the elements.
+// Items walks the array at the current position like Array, but item consumes the elements.
 func (s *Scanner) Items(item func() error) error {
 	s.outer++
 	err := s.items(item)
@@ -157,7 +157,7 @@ func (s *Scanner) items(item func() error) error {
 	}
 }
 
-// Take consumes one value and returns it, without room to append.
+// Take consumes one value and returns it, with no spare capacity.
 func (s *Scanner) Take() ([]byte, error) {
 	start := s.pos
 	if err := s.Value(); err != nil {
@@ -166,20 +166,20 @@ func (s *Scanner) Take() ([]byte, error) {
 	return s.Data[start:s.pos:s.pos], nil
 }
 
-// Since is what was consumed since a copy of the scanner was made.
+// Since returns what was consumed since before was copied from the scanner.
 func (s *Scanner) Since(before *Scanner) []byte { return s.Data[before.pos:s.pos:s.pos] }
 
-// Begins reports whether the value that comes next begins with c.
+// Begins reports whether the next value begins with c.
 func (s *Scanner) Begins(c byte) bool { return s.peek() == c }
 
-// Valid reports whether data is one JSON value with nothing but white space around it.
+// Valid reports whether data is one JSON value surrounded only by white space.
 func Valid(data []byte) bool {
 	s := Scanner{Data: data}
 	s.Space()
 	return s.Value() == nil && s.End()
 }
 
-// Skip is where the value ends that begins at from. data must be valid.
+// Skip returns the end of the value that begins at from. data must be valid.
 func Skip(data []byte, from int) int {
 	s := Scanner{Data: data, pos: from}
 	if s.Value() != nil {

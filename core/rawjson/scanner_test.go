@@ -30,7 +30,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// readAll reads all values of a text that has no room behind it.
+// readAll reads all values in a text that has no spare capacity.
 func readAll(data []byte) {
 	s := Scanner{Data: data}
 	s.Space()
@@ -44,7 +44,7 @@ func readAll(data []byte) {
 	}
 }
 
-func TestATextThatEndsAnywhereIsNotReadBeyondItsEnd(t *testing.T) {
+func TestTruncatedTextIsNotReadBeyondItsEnd(t *testing.T) {
 	const text = `{"a\u0041":"b\"\\\n","c":[true,false,null,-1.5e+7,"\ud83d\ude00"],"d":{}}`
 	for end := range len(text) {
 		part := slices.Clip([]byte(text[:end]))
@@ -77,7 +77,7 @@ func TestSkipFindsWhereAValueEnds(t *testing.T) {
 	}
 }
 
-func TestMembersAndElementsComeAsTheyWereWritten(t *testing.T) {
+func TestMembersAndElementsAreReturnedAsWritten(t *testing.T) {
 	var got []string
 	s := Scanner{Data: []byte(`{ "a" : 1.50, "\u0062":[ "x" ,{}] }`)}
 	err := s.Object(func(key, value []byte) error {
@@ -97,7 +97,7 @@ func TestMembersAndElementsComeAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfMemberEndsTheScan(t *testing.T) {
+func TestAnErrorFromMemberEndsTheScan(t *testing.T) {
 	stop, seen := errors.New("enough"), 0
 	s := Scanner{Data: []byte(`{"a":1,"b":2}`)}
 	if err := s.Object(func(_, _ []byte) error { seen++; return stop }); !errors.Is(err, stop) || seen != 1 {

@@ -2,16 +2,16 @@ package rawjson
 
 import "errors"
 
-// ErrDuplicate means that an object has a member twice, so that two readers could take different ones.
+// ErrDuplicate means that an object has a member twice, so that two readers could use different ones.
 var ErrDuplicate = errors.New("a name is given twice")
 
-// Span is where a part of a text lies. The zero Span is empty.
+// Span is the position of a part of a text. The zero Span is empty.
 type Span struct{ From, To int }
 
 // Empty reports whether nothing was found.
 func (at Span) Empty() bool { return at.To == 0 }
 
-// In is the part of text, nil for an empty Span.
+// In returns that part of text, or nil for an empty Span.
 func (at Span) In(text []byte) []byte {
 	if at.Empty() {
 		return nil
@@ -19,8 +19,7 @@ func (at Span) In(text []byte) []byte {
 	return text[at.From:at.To]
 }
 
-// After is where a part lies in a text when at is where it lies in the part of the text that begins at
-// from.
+// After converts a span within the part of a text that begins at from to a span within the whole text.
 func (at Span) After(from int) Span {
 	if at.Empty() {
 		return at
@@ -28,8 +27,8 @@ func (at Span) After(from int) Span {
 	return Span{at.From + from, at.To + from}
 }
 
-// Find checks all of an object and returns where the value of the named member lies in it, an empty Span
-// when there is no such member. ErrDuplicate when there are two.
+// Find validates an object completely and returns the position of the named member's value, or an empty Span if
+// there is no such member. The error is ErrDuplicate if there are two.
 func Find(object []byte, name string) (Span, error) {
 	var found Span
 	s := Scanner{Data: object}
@@ -53,7 +52,7 @@ func Find(object []byte, name string) (Span, error) {
 	return found, nil
 }
 
-// Replace is a copy of text with the part at replaced by value.
+// Replace returns a copy of text with the part at replaced by value.
 func Replace(text []byte, at Span, value []byte) []byte {
 	out := make([]byte, 0, len(text)-(at.To-at.From)+len(value))
 	return append(append(append(out, text[:at.From]...), value...), text[at.To:]...)

@@ -6,9 +6,9 @@ import (
 	"unicode/utf16"
 )
 
-// LoneSurrogates returns the escapes in a valid text that stand for one half of a character, in their order
-// and as they are written after the "\u". What they mean is not defined (RFC 8259, section 8.2): encoding/json
-// reads all of them as U+FFFD.
+// LoneSurrogates returns the escapes in a valid text that represent one half of a surrogate pair, in order, as
+// written after the "\u". Their meaning is undefined (RFC 8259, section 8.2): encoding/json reads them as
+// U+FFFD.
 func LoneSurrogates(text []byte) (lone []string) {
 	for {
 		at := bytes.IndexByte(text, '\\')
@@ -33,7 +33,7 @@ func LoneSurrogates(text []byte) (lone []string) {
 	}
 }
 
-// codeUnit reads an escape such as \u00e9 at the beginning of text.
+// codeUnit reads an escape such as \u00e9 at the start of text.
 func codeUnit(text []byte) (unit rune, ok bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestHalvesOfCharactersAreFound(t *testing.T) {
+func TestLoneSurrogatesAreFound(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{"a":"plain \u00e9 \n"}`:          nil,
 		`"\ud83d\ude00"`:                   nil,

@@ -56,8 +56,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// plain is how many bytes of data need no attention inside a string: neither a quote, nor a
-// backslash, nor a control character. It looks at eight bytes at a time.
+// plain returns how many bytes at the start of data need no attention inside a string: no quotes, backslashes
+// or control characters. It examines eight bytes at a time.
 func plain(data []byte) int {
 	n := 0
 	for ; len(data)-n >= 8; n += 8 {
@@ -76,8 +76,7 @@ func plain(data []byte) int {
 	return n
 }
 
-// Name is a raw key as the text that it stands for. Most keys hold no escape and are returned as
-// they are.
+// Name returns the text that a raw key represents. Most keys have no escapes and are returned unchanged.
 func Name(key []byte) []byte {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return key
@@ -85,7 +84,7 @@ func Name(key []byte) []byte {
 	return []byte(Text(append(append([]byte{'"'}, key...), '"')))
 }
 
-// Text is the value of a JSON string that was checked before, "" for any other value and for none.
+// Text returns the value of a validated JSON string, or "" for any other value or none.
 func Text(quoted []byte) string {
 	if len(quoted) == 0 || quoted[0] != '"' {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// DuplicateError says which name comes twice in one object.
+// DuplicateError says which name appears twice in one object.
 type DuplicateError struct{ Path string }
 
 func (e *DuplicateError) Error() string { return e.Path + " is given more than once" }
@@ -14,9 +14,9 @@ func (e *DuplicateError) Error() string { return e.Path + " is given more than o
 // Unwrap returns ErrDuplicate.
 func (e *DuplicateError) Unwrap() error { return ErrDuplicate }
 
-// CheckUnique checks that data is one JSON value, nested MaxDepth deep at most, in which no object has a
-// member twice. It takes one pass, and memory for the names of the objects that are open at a time.
-// Errors are ErrSyntax, ErrDepth and *DuplicateError.
+// CheckUnique checks that data is one JSON value, at most MaxDepth levels deep, in which no object has a member
+// twice. It takes one pass, and memory for the names of the objects that are open at a time. Errors are
+// ErrSyntax, ErrDepth and *DuplicateError.
 func CheckUnique(data []byte) error {
 	u := uniqueness{Scanner: Scanner{Data: data}}
 	u.Space()
@@ -27,17 +27,17 @@ func CheckUnique(data []byte) error {
 	return err
 }
 
-// uniqueness walks a text and collects the names of open objects.
+// uniqueness walks a text and collects the names in open objects.
 type uniqueness struct {
 	Scanner
-	names [][]byte // of the open objects, the innermost last
-	path  []step   // to where the scanner is
+	names [][]byte // in the open objects, innermost last
+	path  []step   // to the scanner's position
 }
 
 // step is one level of nesting.
 type step struct {
-	name  []byte // of the member that is open, nil in an array
-	first int    // the index in names of the object's first
+	name  []byte // of the open member; nil in an array
+	first int    // index in names of the object's first name
 }
 
 func (u *uniqueness) value() error {
@@ -120,7 +120,7 @@ func (u *uniqueness) array() error {
 // few is how many names are compared with each other; more are sorted first.
 const few = 8
 
-// repeated is a name that comes twice, nil when there is none. It may reorder names.
+// repeated returns a name that appears twice, or nil. It may reorder names.
 func repeated(names [][]byte) []byte {
 	if len(names) > few {
 		slices.SortFunc(names, bytes.Compare)
@@ -144,7 +144,7 @@ func repeated(names [][]byte) []byte {
 // maxPath bounds the path in an error, in bytes.
 const maxPath = 200
 
-// pathText is where the scanner is, as people write it: a.b[].c.
+// pathText returns the scanner's position in the form a.b[].c.
 func (u *uniqueness) pathText() string {
 	var b strings.Builder
 	for i, s := range u.path {

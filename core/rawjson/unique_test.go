@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestANameThatComesTwiceIsFoundAtAnyDepth(t *testing.T) {
+func TestADuplicateNameIsFoundAtAnyDepth(t *testing.T) {
 	many := &strings.Builder{}
 	for i := range 100 {
 		fmt.Fprintf(many, `"k%d":%d,`, i, i)

@@ -2,7 +2,7 @@ package rawjson
 
 import "bytes"
 
-// Value consumes one value of any kind, without recursion. inObject holds one bit for each level.
+// Value consumes one value of any kind, without recursion. inObject holds one bit per level.
 func (s *Scanner) Value() error {
 	var inObject [MaxDepth/64 + 1]uint64
 	for depth := 0; ; {
@@ -20,8 +20,8 @@ func (s *Scanner) Value() error {
 	}
 }
 
-// open consumes a scalar, an empty container, or the beginning of a container up to its first
-// value; opened tells that a value must follow.
+// open consumes a scalar, an empty container, or the start of a container up to its first value; opened reports
+// whether a value must follow.
 func (s *Scanner) open(inObject *[MaxDepth/64 + 1]uint64, depth *int) (opened bool, err error) {
 	object := s.peek() == '{'
 	if !object && s.peek() != '[' {
@@ -46,8 +46,8 @@ func (s *Scanner) open(inObject *[MaxDepth/64 + 1]uint64, depth *int) (opened bo
 	return true, err
 }
 
-// closeLevels consumes what follows a value: the ends of containers, or the separator before the
-// next value; more tells that a value must follow.
+// closeLevels consumes what follows a value: the ends of containers, or the separator before the next value.
+// more reports whether a value must follow.
 func (s *Scanner) closeLevels(inObject *[MaxDepth/64 + 1]uint64, depth *int) (more bool, err error) {
 	for *depth > 0 {
 		s.Space()

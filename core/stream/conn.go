@@ -3,23 +3,23 @@ package stream
 import "net"
 
 const (
-	// sendBuffer is what the kernel holds of a stream, bytes. Left alone it grows to megabytes, and
-	// a stalled reader would be noticed only when they are full.
+	// sendBuffer is the size of a stream's send buffer in the kernel, in bytes. By default it grows to
+	// megabytes, and a stalled reader would be noticed only when it is full.
 	sendBuffer = 64 << 10
-	// strayLimit is how much a client may send while it reads a stream, bytes. It has no reason to
-	// send anything.
+	// strayLimit is how many bytes a client may send while it reads a stream. It has no reason to send
+	// anything.
 	strayLimit = 16 << 10
 )
 
-// limitBuffer bounds the send buffer of a hijacked connection, where it has one.
+// limitBuffer limits the send buffer of a hijacked connection, if it has one.
 func limitBuffer(conn net.Conn) {
 	if tcp, ok := bare(conn).(interface{ SetWriteBuffer(bytes int) error }); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer)
 	}
 }
 
-// bare is the connection itself, without the reader that fasthttp put before it. What the reader
-// holds was sent behind the request and is of no interest.
+// bare returns the connection itself, without fasthttp's reader. Data in that reader was sent after the request
+// and is ignored.
 func bare(conn net.Conn) net.Conn {
 	if u, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
 		return u.UnsafeConn()
@@ -27,8 +27,8 @@ func bare(conn net.Conn) net.Conn {
 	return conn
 }
 
-// watch returns when the client has gone, or has sent more than it may. What it sends, such as a
-// pipelined request, is never read as one: a stream is the last answer of its connection.
+// watch returns when the client has disconnected, or has sent more than it may. What it sends, such as a
+// pipelined request, is never read as a request: a stream is the last response on its connection.
 func watch(conn net.Conn) {
 	var stray [512]byte
 	for total := 0; total <= strayLimit; {

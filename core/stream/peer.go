@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Peer watches whether the client of a connection leaves while its request is worked on, which fasthttp
-// does not report. It holds one goroutine on the network poller and looks at what arrives without
-// consuming it: a request that comes after the answer is still read by the server.
+// Peer watches whether the client of a connection disconnects while its request is being handled, which
+// fasthttp does not report. It uses one goroutine on the network poller and examines what arrives without
+// consuming it: the server can still read a request that comes after the response.
 type Peer struct {
 	conn net.Conn
 	gone chan struct{} // closed when the client has closed or reset the connection
 	done chan struct{} // closed when nothing reads the connection any more
 }
 
-// WatchPeer starts watching and calls left, if it is not nil, once when the client leaves. A connection
-// that is not a socket is not watched: there a failing write shows that its client has left. A client
-// that has sent more is taken to be there. Stop must be called before the handler returns.
+// WatchPeer starts watching and calls left, if not nil, once when the client disconnects. A connection that is
+// not a socket is not watched: a failing write shows that its client has disconnected. A client that has sent
+// more data counts as connected. Stop must be called before the handler returns.
 func WatchPeer(conn net.Conn, left func()) *Peer {
 	p := &Peer{conn: conn, gone: make(chan struct{}), done: make(chan struct{})}
 	if secure, ok := conn.(peeker); ok {
@@ -54,9 +54,10 @@ func WatchPeer(conn net.Conn, left func()) *Peer {
 	return p
 }
 
-// peeker is a connection under TLS: what is on its socket does not show whether the client has left.
+// peeker is a TLS connection: data on its socket does not show whether the client has disconnected.
 type peeker interface {
-	// Peek waits until the client has sent something, which it does not consume, or has left, which is an error.
+	// Peek waits until the client has sent something, which it does not consume, or has disconnected, which is
+	// an error.
 	Peek() error
 }
 
@@ -67,13 +68,13 @@ func (p *Peer) leave(left func()) {
 	}
 }
 
-// peek reports whether the wait is over, and sets left when it is over because the client left.
+// peek reports whether the wait is over, and sets left if it is over because the client disconnected.
 func peek(fd uintptr, left *bool) bool {
 	var one [1]byte
 	for {
 		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		if errors.Is(err, syscall.EINTR) {
-			continue // the poller reports a change once: nobody would ask again
+			continue // the poller reports a change only once
 		}
 		if errors.Is(err, syscall.EAGAIN) {
 			return false
@@ -83,13 +84,13 @@ func peek(fd uintptr, left *bool) bool {
 	}
 }
 
-// Gone is closed when the client has left.
+// Gone returns a channel that is closed when the client has disconnected.
 func (p *Peer) Gone() <-chan struct{} { return p.gone }
 
-// Stop ends the watch and returns when nothing reads the connection any more, and left has returned if
-// it was called.
+// Stop ends the watch. It returns when nothing reads the connection any more, and after left has returned if it
+// was called.
 func (p *Peer) Stop() {
-	_ = p.conn.SetReadDeadline(time.Unix(1, 0)) // fails on a closed connection, which ends the watch too
+	_ = p.conn.SetReadDeadline(time.Unix(1, 0)) // fails on a closed connection, which also ends the watch
 	<-p.done
 	_ = p.conn.SetReadDeadline(time.Time{})
 }

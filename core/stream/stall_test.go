@@ -15,7 +15,7 @@ import (
 func TestAStalledReaderIsCutAfter10Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(hclog.NewNullLogger())
-		client, server := net.Pipe() // takes a byte only when it is read: nobody reads
+		client, server := net.Pipe() // takes a byte only when it is read, and nothing reads
 		start := time.Now()
 		var failed error
 		s.serve(server, Standing, &Writer{conn: server, head: []byte("head")}, func(ctx context.Context, w *Writer) {
@@ -36,7 +36,7 @@ func TestAStalledReaderIsCutAfter10Seconds(t *testing.T) {
 	})
 }
 
-func TestAStreamThatArrivesAfterDrainEndsAtOnceIfItIsStanding(t *testing.T) {
+func TestAStandingStreamThatArrivesAfterDrainEndsAtOnce(t *testing.T) {
 	s := New(hclog.NewNullLogger())
 	first := &opened{kind: Answer, cancel: func() {}}
 	if !s.enter(first) {

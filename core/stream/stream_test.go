@@ -96,7 +96,7 @@ func within(t *testing.T, what string, done <-chan struct{}) {
 	}
 }
 
-func TestEachEventLeavesAsOnePieceUnderTheHeadersOfTheSpec(t *testing.T) {
+func TestEachEventIsSentAsOnePieceAfterTheHeadersInTheDocs(t *testing.T) {
 	_, addr := serve(t, Standing, func(_ context.Context, w *Writer) {
 		_ = w.Event("bundle.dead", []byte(`{"name":"a"}`))
 		_ = w.Comment()
@@ -142,7 +142,7 @@ func TestAnHTTP10ClientGetsTheEventsUpToTheClose(t *testing.T) {
 	}
 }
 
-func TestHEADGetsTheHeadersAndTheConnectionGoesOn(t *testing.T) {
+func TestHEADGetsTheHeadersAndTheConnectionStaysOpen(t *testing.T) {
 	_, addr := serve(t, Standing, func(context.Context, *Writer) { t.Error("HEAD opened a stream") })
 	conn, r := dial(t, addr)
 	if _, err := io.WriteString(conn, "HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
@@ -228,7 +228,7 @@ func TestShutdownEndsStandingStreams(t *testing.T) {
 	}
 }
 
-func TestShutdownLetsAnswersFinishUntilItsOwnPatienceEnds(t *testing.T) {
+func TestShutdownLetsAnswersFinishUntilItsContextEnds(t *testing.T) {
 	goOn := make(chan struct{})
 	s, addr := serve(t, Answer, func(ctx context.Context, w *Writer) {
 		_ = w.Flush()
@@ -251,7 +251,7 @@ func TestShutdownLetsAnswersFinishUntilItsOwnPatienceEnds(t *testing.T) {
 	}
 }
 
-func TestShutdownCutsAnswersWhenItsPatienceEnds(t *testing.T) {
+func TestShutdownCutsAnswersOffWhenItsContextEnds(t *testing.T) {
 	s, addr := serve(t, Answer, func(ctx context.Context, w *Writer) {
 		_ = w.Flush()
 		<-ctx.Done()
@@ -269,9 +269,9 @@ func TestShutdownCutsAnswersWhenItsPatienceEnds(t *testing.T) {
 	}
 }
 
-func TestARequestAfterAnAnswerNeverMeetsAClosingConnection(t *testing.T) {
+func TestARequestAfterAnAnswerNeverUsesAClosingConnection(t *testing.T) {
 	_, addr := serve(t, Answer, func(_ context.Context, w *Writer) { _ = w.Event("done", nil) })
-	client := &http.Client{Transport: &http.Transport{}} // keeps connections that say they stay open
+	client := &http.Client{Transport: &http.Transport{}} // keeps connections that claim to stay open
 	t.Cleanup(client.CloseIdleConnections)
 	for i := range 200 {
 		resp, err := client.Get("http://" + addr + "/stream")
@@ -283,7 +283,7 @@ func TestARequestAfterAnAnswerNeverMeetsAClosingConnection(t *testing.T) {
 		if err != nil || string(body) != "event: done\ndata: \n\n" || !resp.Close {
 			t.Fatalf("stream %d: %q, %v, close %v", i, body, err, resp.Close)
 		}
-		// A POST is not repeated by the client: it fails if the connection was kept.
+		// The client does not repeat a POST, so it fails if the connection was kept.
 		if resp, err = client.Post("http://"+addr+"/plain", "text/plain", strings.NewReader("x")); err != nil {
 			t.Fatalf("the request after stream %d: %v", i, err)
 		}
@@ -291,7 +291,7 @@ func TestARequestAfterAnAnswerNeverMeetsAClosingConnection(t *testing.T) {
 	}
 }
 
-func TestAStandingStreamSaysCloseWhenItsHandlerDoes(t *testing.T) {
+func TestAStandingStreamSendsCloseIfItsHandlerDoes(t *testing.T) {
 	s := New(hclog.NewNullLogger())
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
 	app.Get("/", func(c *fiber.Ctx) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Kind says what becomes of a stream when the server shuts down.
+// Kind says what happens to a stream when the server shuts down.
 type Kind int
 
 const (
@@ -24,9 +24,9 @@ const (
 	Answer
 )
 
-// connection is the value of the header Connection. The connection always ends with the stream. A
-// standing stream has keep-alive, since it lasts until its reader leaves or the server ends. After an
-// answer the client would send its next request into a connection that is closing.
+// connection returns the value of the Connection header. The connection always ends with the stream. A standing
+// stream sends keep-alive, since it lasts until its reader leaves or the server ends. After an answer the
+// client would otherwise send its next request over a connection that is closing.
 func (k Kind) connection() string {
 	if k == Answer {
 		return "close"
@@ -50,24 +50,24 @@ type opened struct {
 	cancel context.CancelFunc
 }
 
-// New returns no streams yet.
+// New returns Streams without any open stream.
 func New(log hclog.Logger) *Streams {
 	return &Streams{log: log, open: make(map[*opened]struct{}), empty: make(chan struct{})}
 }
 
 // Open answers c with an event stream: status 200, the headers of docs/api.md 7.1, and those set on the
-// response so far. It returns at once; when the handler has returned too, run is called with a
-// writer. The stream ends when run returns. The headers leave with the first thing written, so that
-// run can first set up what the client may rely on once it sees them.
+// response so far. It returns at once. When the handler has returned as well, run is called with a writer. The
+// stream ends when run returns. The headers are sent with the first data, so that run can first set up what the
+// client may rely on once it sees them.
 //
-// The context given to run ends as soon as the client is gone, has stalled for 10 seconds, or the
-// stream must end because of Shutdown. It holds nothing of c: run must not use c, nor strings that
-// came out of it uncopied. A panic of run ends the stream and is logged.
+// The context given to run ends as soon as the client has disconnected, has stalled for 10 seconds, or the
+// stream must end because of Shutdown. It does not refer to c: run must not use c, nor strings from it that
+// were not copied. A panic in run ends the stream and is logged.
 //
-// On a server that keeps hijacked connections (fasthttp's KeepHijackedConns) a stream holds its
-// connection and nothing else; otherwise it also holds what the request was read with, 16 KB and more.
+// On a server that keeps hijacked connections (fasthttp's KeepHijackedConns) a stream holds only its
+// connection. Otherwise it also holds the buffers that the request was read with, 16 KB and more.
 //
-// After Drain Open returns core.CodeUnavailable. HEAD is answered with the headers alone.
+// After Drain, Open returns core.CodeUnavailable. HEAD is answered with the headers only.
 func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w *Writer)) error {
 	if s.isDraining() {
 		return core.Errorf(core.CodeUnavailable, "the server is shutting down").WithRetryAfter(5 * time.Second)
@@ -93,9 +93,9 @@ func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w 
 	return nil
 }
 
-// writeHeaders sets the headers of an event stream on c and returns them as bytes, status line
-// included, and whether the body is chunked: an HTTP/1.0 client gets it up to the close. A handler
-// that has set `Connection: close` itself is obeyed.
+// writeHeaders sets the headers of an event stream on c. It returns them as bytes, including the status line,
+// and whether the body is chunked: an HTTP/1.0 client reads it until the connection closes. A `Connection:
+// close` that the handler set is kept.
 func writeHeaders(c *fiber.Ctx, kind Kind) (head []byte, chunked bool) {
 	fctx := c.Context()
 	h := &fctx.Response.Header
@@ -115,7 +115,7 @@ func writeHeaders(c *fiber.Ctx, kind Kind) (head []byte, chunked bool) {
 	return append([]byte(nil), h.Header()...), chunked
 }
 
-// serve owns the hijacked connection until it returns; it is closed then.
+// serve owns the hijacked connection until it returns; the connection is closed then.
 func (s *Streams) serve(conn net.Conn, kind Kind, w *Writer, run func(context.Context, *Writer)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -134,13 +134,13 @@ func (s *Streams) serve(conn net.Conn, kind Kind, w *Writer, run func(context.Co
 	}()
 	s.run(ctx, w, run)
 	w.finish()
-	// fasthttp may recycle conn after this: the watcher must be out of it.
+	// fasthttp may recycle conn after this: the watcher must have stopped using it.
 	_ = conn.SetReadDeadline(time.Unix(1, 0))
 	<-gone
 }
 
-// enter admits a stream. One whose handler ran before Drain and that arrives after it ends at
-// once if it is standing, and is refused if Shutdown is already over.
+// enter admits a stream. A stream whose handler ran before Drain but that arrives after it ends at once if it
+// is standing, and is refused if Shutdown is already over.
 func (s *Streams) enter(st *opened) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,24 +166,24 @@ func (s *Streams) leave(st *opened) {
 func (s *Streams) run(ctx context.Context, w *Writer, run func(context.Context, *Writer)) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("A stream ended by a panic", "panic", p, "stack", string(debug.Stack()))
+			s.log.Error("stream ended by a panic", "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	run(ctx, w)
 }
 
-// Count is how many streams are open.
+// Count returns the number of open streams.
 func (s *Streams) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.open)
 }
 
-// Drain refuses new streams and ends the standing ones; it does not wait. Answers go on.
+// Drain refuses new streams and ends the standing ones without waiting. Answers continue.
 func (s *Streams) Drain() { s.end(Standing) }
 
-// Shutdown drains, then waits until every stream is over. When ctx ends first, it ends the answers
-// too, waits for them to return, and returns ctx's error.
+// Shutdown drains, then waits until every stream has ended. If ctx ends first, it ends the answers too, waits
+// for them to return, and returns ctx's error.
 func (s *Streams) Shutdown(ctx context.Context) error {
 	s.Drain()
 	select {

@@ -10,33 +10,32 @@ import (
 	"time"
 )
 
-// writeTimeout is how long a reader may take no bytes before it is cut (hardening: slow readers).
+// writeTimeout is how long a reader may accept no data before it is disconnected.
 const writeTimeout = 10 * time.Second
 
-// ErrClosed is what a Writer returns when its stream is over.
+// ErrClosed is returned by a Writer whose stream has ended.
 var ErrClosed = errors.New("stream is closed")
 
-// Writer writes the events of one stream. Its methods may be called concurrently. After an error
-// the stream is over: its context has ended and every later call fails.
+// Writer writes the events of one stream. Its methods may be called concurrently. After an error the stream has
+// ended: its context is done and every later call fails.
 type Writer struct {
 	conn    net.Conn
 	chunked bool
-	broken  func() // called when the connection can no longer be written
+	broken  func() // called when the connection cannot be written to any more
 
 	mu     sync.Mutex
 	head   []byte // status line and headers, until they are written
 	closed bool
 }
 
-// Event writes an event as one piece: the event line when name is not "", one data line for each
-// line of data, and the empty line that ends it. A name that holds a line break is refused.
+// Event writes an event as one piece: the event line if name is not "", one data line for each line of data,
+// and the empty line that ends it. A name with a line break is an error.
 func (w *Writer) Event(name string, data []byte) error { return w.EventWithID("", name, data) }
 
-// EventWithID is Event with an id line before, when id is not "". An id that holds a line break is
-// refused.
+// EventWithID is Event preceded by an id line, if id is not "". An id with a line break is an error.
 func (w *Writer) EventWithID(id, name string, data []byte) error {
 	if strings.ContainsAny(name, "\r\n\x00") || strings.ContainsAny(id, "\r\n\x00") {
-		return errors.New("event name or id holds a line break")
+		return errors.New("event name or id contains a line break")
 	}
 	var b bytes.Buffer
 	b.Grow(len(id) + len(name) + len(data) + 32)
@@ -55,7 +54,7 @@ func (w *Writer) EventWithID(id, name string, data []byte) error {
 	return w.send(b.Bytes())
 }
 
-// lines turns the other two line ends of the SSE grammar into line feeds.
+// lines converts the other two line endings of the SSE grammar to line feeds.
 func lines(data []byte) []byte {
 	if bytes.IndexByte(data, '\r') < 0 {
 		return data
@@ -64,10 +63,10 @@ func lines(data []byte) []byte {
 	return bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
 }
 
-// Comment writes a line that readers ignore; it keeps proxies from closing a silent stream.
+// Comment writes a line that readers ignore, which keeps proxies from closing a silent stream.
 func (w *Writer) Comment() error { return w.send([]byte(":\n\n")) }
 
-// Flush sends the headers if nothing was written yet.
+// Flush sends the headers if nothing has been written yet.
 func (w *Writer) Flush() error { return w.write(nil) }
 
 // send writes payload as one chunk, in one write.
@@ -103,7 +102,7 @@ func (w *Writer) write(p []byte) error {
 	return err
 }
 
-// finish ends the body, so that a reader can tell a whole stream from a cut one.
+// finish ends the body, so that a reader can distinguish a complete stream from a truncated one.
 func (w *Writer) finish() {
 	if w.chunked {
 		_ = w.write([]byte("0\r\n\r\n"))

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// upload exports spans with a client of the SDK, encoded by this package: making a message of the generated
-// types for each span and attribute first takes three times as long, and 20 allocations for each span
-// (go test -bench Encode ./core/tracing).
+// upload exports spans with an SDK client, encoded by this package. Creating a message of the generated types
+// for each span and attribute takes three times as long, and 20 allocations per span (go test -bench Encode
+// ./core/tracing).
 type upload struct{ client otlptrace.Client }
 
 // ExportSpans implements sdktrace.SpanExporter.
@@ -26,7 +26,7 @@ func (u upload) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 		return nil
 	}
 	batch := &otlp.ResourceSpans{}
-	// Fields that a message has no place for are written as they are, so these bytes are its encoding.
+	// Unknown fields of a message are written as they are, so these bytes are its encoding.
 	batch.ProtoReflect().SetUnknown(appendBatch(nil, spans))
 	return u.client.UploadTraces(ctx, []*otlp.ResourceSpans{batch})
 }
@@ -34,8 +34,8 @@ func (u upload) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 // Shutdown implements sdktrace.SpanExporter.
 func (u upload) Shutdown(ctx context.Context) error { return u.client.Stop(ctx) }
 
-// appendBatch appends spans as the fields of a ResourceSpans (opentelemetry/proto/trace/v1/trace.proto).
-// All spans of a process have one resource and one scope.
+// appendBatch appends spans as the fields of a ResourceSpans (opentelemetry/proto/trace/v1/trace.proto). All
+// spans of a process share one resource and one scope.
 func appendBatch(b []byte, spans []sdktrace.ReadOnlySpan) []byte {
 	b = slices.Grow(b, 512*len(spans))
 	source := spans[0].Resource()
@@ -57,7 +57,7 @@ func appendSpan(b []byte, s sdktrace.ReadOnlySpan) []byte {
 		b = appendBytes(b, 4, id[:])
 	}
 	b = appendText(b, 5, s.Name())
-	b = appendNumber(b, 6, uint64(max(s.SpanKind(), 0))) // the numbers are those of OTLP
+	b = appendNumber(b, 6, uint64(max(s.SpanKind(), 0))) // OTLP uses the same numbers
 	b = appendTime(b, 7, s.StartTime().UnixNano())
 	b = appendTime(b, 8, s.EndTime().UnixNano())
 	b = appendAttributes(b, 9, s.Attributes())
@@ -98,7 +98,7 @@ func statusOf(c codes.Code) otlp.Status_StatusCode {
 	return otlp.Status_STATUS_CODE_UNSET
 }
 
-// appendContext appends the fields that identify a span, in itself and in links to it.
+// appendContext appends the fields that identify a span, in the span itself and in links to it.
 func appendContext(b []byte, of trace.SpanContext) []byte {
 	traceID, id := of.TraceID(), of.SpanID()
 	b = appendBytes(b, 1, traceID[:])
@@ -106,8 +106,8 @@ func appendContext(b []byte, of trace.SpanContext) []byte {
 	return appendText(b, 3, of.TraceState().String())
 }
 
-// appendFlags appends the trace flags of a span, and whether the context in which it was started came
-// from another process.
+// appendFlags appends a span's trace flags, and whether the context in which it was started came from another
+// process.
 func appendFlags(b []byte, field protowire.Number, of, from trace.SpanContext) []byte {
 	flags := uint32(of.TraceFlags()) | uint32(otlp.SpanFlags_SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK)
 	if from.IsRemote() {
@@ -126,7 +126,7 @@ func appendAttributes(b []byte, field protowire.Number, attributes []attribute.K
 	return b
 }
 
-// appendValue appends the field of an AnyValue. Values of types that have no line here are written as text.
+// appendValue appends the field of an AnyValue. Values of other types are written as text.
 func appendValue(b []byte, v attribute.Value) []byte {
 	switch v.Type() {
 	case attribute.BOOL:
@@ -147,7 +147,7 @@ func appendValue(b []byte, v attribute.Value) []byte {
 	}
 }
 
-// appendMessage appends a field that is a message, whose fields write appends.
+// appendMessage appends a field that is a message. write appends the message's fields.
 func appendMessage(b []byte, field protowire.Number, write func([]byte) []byte) []byte {
 	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0) // the size of most messages takes one byte
 	start := len(b)
@@ -165,7 +165,7 @@ func appendText(b []byte, field protowire.Number, text string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), valid(text))
 }
 
-// valid returns text without bytes that are not UTF-8, for which a collector would refuse the whole batch.
+// valid replaces invalid UTF-8 in text, for which a collector would reject the whole batch.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 func appendBytes(b []byte, field protowire.Number, value []byte) []byte {

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// kept is a client of OTLP that keeps what it is to upload.
+// kept is an OTLP client that keeps what it should upload.
 type kept struct{ batches []*otlp.ResourceSpans }
 
 func (*kept) Start(context.Context) error { return nil }
@@ -29,7 +29,7 @@ func (k *kept) UploadTraces(_ context.Context, batches []*otlp.ResourceSpans) er
 	return nil
 }
 
-// spansOfAllKinds returns spans that have every field that a span can have.
+// spansOfAllKinds returns spans that together have every field that a span can have.
 func spansOfAllKinds(t testing.TB) []sdktrace.ReadOnlySpan {
 	t.Helper()
 	out := tracetest.NewInMemoryExporter()

@@ -14,11 +14,11 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// logPause is the least time between two log lines about exports that failed.
+// logPause is the minimum time between two log messages about failed exports.
 const logPause = time.Minute
 
-// newExporter returns the exporter of a protocol. Its address, headers, certificates and limits are those
-// of the OTEL_EXPORTER_OTLP_* variables.
+// newExporter returns the exporter for a protocol. The OTEL_EXPORTER_OTLP_* variables define its address,
+// headers, certificates and limits.
 func newExporter(ctx context.Context, protocol string, log hclog.Logger) (sdktrace.SpanExporter, error) {
 	client := otlptracehttp.NewClient()
 	if protocol == protocolGRPC {
@@ -30,8 +30,8 @@ func newExporter(ctx context.Context, protocol string, log hclog.Logger) (sdktra
 	return &exporter{SpanExporter: upload{client}, log: log}, nil
 }
 
-// describe returns the resource of all spans: the service, and what OTEL_RESOURCE_ATTRIBUTES and
-// OTEL_SERVICE_NAME add or replace.
+// describe returns the resource of all spans: the service, with the attributes that OTEL_RESOURCE_ATTRIBUTES
+// and OTEL_SERVICE_NAME add or replace.
 func describe(ctx context.Context, version string) (*resource.Resource, error) {
 	return resource.New(ctx,
 		resource.WithTelemetrySDK(),
@@ -39,14 +39,15 @@ func describe(ctx context.Context, version string) (*resource.Resource, error) {
 		resource.WithFromEnv())
 }
 
-// exporter logs exports that fail, at most one line each logPause: the collector may be away for long.
+// exporter logs failed exports at most once per logPause, because the collector may be unavailable for a long
+// time.
 type exporter struct {
 	sdktrace.SpanExporter
 	log hclog.Logger
 
 	mu     sync.Mutex
 	logged time.Time
-	lost   int // spans since the last line
+	lost   int // spans since the last message
 }
 
 // ExportSpans implements sdktrace.SpanExporter.

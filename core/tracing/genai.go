@@ -7,10 +7,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// operationKey names what a span of generative AI does.
+// operationKey is the attribute with the operation of a generative AI span.
 const operationKey = "gen_ai.operation.name"
 
-// StartAgent starts the span of a chat run: its calls of models and tools are below it.
+// StartAgent starts the span of a chat run. The run's model and tool calls are its children.
 func StartAgent(ctx context.Context, conversation, model string) (context.Context, Span) {
 	if !Recording(ctx) {
 		return ctx, Span{}
@@ -20,15 +20,15 @@ func StartAgent(ctx context.Context, conversation, model string) (context.Contex
 		optional(attributes, "gen_ai.conversation.id", conversation, "gen_ai.request.model", model))
 }
 
-// Model is a call of a language model.
+// Model is a call to a language model.
 type Model struct {
-	Provider     string // as the conventions name it, such as anthropic
+	Provider     string // as in the conventions, such as anthropic
 	Name         string
-	Conversation string // "" for none
+	Conversation string // may be ""
 	MaxTokens    int
 }
 
-// StartModel starts the span of a call of a model. It ends with EndModel.
+// StartModel starts the span of a model call. End it with EndModel.
 func StartModel(ctx context.Context, m Model) (context.Context, Span) {
 	if !Recording(ctx) {
 		return ctx, Span{}
@@ -40,14 +40,14 @@ func StartModel(ctx context.Context, m Model) (context.Context, Span) {
 		optional(attributes, "gen_ai.provider.name", m.Provider, "gen_ai.request.model", clip(m.Name), "gen_ai.conversation.id", m.Conversation))
 }
 
-// ModelUsage is what a call of a model used, and why it ended.
+// ModelUsage is what a model call used, and why it ended.
 type ModelUsage struct {
-	Input, Output         int64 // Input counts what was read from and written to a cache, too
+	Input, Output         int64 // Input includes what was read from and written to a cache
 	CacheRead, CacheWrite int64
 	Finish                string // stop, length or tool_calls
 }
 
-// EndModel ends the span of a call of a model.
+// EndModel ends the span of a model call.
 func (s Span) EndModel(u ModelUsage, err error) {
 	if !s.Recording() {
 		return
@@ -63,8 +63,8 @@ func (s Span) EndModel(u ModelUsage, err error) {
 	s.End(err)
 }
 
-// StartTool starts the span of a tool call: of a chat run, where id is the model's id of the call, or of the HTTP API,
-// where it is "". The call of an MCP client has the span of its MCP request.
+// StartTool starts the span of a tool call: of a chat run, where id is the model's id for the call, or of the
+// HTTP API, where id is "". A call from an MCP client has the span of its MCP request.
 func StartTool(ctx context.Context, name, id, workspace string) (context.Context, Span) {
 	if !Recording(ctx) || ctx.Value(servedKey{}) != nil {
 		return ctx, Span{}

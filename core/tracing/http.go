@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// StartRequest starts the span of an HTTP request whose client sent the trace context from. Without a
-// tracer the span records nothing and has the client's trace context.
+// StartRequest starts the span of an HTTP request. from is the trace context that the client sent. Without a
+// tracer the span records nothing but carries the client's trace context.
 func (t *Tracer) StartRequest(method string, from Wire) Span {
 	if t == nil {
 		if from.Parent == "" {
@@ -21,13 +21,13 @@ func (t *Tracer) StartRequest(method string, from Wire) Span {
 	return Span{span, t.tracer}
 }
 
-// Request is what is known of an HTTP request when it was handled.
+// Request is what is known about an HTTP request after it was handled.
 type Request struct {
 	Method    string
 	Route     string // the pattern of its path; "" when none matched
 	Scheme    string
 	Status    int
-	Workspace string // "" for none
+	Workspace string // may be ""
 }
 
 // EndRequest ends the span of an HTTP request.

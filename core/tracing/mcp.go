@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// The attributes of this server's own.
+// This server's own attributes.
 const (
 	appKey       = "ropewalk.app.name"
 	workspaceKey = "ropewalk.workspace.id"
@@ -25,26 +25,26 @@ const (
 	TCP  = "tcp"  // HTTP
 )
 
-// maxName bounds the names in spans that a client chose.
+// maxName limits names chosen by clients in spans.
 const maxName = 128
 
 // MCP is an MCP request.
 type MCP struct {
 	Method    string
-	Target    string // the tool or prompt that it names; "" for none
+	Target    string // the tool or prompt that it names; may be ""
 	Session   string // "" without one
-	Revision  string // the protocol revision; "" when it is not known
+	Revision  string // the protocol revision; "" if unknown
 	ID        string // of the JSON-RPC request, as text
 	Transport string // Pipe or TCP
-	App       string // the app that is called; "" for a request of a client
+	App       string // the app that is called; "" for a request from a client
 	Workspace string // "" for a request to an app
 }
 
 // servedKey marks the context of a request that has a span of StartMCPServer.
 type servedKey struct{}
 
-// StartMCPServer starts the span of a request that a client sent. from is the trace context of its _meta,
-// which is the parent when there is one: the span of the HTTP request is linked then.
+// StartMCPServer starts the span of a request from a client. from is the trace context in its _meta. If there
+// is one, it is the parent, and the span of the HTTP request is linked.
 func StartMCPServer(ctx context.Context, r MCP, from Wire) (context.Context, Span) {
 	ctx, span := startMCPServer(ctx, r, from)
 	if span.Recording() {
@@ -73,7 +73,7 @@ func startMCPServer(ctx context.Context, r MCP, from Wire) (context.Context, Spa
 	return ctx, Span{span, tracer}
 }
 
-// StartMCPClient starts the span of a request to an app. It ends with EndMCP.
+// StartMCPClient starts the span of a request to an app. End it with EndMCP.
 func StartMCPClient(ctx context.Context, r MCP) (context.Context, Span) {
 	return startMCP(ctx, trace.SpanKindClient, r)
 }
@@ -96,7 +96,7 @@ func (s Span) EndMCP(err error, result []byte) {
 	}
 }
 
-// EndTool ends the span of a tool call, whose result may say that the tool failed.
+// EndTool ends the span of a tool call, whose result may report an error.
 func (s Span) EndTool(failed bool, err error) {
 	if err != nil {
 		s.EndMCPError(err)
@@ -105,7 +105,7 @@ func (s Span) EndTool(failed bool, err error) {
 	s.EndMCPResult(failed)
 }
 
-// EndMCPResult ends the span of a request that has a result, which may say that a tool failed.
+// EndMCPResult ends the span of a request that has a result, which may report a tool error.
 func (s Span) EndMCPResult(failed bool) {
 	if !s.Recording() {
 		return
@@ -116,7 +116,7 @@ func (s Span) EndMCPResult(failed bool) {
 	s.span.End()
 }
 
-// EndMCPError ends the span of a request that was refused.
+// EndMCPError ends the span of a request that was rejected.
 func (s Span) EndMCPError(err error) {
 	if !s.Recording() {
 		return
@@ -151,7 +151,7 @@ func (r *MCP) attributes() []attribute.KeyValue {
 
 func clip(text string) string { return text[:min(len(text), maxName)] }
 
-// isToolError reports whether the result of a tool says that it failed.
+// isToolError reports whether a tool's result reports an error.
 func isToolError(part []byte) bool {
 	if !bytes.Contains(part, []byte(`"isError"`)) {
 		return false

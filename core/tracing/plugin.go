@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// PluginCalls returns the options of a gRPC connection to a plugin with which calls made within a trace
-// have spans, and the plugin gets the trace context in the metadata.
+// PluginCalls returns the options for a gRPC connection to a plugin. Calls made within a trace get spans, and
+// the plugin gets the trace context in the metadata.
 func PluginCalls(kind, adapter string) []grpc.DialOption {
 	p := plugin{kind, adapter}
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(p.unary), grpc.WithChainStreamInterceptor(p.stream)}
@@ -59,7 +59,7 @@ func (p plugin) start(ctx context.Context, method string) (context.Context, Span
 	return ctx, span
 }
 
-// endGRPC ends the span of a call with its status. That a token is refused is not an error of the call.
+// endGRPC ends the span of a call with its status. A rejected token is not an error of the call.
 func (s Span) endGRPC(err error) {
 	if !s.Recording() {
 		return
@@ -72,7 +72,7 @@ func (s Span) endGRPC(err error) {
 	s.span.End()
 }
 
-// codeName is a gRPC code as the conventions write it, such as DEADLINE_EXCEEDED.
+// codeName returns a gRPC code in the notation of the conventions, such as DEADLINE_EXCEEDED.
 func codeName(c codes.Code) string {
 	if c == codes.OK {
 		return "OK"
@@ -87,7 +87,7 @@ func codeName(c codes.Code) string {
 	return strings.ToUpper(name.String())
 }
 
-// tracedStream ends its span with the stream.
+// tracedStream ends its span when the stream ends.
 type tracedStream struct {
 	grpc.ClientStream
 	span Span

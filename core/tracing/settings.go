@@ -25,14 +25,14 @@ const (
 	protocolHTTP = "http/protobuf"
 )
 
-// settings is what the variables say.
+// settings are the values of the variables.
 type settings struct {
 	on       bool
 	protocol string
 }
 
-// readSettings reads the variables. As OpenTelemetry's specification asks for, a value that is not known
-// is logged and ignored.
+// readSettings reads the variables. As OpenTelemetry's specification requires, unknown values are logged and
+// ignored.
 func readSettings(env map[string]string, log hclog.Logger) settings {
 	s := settings{on: exports(env, log), protocol: protocolHTTP}
 	if !s.on {
@@ -54,7 +54,7 @@ func readSettings(env map[string]string, log hclog.Logger) settings {
 	}
 	for name := range strings.SplitSeq(env[envPropagators], ",") {
 		if name = strings.TrimSpace(name); name != "" && name != "tracecontext" {
-			log.Warn("the variable "+envPropagators+" is ignored in part: trace contexts are always tracecontext (W3C), and nothing else is read or passed on", "value", name)
+			log.Warn("the variable "+envPropagators+" is partly ignored: trace contexts are always tracecontext (W3C), and nothing else is read or passed on", "value", name)
 		}
 	}
 	return s
@@ -77,7 +77,7 @@ func exports(env map[string]string, log hclog.Logger) bool {
 			on = true
 		case "none":
 		default:
-			log.Warn("the variable "+envExporter+" is ignored in part: it can be otlp or none", "value", name)
+			log.Warn("the variable "+envExporter+" is partly ignored: it can be otlp or none", "value", name)
 		}
 	}
 	return on

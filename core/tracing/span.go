@@ -8,11 +8,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Span is a span that was started, or the trace context of a client where nothing is recorded. The zero
-// value is neither, and all its methods do nothing.
+// Span is a started span, or a client's trace context if nothing is recorded. The zero value is neither, and
+// all its methods do nothing.
 type Span struct {
 	span   trace.Span
-	tracer trace.Tracer // nil where tracing is off
+	tracer trace.Tracer // nil if tracing is off
 }
 
 // tracerKey is the key of the trace.Tracer of a context.
@@ -44,7 +44,7 @@ func Recording(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsR
 // Recording reports whether the span records anything.
 func (s Span) Recording() bool { return s.span != nil && s.span.IsRecording() }
 
-// TraceID returns the id of the span's trace in hexadecimal digits, "" without one.
+// TraceID returns the id of the span's trace in hexadecimal, or "".
 func (s Span) TraceID() string {
 	if s.span == nil || !s.span.SpanContext().HasTraceID() {
 		return ""
@@ -52,7 +52,7 @@ func (s Span) TraceID() string {
 	return s.span.SpanContext().TraceID().String()
 }
 
-// TraceID returns the id of the trace that ctx belongs to, "" for none.
+// TraceID returns the id of the trace that ctx belongs to, or "".
 func TraceID(ctx context.Context) string {
 	if id := trace.SpanContextFromContext(ctx).TraceID(); id.IsValid() {
 		return id.String()
@@ -60,8 +60,7 @@ func TraceID(ctx context.Context) string {
 	return ""
 }
 
-// End ends the span. err, unless it is nil, is why the operation failed: its kind is recorded, its text
-// is not.
+// End ends the span. err, if not nil, is why the operation failed: its kind is recorded, its text is not.
 func (s Span) End(err error) {
 	if !s.Recording() {
 		return
@@ -78,7 +77,7 @@ func (s Span) fail(kind string) {
 	s.span.SetAttributes(attribute.String("error.type", kind))
 }
 
-// child starts a span below that of ctx, which records.
+// child starts a child of the span in ctx, which must be recording.
 func child(ctx context.Context, kind trace.SpanKind, name string, attributes []attribute.KeyValue) (context.Context, Span) {
 	tracer := tracerOf(ctx)
 	if tracer == nil {
@@ -94,7 +93,7 @@ func tracerOf(ctx context.Context) trace.Tracer {
 	return tracer
 }
 
-// optional returns attributes with those of pairs (a name, then its value) whose value is not empty.
+// optional returns attributes plus those of pairs (alternating names and values) whose value is not empty.
 func optional(attributes []attribute.KeyValue, pairs ...string) []attribute.KeyValue {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {

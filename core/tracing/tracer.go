@@ -12,25 +12,25 @@ import (
 // scope is the instrumentation scope of every span.
 const scope = "github.com/ropewalk/ropewalk"
 
-// flushLimit is how long Close tries to export what is left.
+// flushLimit is how long Close tries to export the remaining spans.
 const flushLimit = 5 * time.Second
 
-// Options is what a Tracer is made of.
+// Options configure a Tracer.
 type Options struct {
 	Environment map[string]string // of the process; the SDK reads the process's own as well
 	Version     string            // of the server
 	Logger      hclog.Logger
 }
 
-// Tracer starts the traces of requests. A nil *Tracer starts none, but still reads the trace context of
+// Tracer starts the traces of requests. A nil *Tracer does not start any, but still reads the trace context of
 // clients.
 type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 }
 
-// New returns a Tracer as the OTEL_* variables ask for, nil when they turn tracing off. It connects to
-// nothing: an exporter that is away is no error.
+// New returns a Tracer configured by the OTEL_* variables, or nil if they turn tracing off. It does not connect
+// to anything: an unavailable collector is not an error.
 func New(ctx context.Context, o Options) (*Tracer, error) {
 	s := readSettings(o.Environment, o.Logger)
 	if !s.on {
@@ -42,7 +42,7 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	}
 	resources, err := describe(ctx, o.Version)
 	if err != nil {
-		o.Logger.Warn("OTEL_RESOURCE_ATTRIBUTES is not valid in part", "error", err)
+		o.Logger.Warn("part of OTEL_RESOURCE_ATTRIBUTES is not valid", "error", err)
 	}
 	t := &Tracer{provider: sdktrace.NewTracerProvider(sdktrace.WithBatcher(out), sdktrace.WithResource(resources))}
 	t.tracer = t.provider.Tracer(scope)
@@ -50,7 +50,7 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	return t, nil
 }
 
-// Close exports the spans that are left, for at most 5 s.
+// Close exports the remaining spans, for at most 5 s.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil

@@ -53,7 +53,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// recorder returns a tracer and what it records.
+// recorder returns a tracer and an exporter with what it records.
 func recorder(t *testing.T) (*Tracer, *tracetest.InMemoryExporter) {
 	t.Helper()
 	out := tracetest.NewInMemoryExporter()
@@ -66,7 +66,7 @@ const (
 	metaParent   = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 )
 
-func TestTheTraceContextOfMetaComesBeforeThatOfTheHeaders(t *testing.T) {
+func TestTheTraceContextInMetaTakesPrecedenceOverTheHeaders(t *testing.T) {
 	for name, c := range map[string]struct{ meta, parent, trace string }{
 		"in _meta":     {metaParent, "00f067aa0ba902b7", "4bf92f3577b34da6a3ce929d0e0e4736"},
 		"not valid":    {"00-xyz", "", "0af7651916cd43dd8448eb211c80319c"},
@@ -133,7 +133,7 @@ func TestTheKindOfAnErrorIsRecordedAndItsTextIsNot(t *testing.T) {
 	}
 }
 
-func TestAResultThatSaysIsErrorIsAToolError(t *testing.T) {
+func TestAResultWithIsErrorIsAToolError(t *testing.T) {
 	for result, want := range map[string]bool{`{"isError":true}`: true, `{"isError":false}`: false, `{"content":[{"text":"\"isError\":true"}]}`: false} {
 		if got := isToolError([]byte(result)); got != want {
 			t.Errorf("%s: %v", result, got)
@@ -173,14 +173,14 @@ func TestTheVariablesOfOpenTelemetryTurnTracingOnAndOff(t *testing.T) {
 	}
 }
 
-// failing is an exporter whose collector is away.
+// failing is an exporter whose collector is unavailable.
 type failing struct{ sdktrace.SpanExporter }
 
 func (failing) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error {
 	return errors.New("connection refused")
 }
 
-func TestACollectorThatIsAwayIsLoggedOnceAMinute(t *testing.T) {
+func TestAnUnavailableCollectorIsLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines testkit.Log
 		e := &exporter{SpanExporter: failing{}, log: hclog.New(&hclog.LoggerOptions{Output: &lines})}
@@ -196,7 +196,7 @@ func TestACollectorThatIsAwayIsLoggedOnceAMinute(t *testing.T) {
 	})
 }
 
-func TestACollectorThatIsAwayBlocksNeitherCallsNorTheShutdown(t *testing.T) {
+func TestAnUnavailableCollectorBlocksNeitherCallsNorShutdown(t *testing.T) {
 	t.Setenv(envEndpoint, "http://127.0.0.1:1")
 	for _, protocol := range []string{protocolHTTP, protocolGRPC} {
 		tracer, err := New(t.Context(), Options{
@@ -211,7 +211,7 @@ func TestACollectorThatIsAwayBlocksNeitherCallsNorTheShutdown(t *testing.T) {
 		}
 		calls := time.Since(began)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_ = tracer.Close(ctx) // it may say that spans are left
+		_ = tracer.Close(ctx) // it may report that spans are left
 		cancel()
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("%s: 3000 calls took %v, and with the shutdown %v", protocol, calls, took)

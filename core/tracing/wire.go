@@ -10,13 +10,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// The names of a trace context, in HTTP headers, in _meta and in the metadata of gRPC.
+// The names of a trace context in HTTP headers, in _meta and in gRPC metadata.
 const (
 	TraceParent = "traceparent"
 	TraceState  = "tracestate"
 )
 
-// Wire is a trace context as it is sent (W3C Trace Context). The zero value is none.
+// Wire is a trace context in its transmitted form (W3C Trace Context). The zero value means none.
 type Wire struct{ Parent, State string }
 
 // Get implements propagation.TextMapCarrier.
@@ -43,7 +43,7 @@ func (w *Wire) Set(key, value string) {
 // Keys implements propagation.TextMapCarrier.
 func (*Wire) Keys() []string { return []string{TraceParent, TraceState} }
 
-// WireInMeta returns the trace context of a _meta (SEP-414), none for a _meta that is not an object.
+// WireInMeta returns the trace context in a _meta (SEP-414). It is empty for a _meta that is not an object.
 func WireInMeta(meta []byte) (w Wire) {
 	if !bytes.Contains(meta, []byte(TraceParent)) {
 		return w
@@ -52,7 +52,7 @@ func WireInMeta(meta []byte) (w Wire) {
 	return Wire{Parent: rawjson.Text(members.Get(TraceParent)), State: rawjson.Text(members.Get(TraceState))}
 }
 
-// WireOf returns the trace context that a request made in ctx is sent with.
+// WireOf returns the trace context to send with a request made in ctx.
 func WireOf(ctx context.Context) Wire {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return Wire{}
@@ -60,13 +60,13 @@ func WireOf(ctx context.Context) Wire {
 	return injected(ctx)
 }
 
-// injected is apart from WireOf because its result is allocated.
+// injected is separate from WireOf because its result is allocated.
 func injected(ctx context.Context) (w Wire) {
 	propagation.TraceContext{}.Inject(ctx, &w)
 	return w
 }
 
-// received returns ctx with a trace context that was received, unchanged when w is none or not valid.
+// received returns ctx with a received trace context, or ctx unchanged if w is empty or not valid.
 func received(ctx context.Context, w Wire) context.Context {
 	if w.Parent == "" {
 		return ctx

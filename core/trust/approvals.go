@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	maxPending    = 100              // calls of one caller that wait
-	progressEvery = 10 * time.Second // for the client of a call that waits
-	pollEvery     = 2 * time.Second  // for a decision whose notice was lost
-	expireEvery   = time.Minute      // what a peer server that ended has left to expire
-	endTimeout    = 10 * time.Second // of ending the approval of a call that ended
+	maxPending    = 100              // waiting calls per caller
+	progressEvery = 10 * time.Second // for the client of a waiting call
+	pollEvery     = 2 * time.Second  // for a decision whose notification was lost
+	expireEvery   = time.Minute      // for approvals that a peer server left when it ended
+	endTimeout    = 10 * time.Second // for ending the approval of a call that ended
 )
 
 // destructiveHint among the patterns stands for all tools that have the annotation.
@@ -46,28 +46,28 @@ type ApprovalRecords interface {
 	WithdrawApproval(ctx context.Context, workspace, id string) (core.StandingApproval, error)
 }
 
-// ApprovalOptions is what Approvals are made of.
+// ApprovalOptions configure Approvals.
 type ApprovalOptions struct {
 	Patterns []string      // full names of tools, in which * matches any text, and destructiveHint
-	Wait     time.Duration // how long a call waits for a decision; then it is answered as pending
-	Expiry   time.Duration // how long a request can be decided on, and used
+	Wait     time.Duration // how long a call waits for a decision before it is answered as pending
+	Expiry   time.Duration // how long a request can be decided on and used
 	Records  ApprovalRecords
 	Events   Publisher
 	Logger   hclog.Logger
 }
 
-// Approvals lets calls wait for a person. It is safe for concurrent use.
+// Approvals makes calls wait for a person. It is safe for concurrent use.
 type Approvals struct {
 	o           ApprovalOptions
 	destructive bool
-	names       *regexp.Regexp // nil for no names
+	names       *regexp.Regexp // may be nil
 	requested   chan struct{}  // receives when there is something new to expire
 
 	mu      sync.Mutex
 	waiting map[string]map[chan struct{}]struct{} // by the id of the request
 }
 
-// NewApprovals returns Approvals under a policy.
+// NewApprovals returns Approvals with a policy.
 func NewApprovals(o ApprovalOptions) *Approvals {
 	a := &Approvals{o: o, requested: make(chan struct{}, 1), waiting: map[string]map[chan struct{}]struct{}{}}
 	a.destructive = slices.Contains(o.Patterns, destructiveHint)
@@ -75,8 +75,8 @@ func NewApprovals(o ApprovalOptions) *Approvals {
 	return a
 }
 
-// NamePattern matches the full names of tools that one of the patterns matches, in which * matches any text. It is nil
-// for no patterns.
+// NamePattern returns an expression for the full names of tools that match one of the patterns, in which *
+// matches any text. It returns nil without patterns.
 func NamePattern(patterns []string) *regexp.Regexp {
 	if len(patterns) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func NamePattern(patterns []string) *regexp.Regexp {
 	return regexp.MustCompile(`^(?s:` + strings.Join(names, "|") + `)$`)
 }
 
-// Needs reports whether calls of a tool wait for a person.
+// Needs reports whether calls to a tool need approval.
 func (a *Approvals) Needs(t core.Tool) bool {
 	if a.names != nil && (a.names.MatchString(t.FullName()) || a.names.MatchString(t.LongName())) {
 		return true
@@ -115,13 +115,13 @@ type Call struct {
 	More []json.RawMessage
 }
 
-// Await returns nil when the call may be made, once: an administrator has approved a call of the same
-// caller, of the same tool as it is defined now, with the same arguments, or all calls of this tool. Otherwise it requests an
-// approval and waits. progress is called while it waits. When ctx ends before that, so does the approval, unless
-// another call waits for it.
+// Await returns nil once if the call may be made: an administrator has approved a call by the same caller, to
+// the same tool with its current definition and the same arguments, or all calls to this tool. Otherwise it
+// requests an approval and waits. progress is called while it waits. If ctx ends in the meantime, so does the
+// approval, unless another call waits for it.
 //
-// The errors: core.CodeApprovalPending when nobody decided in time; core.CodeApprovalRefused;
-// core.CodeRateLimited when too many calls of the caller wait.
+// Errors: core.CodeApprovalPending if nobody decided in time; core.CodeApprovalRefused; core.CodeRateLimited if
+// too many of the caller's calls are waiting.
 func (a *Approvals) Await(ctx context.Context, c core.Caller, call Call, progress func(message string)) error {
 	print, err := fingerprint(c, call)
 	if err != nil {
@@ -152,7 +152,7 @@ func (a *Approvals) Await(ctx context.Context, c core.Caller, call Call, progres
 	}
 }
 
-// request returns the pending request of a call, which it makes when there is none.
+// request returns the pending request for a call, creating it if necessary.
 func (a *Approvals) request(ctx context.Context, c core.Caller, call Call, print string) (request core.Approval, err error) {
 	first := false
 	for request.ID == "" || request.State == core.ApprovalExpired {
@@ -173,7 +173,7 @@ func (a *Approvals) request(ctx context.Context, c core.Caller, call Call, print
 	}
 	select {
 	case a.requested <- struct{}{}:
-	default: // it is known already that there is something new
+	default: // a notification is already pending
 	}
 	a.o.Events.Publish(core.Event{Name: core.EventApprovalRequested, Workspace: request.Workspace, Data: core.ApprovalRequested{
 		ID: request.ID, Tool: request.Tool, Caller: request.Caller.ID, ExpiresAt: core.Timestamp(request.ExpiresAt),
@@ -181,7 +181,7 @@ func (a *Approvals) request(ctx context.Context, c core.Caller, call Call, print
 	return request, nil
 }
 
-// await waits for a decision on a request. again says that there may be an approval to take.
+// await waits for a decision on a request. again reports that there may be an approval to use.
 func (a *Approvals) await(limit context.Context, request core.Approval, progress func(string)) (again bool, err error) {
 	woken := a.enlist(request.ID)
 	defer a.remove(request.ID, woken)
@@ -200,7 +200,7 @@ func (a *Approvals) await(limit context.Context, request core.Approval, progress
 		case now.State == core.ApprovalRefused:
 			return false, refused(now)
 		case now.State == core.ApprovalExpired:
-			return false, core.Errorf(core.CodeApprovalPending, "tool %q needs the approval of an administrator, and nobody decided in time (%s); make the same call again to ask again",
+			return false, core.Errorf(core.CodeApprovalPending, "tool %q needs an administrator's approval, and nobody decided in time (%s); make the same call again to ask again",
 				request.Tool, request.ID).WithDetails(map[string]any{"approval": request.ID, "expiresAt": core.Timestamp(request.ExpiresAt)})
 		case now.State != core.ApprovalPending:
 			return true, nil
@@ -217,7 +217,7 @@ func (a *Approvals) await(limit context.Context, request core.Approval, progress
 }
 
 func pending(request core.Approval) error {
-	return core.Errorf(core.CodeApprovalPending, "tool %q needs the approval of an administrator, who has not decided yet (%s); make the same call again when it is approved, before %s",
+	return core.Errorf(core.CodeApprovalPending, "tool %q needs an administrator's approval, which is still pending (%s); make the same call again when it is approved, before %s",
 		request.Tool, request.ID, core.Timestamp(request.ExpiresAt)).
 		WithDetails(map[string]any{"approval": request.ID, "expiresAt": core.Timestamp(request.ExpiresAt)})
 }
@@ -227,12 +227,12 @@ func refused(request core.Approval) error {
 	if request.Reason != "" {
 		reason = ": " + request.Reason
 	}
-	return core.Errorf(core.CodeApprovalRefused, "an administrator refused this call of tool %q%s", request.Tool, reason).
+	return core.Errorf(core.CodeApprovalRefused, "an administrator refused this call to tool %q%s", request.Tool, reason).
 		WithDetails(map[string]any{"approval": request.ID})
 }
 
-// Decide approves or refuses a call that waits. Errors: core.CodeBadRequest, core.CodeNotFound, core.CodeForbidden,
-// core.CodeAlreadyAnswered.
+// Decide approves or refuses a waiting call. Errors: core.CodeBadRequest, core.CodeNotFound,
+// core.CodeForbidden, core.CodeAlreadyAnswered.
 func (a *Approvals) Decide(ctx context.Context, c core.Caller, id string, d core.Decision) (core.Approval, error) {
 	if d.Reason = strings.TrimSpace(d.Reason); utf8.RuneCountInString(d.Reason) > core.MaxReason {
 		return core.Approval{}, core.Errorf(core.CodeBadRequest, "reason: is longer than %d characters; shorten it", core.MaxReason)
@@ -265,8 +265,7 @@ func (a *Approvals) Decide(ctx context.Context, c core.Caller, id string, d core
 	return request, nil
 }
 
-// List returns a page of the requests that c sees, the newest first: admins of the workspace see all, others their
-// own.
+// List returns a page of the requests that c may see, newest first: workspace admins see all, others their own.
 func (a *Approvals) List(ctx context.Context, c core.Caller, q core.ApprovalQuery) (core.ApprovalPage, error) {
 	if !c.Workspace.Role.Admin() {
 		q.Caller = c.User.ID
@@ -286,7 +285,7 @@ func (a *Approvals) cancel(ctx context.Context, request core.Approval) {
 	defer stop()
 	ended, err := a.o.Records.CancelApproval(ctx, request.Workspace, request.ID)
 	if err != nil {
-		a.o.Logger.Warn("the approval of a cancelled call was not ended; it expires", "approval", request.ID, "error", err)
+		a.o.Logger.Warn("could not end the approval of a cancelled call; it will expire", "approval", request.ID, "error", err)
 	}
 	if ended {
 		a.announceEnd(request, core.ApprovalCancelled)
@@ -298,7 +297,7 @@ func (a *Approvals) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		next, err := a.expire(ctx)
 		if err != nil && ctx.Err() == nil {
-			a.o.Logger.Warn("expired approvals were not ended; trying again later", "error", err)
+			a.o.Logger.Warn("could not end expired approvals; trying again later", "error", err)
 		}
 		wait := expireEvery
 		if !next.IsZero() {
@@ -314,7 +313,7 @@ func (a *Approvals) Run(ctx context.Context) {
 	}
 }
 
-// expire ends the approvals that have expired, and returns when the next one does; the zero time for none.
+// expire ends the approvals that have expired, and returns when the next one will expire, or the zero time.
 func (a *Approvals) expire(ctx context.Context) (next time.Time, err error) {
 	expired, next, err := a.o.Records.ExpireApprovals(ctx)
 	for _, request := range expired {
@@ -330,8 +329,8 @@ func (a *Approvals) announceEnd(request core.Approval, state core.ApprovalState)
 	}})
 }
 
-// Wake has the calls that wait for a request look at it again: another server has decided on it. id is ""
-// for all requests.
+// Wake makes the calls that wait for a request check it again, because another server has decided on it. id is
+// "" for all requests.
 func (a *Approvals) Wake(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -367,7 +366,7 @@ func (a *Approvals) remove(id string, woken chan struct{}) {
 	}
 }
 
-// fingerprint identifies a call for its approval. Arguments that are the same JSON value are the same.
+// fingerprint identifies a call for its approval. Arguments that are equal as JSON values are the same.
 func fingerprint(c core.Caller, call Call) (string, error) {
 	parts := []string{c.Workspace.ID, c.User.ID, c.Scope.Key, call.Tool.LongName(), string(call.Tool.Raw), string(call.Tool.Schema)}
 	for _, raw := range slices.Concat([]json.RawMessage{call.Arguments}, call.More) {
@@ -375,7 +374,7 @@ func fingerprint(c core.Caller, call Call) (string, error) {
 			parts = append(parts, "")
 			continue
 		}
-		// An approver sees one of two members with the same name, and an app may take the other one.
+		// An approver would see only one of two members with the same name, and an app may use the other one.
 		if err := rawjson.CheckUnique(raw); errors.Is(err, rawjson.ErrDuplicate) {
 			return "", core.Errorf(core.CodeInvalidInput, "the arguments cannot be approved: %w", err)
 		}
@@ -384,7 +383,7 @@ func fingerprint(c core.Caller, call Call) (string, error) {
 			return "", core.Errorf(core.CodeInvalidInput, "the arguments are not JSON: %w", err)
 		}
 		parts = append(parts, encode(value))
-		if lone := rawjson.LoneSurrogates(raw); len(lone) > 0 { // which decode takes for one another
+		if lone := rawjson.LoneSurrogates(raw); len(lone) > 0 { // decode does not distinguish them
 			parts = append(parts, strings.ToLower(strings.Join(lone, " ")))
 		}
 	}

@@ -10,32 +10,32 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// maxPins is how many tools of one version of an app are pinned. Those beyond it are held back.
+// maxPins is how many tools of one version of an app are pinned. Further tools are held back.
 const maxPins = 10_000
 
-// Listing is a list of tools that an app gave.
+// Listing is a list of tools from an app.
 type Listing struct {
 	Key   core.PinKey
 	Tools []core.Tool
-	// Dynamic says that the app announces changes of its list, and so may replace its tools while it runs.
+	// Dynamic is set for an app that announces changes to its list, and so may replace its tools while it runs.
 	Dynamic bool
-	// Before is the tools of which added ones may be replacements; nil for all that are pinned. It is for
-	// the list of one session, which need not have the tools that were added in another.
+	// Before holds the tools that added ones may replace; nil means all pinned tools. It is for the list of one
+	// session, which need not have the tools that were added in another.
 	Before []core.Tool
 
-	kind string // of what is listed, "" for tools
+	kind string // of the listed items; "" for tools
 }
 
-// Check returns which tools of a listing may be used, in their order, and which are held back.
+// Check returns the tools of a listing that may be used, in order, and those that are held back.
 //
-// The tools that are listed first for a version of a bundle are pinned, and so are those that are added
-// later: nobody has accepted another definition under their name. Held back are a pinned tool whose
-// definition differs, and an added tool that seems to be a pinned one which is gone: one with the same
-// description or parameters and, of an app that does not announce changes of its list, any.
+// The first tools listed for a version of a bundle are pinned, and so are those added later: nobody has
+// accepted another definition under their name. Two kinds of tools are held back. One is a pinned tool whose
+// definition differs. The other is an added tool that appears to replace a pinned one that is gone: one with
+// the same description or parameters or, for an app that does not announce changes to its list, any added tool.
 //
-// The records are read and written only when something differs from what was read before. When that
-// fails, the tools that were accepted earlier stay in use and the others are held back; it is an error
-// only when nothing is known of the app.
+// The records are read and written only when something differs from what was last read. If that fails,
+// previously accepted tools stay in use and the others are held back. It is an error only if nothing is known
+// about the app.
 func (p *Pins) Check(ctx context.Context, l Listing) (allowed []core.Tool, held []core.HeldTool, err error) {
 	if p.o.Mode == PinOff {
 		return l.Tools, nil, nil
@@ -45,10 +45,10 @@ func (p *Pins) Check(ctx context.Context, l Listing) (allowed []core.Tool, held 
 		return l.Tools, nil, nil
 	}
 	if err = c.resolve(ctx); err != nil && c.accepted == nil && p.o.Mode == PinEnforce {
-		return nil, nil, fmt.Errorf("the pinned definitions of its tools could not be read: %w", err)
+		return nil, nil, fmt.Errorf("cannot read the pinned definitions of its tools: %w", err)
 	}
 	if err != nil {
-		p.o.Logger.Warn("changed tools of an app could not be compared with their pins; they are held back", "app", l.Key.App, "error", err)
+		p.o.Logger.Warn("could not compare an app's changed tools with their pins; they are held back", "app", l.Key.App, "error", err)
 	}
 	if p.o.Mode == PinWarn {
 		return l.Tools, nil, nil
@@ -83,10 +83,10 @@ type check struct {
 
 	pins        map[string]core.Pin
 	definitions []string // of the listed tools; "" for one without
-	reasons     []string // why a listed tool is held back; "" for one that is not
+	reasons     []string // why each tool is held back; "" if it is not
 }
 
-// compare reports whether every tool is accepted as it is. It sets definitions and reasons.
+// compare reports whether every tool is accepted unchanged. It sets definitions and reasons.
 func (c *check) compare() bool {
 	c.definitions, c.reasons = make([]string, len(c.l.Tools)), make([]string, len(c.l.Tools))
 	equal := true
@@ -104,7 +104,7 @@ func (c *check) compare() bool {
 	return equal
 }
 
-// resolve reads the pins anew, pins the tools that are new and records the changes.
+// resolve rereads the pins, pins new tools and records the changes.
 func (c *check) resolve(ctx context.Context) error {
 	if err := c.read(ctx); err != nil {
 		c.compare()
@@ -148,8 +148,7 @@ func (c *check) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// replaced returns the accepted tool that an added one seems to replace: one that the app does not list
-// any more.
+// replaced returns the accepted tool that an added one seems to replace: one that the app no longer lists.
 func (c *check) replaced(definition string) (from string, ok bool) {
 	if c.l.kind != "" {
 		return "", false
@@ -175,8 +174,8 @@ func (c *check) replaced(definition string) (from string, ok bool) {
 	return "", false
 }
 
-// add pins tools that nobody has accepted otherwise. Of several servers one does; the others then compare
-// with what it has pinned.
+// add pins tools without another accepted definition. If several servers try, one succeeds; the others then
+// compare with what it pinned.
 func (c *check) add(ctx context.Context, added map[string]string, first bool) error {
 	if len(added) == 0 {
 		return nil
@@ -197,7 +196,7 @@ func (c *check) add(ctx context.Context, added map[string]string, first bool) er
 	return nil
 }
 
-// offer records the changes that wait for a decision, and says of each why the tool is held back.
+// offer records the changes that wait for a decision, and sets the reason why each tool is held back.
 func (c *check) offer(ctx context.Context, renamed []core.Pin) error {
 	for i, t := range c.l.Tools {
 		if c.reasons[i] == "" || c.definitions[i] == "" {
@@ -225,7 +224,7 @@ func (c *check) offer(ctx context.Context, renamed []core.Pin) error {
 	return nil
 }
 
-// changed says why a changed tool is held back.
+// changed returns why a changed tool is held back.
 func (c *check) changed(pin core.Pin) string {
 	switch {
 	case pin.Refused:

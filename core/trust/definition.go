@@ -11,12 +11,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// Definition returns the canonical form of a tool as its app listed it: what a change of means another
-// tool. Members have a fixed order, and so have the elements of required, enum and type, which are sets.
+// Definition returns the canonical form of a tool as its app listed it. If it changes, the tool counts as a
+// different one. Members have a fixed order, and so do the elements of required, enum and type, which are sets.
 //
-// Everything is part of it but _meta, of which only ui is: other metadata is not shown to models, and
-// some apps write it anew at each start. A tool that names a member twice, or has halves of characters, has no
-// definition, because two readers could see different tools.
+// It includes everything except _meta, of which only ui is included: other metadata is not shown to models, and
+// some apps rewrite it at each start. A tool with a duplicate member or a lone surrogate has no definition,
+// because two readers could see different tools.
 func Definition(raw json.RawMessage) (string, error) {
 	if err := rawjson.CheckUnique(raw); err != nil {
 		return "", fmt.Errorf("its definition is ambiguous: %w", err)
@@ -56,7 +56,7 @@ func encode(value any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(value) // what was decoded always encodes
+	_ = enc.Encode(value) // encoding a decoded value cannot fail
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -78,7 +78,7 @@ func sortSets(value any) {
 	}
 }
 
-// digest identifies a definition; the zero digest is that of none.
+// digest identifies a definition. The zero digest means no definition.
 type digest [sha256.Size]byte
 
 func digestOf(definition string) digest {

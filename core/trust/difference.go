@@ -11,13 +11,12 @@ import (
 )
 
 const (
-	maxDifferences = 50   // that are listed
-	maxText        = 2000 // bytes of a value that are shown
+	maxDifferences = 50   // listed at most
+	maxText        = 2000 // bytes shown of a value
 	around         = 80   // bytes shown before and after the part in which two long texts differ
 )
 
-// Differences lists where two definitions differ, so that a person can read it. An empty definition has
-// no members.
+// Differences lists where two definitions differ, for people to read. An empty definition has no members.
 func Differences(before, after string) []core.Difference {
 	var found []core.Difference
 	compare("", parse(before), parse(after), &found)
@@ -39,7 +38,7 @@ func parse(definition string) any {
 	return value
 }
 
-// absent is the value of a member that is not there.
+// absent is the value of a missing member.
 type absent struct{}
 
 func compare(path string, before, after any, found *[]core.Difference) {
@@ -85,7 +84,7 @@ func text(value any) string {
 	}
 }
 
-// shorten leaves out what two long texts begin and end with alike.
+// shorten removes the common beginning and end of two long texts.
 func shorten(a, b string) (shortA, shortB string) {
 	if max(len(a), len(b)) <= maxText/4 {
 		return a, b
@@ -118,8 +117,8 @@ func excerpt(text string, from, to int) string {
 	return out
 }
 
-// similar reports whether one definition seems to be the other under another name: they agree in their
-// description, or in an input schema that has properties.
+// similar reports whether one definition appears to be the other under a different name: they have the same
+// description, or the same input schema with properties.
 func similar(a, b string) bool {
 	one, _ := parse(a).(map[string]any)
 	other, _ := parse(b).(map[string]any)

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// memoryRecords keeps pins in memory, as several servers share them.
+// memoryRecords keeps pins in memory, shared by several servers.
 type memoryRecords struct {
 	mu    sync.Mutex
 	pins  map[core.PinKey]map[string]core.Pin
@@ -19,7 +19,7 @@ type memoryRecords struct {
 	away  bool
 }
 
-var errAway = errors.New("the database is away")
+var errAway = errors.New("the database is unavailable")
 
 func newRecords() *memoryRecords { return &memoryRecords{pins: map[core.PinKey]map[string]core.Pin{}} }
 

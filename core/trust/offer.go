@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// The kinds of what is pinned besides tools. A pin of such an item is stored under the kind and the item's name or URI;
-// no tool's name has a colon.
+// The kinds of pinned items other than tools. A pin of such an item is stored under the kind and the item's
+// name or URI; tool names never contain a colon.
 const (
 	kindPrompt       = "prompt:"
 	kindResource     = "resource:"
@@ -19,7 +19,7 @@ const (
 	kindInstructions = "instructions:"
 )
 
-// kindOf is the kind of a pinned item, "" for a tool.
+// kindOf returns the kind of a pinned item, or "" for a tool.
 func kindOf(name string) string {
 	for _, kind := range []string{kindPrompt, kindResource, kindTemplate, kindInstructions} {
 		if strings.HasPrefix(name, kind) {
@@ -29,10 +29,10 @@ func kindOf(name string) string {
 	return ""
 }
 
-// CheckOffer returns the lists of an app without what is held back, which is in Held. l.Tools is not used. What Check says
-// of tools holds for prompts, resources and their templates as well, except that an added one is not taken for another
-// under a new name. Instructions, which the app states in its handshake, are held back when they changed; that there are
-// none is pinned too.
+// CheckOffer returns an app's lists without the items that are held back, which are in Held. l.Tools is not
+// used. The rules of Check also apply to prompts, resources and resource templates, except that an added item
+// is never taken for a renamed one. Instructions, which the app sends in its handshake, are held back if they
+// changed; having none is pinned as well.
 func (p *Pins) CheckOffer(ctx context.Context, l Listing, offer core.Offer, instructions string) (core.Offer, error) {
 	if p.o.Mode == PinOff {
 		return offer, nil
@@ -96,8 +96,8 @@ func kept[T any](kind string, items []T, check func(string, []core.Tool) (map[st
 	return slices.DeleteFunc(slices.Clone(items), func(item T) bool { return held[as(item).Name] }), nil
 }
 
-// withoutState is a resource without its size and the time of its last change, which are of its content. One that is
-// ambiguous is returned as it is, and has no definition.
+// withoutState returns a resource without its size and the time of its last change, which belong to its
+// content. An ambiguous one is returned unchanged, and has no definition.
 func withoutState(raw json.RawMessage) json.RawMessage {
 	if rawjson.CheckUnique(raw) != nil || len(rawjson.LoneSurrogates(raw)) > 0 {
 		return raw

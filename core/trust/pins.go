@@ -33,10 +33,10 @@ type PinRecords interface {
 	ChangedPins(ctx context.Context, workspace string) ([]core.PinKey, []core.Pin, error)
 }
 
-// Publisher publishes events and never waits.
+// Publisher publishes events without blocking.
 type Publisher interface{ Publish(core.Event) }
 
-// PinOptions is what Pins are made of.
+// PinOptions configure Pins.
 type PinOptions struct {
 	Mode    PinMode
 	Records PinRecords
@@ -48,7 +48,7 @@ type PinOptions struct {
 type Pins struct {
 	o PinOptions
 
-	revision atomic.Uint64 // of all decisions
+	revision atomic.Uint64 // counts all decisions
 	mu       sync.Mutex
 	known    map[core.PinKey]map[string]digest // the accepted definitions, as last read
 	watcher  func(workspace, app string) <-chan struct{}
@@ -59,13 +59,13 @@ func NewPins(o PinOptions) *Pins {
 	return &Pins{o: o, known: map[core.PinKey]map[string]digest{}}
 }
 
-// Watch calls changed, which must not wait, when the pins of an app may have changed otherwise than by
-// Check; app is "" for all apps of all workspaces. The channel that it returns is closed when the lists are
-// checked again. There is one watcher. Call Watch before the first Check.
+// Watch sets the function to call when an app's pins may have changed other than through Check. changed must
+// not block; app is "" for all apps of all workspaces. The channel that it returns is closed when the lists
+// have been checked again. There is one watcher. Call Watch before the first Check.
 func (p *Pins) Watch(changed func(workspace, app string) <-chan struct{}) { p.watcher = changed }
 
-// Revision changes with each decision, here or on another server: a list that was checked at another
-// revision must be checked again.
+// Revision changes with each decision, here or on another server. A list checked at another revision must be
+// checked again.
 func (p *Pins) Revision() uint64 { return p.revision.Load() }
 
 // Reload is called when another server has changed the pins of an app; app is "" for all of them.
@@ -84,7 +84,7 @@ func (p *Pins) reload(workspace, app string) (checked <-chan struct{}) {
 	return p.watcher(workspace, app)
 }
 
-// Changes returns the changes of a workspace that were not accepted, the newest first.
+// Changes returns a workspace's changes that were not accepted, newest first.
 func (p *Pins) Changes(ctx context.Context, workspace string) ([]core.PinChange, error) {
 	keys, pins, err := p.o.Records.ChangedPins(ctx, workspace)
 	if err != nil {
@@ -104,13 +104,13 @@ func (p *Pins) Changes(ctx context.Context, workspace string) ([]core.PinChange,
 func (p *Pins) definition(ctx context.Context, k core.PinKey, tool string) string {
 	pins, err := p.o.Records.Pins(ctx, k)
 	if err != nil {
-		p.o.Logger.Warn("pins of an app could not be read", "app", k.App, "error", err)
+		p.o.Logger.Warn("could not read an app's pins", "app", k.App, "error", err)
 	}
 	return pins[tool].Definition
 }
 
-// Decide accepts or refuses a change, by its id: core.CodeNotFound when the workspace has no such change
-// any more. An accepted definition is in use when Decide returns, on other servers within seconds.
+// Decide accepts or refuses a change by its id. The error is core.CodeNotFound if the workspace no longer has
+// the change. An accepted definition is in use when Decide returns, and on other servers within seconds.
 func (p *Pins) Decide(ctx context.Context, c core.Caller, id string, accept bool) (core.PinChange, error) {
 	keys, pins, err := p.o.Records.ChangedPins(ctx, c.Workspace.ID)
 	if err != nil {
@@ -131,13 +131,13 @@ func (p *Pins) Decide(ctx context.Context, c core.Caller, id string, accept bool
 		if checked := p.reload(keys[i].Workspace, keys[i].App); checked != nil {
 			select {
 			case <-checked:
-			case <-ctx.Done(): // it goes on
+			case <-ctx.Done(): // it continues in the background
 			}
 		}
 		p.publish(keys[i], core.EventPinDecided, core.PinDecided{ID: id, Server: keys[i].App, Tool: pin.Tool, Decision: change.State, By: c.User.ID})
 		return change, nil
 	}
-	return core.PinChange{}, core.Errorf(core.CodeNotFound, "there is no change %.100q that waits for a decision; the tool may have changed again: read GET /v1/pins", id)
+	return core.PinChange{}, core.Errorf(core.CodeNotFound, "there is no pending change %.100q; the tool may have changed again: read GET /v1/pins", id)
 }
 
 func changeOf(k core.PinKey, pin core.Pin, before string) core.PinChange {
@@ -151,7 +151,7 @@ func changeOf(k core.PinKey, pin core.Pin, before string) core.PinChange {
 	return change
 }
 
-// changeID names one change: of the same tool to another definition it is another.
+// changeID identifies one change. A change of the same tool to another definition has a different id.
 func changeID(k core.PinKey, pin core.Pin) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q%q%q%q%q%q", k.Workspace, k.App, k.Bundle, k.Version, pin.Tool, pin.Offered))
 	return "pin_" + hex.EncodeToString(sum[:8])

@@ -19,7 +19,7 @@ func newPins(m PinMode, records *memoryRecords, events *fakes.Events) *Pins {
 	return NewPins(PinOptions{Mode: m, Records: records, Events: events, Logger: hclog.NewNullLogger()})
 }
 
-// listing makes a list of tools of their definitions. Of an app that announces changes when dynamic.
+// listing returns a list of tools with these definitions. If dynamic, the app announces changes.
 func listing(dynamic bool, definitions ...string) Listing {
 	l := Listing{Key: key, Dynamic: dynamic}
 	for _, d := range definitions {
@@ -34,7 +34,7 @@ func tool(name, description string) string {
 	return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%q:{"type":"string"}}}}`, name, description, "of_"+name)
 }
 
-// verdict is what may be used and what is held back, such as "read | write".
+// verdict returns what may be used and what is held back, such as "read | write".
 func verdict(t *testing.T, p *Pins, l Listing) string {
 	t.Helper()
 	allowed, held, err := p.Check(t.Context(), l)
@@ -89,7 +89,7 @@ func TestAChangedToolIsHeldBackUntilItIsAccepted(t *testing.T) {
 	want(t, "the old one", verdict(t, p, listing(false, good, other)), "write | read")
 }
 
-func TestAnAcceptedChangeIsTheOneThatWasSeen(t *testing.T) {
+func TestOnlyTheChangeThatWasSeenIsAccepted(t *testing.T) {
 	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 	verdict(t, p, listing(false, tool("read", "one")))
 	verdict(t, p, listing(false, tool("read", "two")))
@@ -135,7 +135,7 @@ func TestARenamedToolIsHeldBack(t *testing.T) {
 	}
 }
 
-func TestAToolThatIsAddedAtRunTimeIsUsableAndAnnounced(t *testing.T) {
+func TestAToolAddedAtRunTimeIsUsableAndAnnounced(t *testing.T) {
 	for _, dynamic := range []bool{true, false} {
 		events := &fakes.Events{}
 		p := newPins(PinEnforce, newRecords(), events)
@@ -146,7 +146,7 @@ func TestAToolThatIsAddedAtRunTimeIsUsableAndAnnounced(t *testing.T) {
 	}
 }
 
-func TestAnotherVersionHasPinsOfItsOwn(t *testing.T) {
+func TestEachVersionHasItsOwnPins(t *testing.T) {
 	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 	verdict(t, p, listing(false, tool("read", "one")))
 	next := listing(false, tool("read", "two"))
@@ -156,7 +156,7 @@ func TestAnotherVersionHasPinsOfItsOwn(t *testing.T) {
 	want(t, "the old version", verdict(t, p, next), " | read")
 }
 
-func TestServersThatShareRecordsDecideAlike(t *testing.T) {
+func TestServersThatShareRecordsMakeTheSameDecisions(t *testing.T) {
 	records, events := newRecords(), &fakes.Events{}
 	a, b := newPins(PinEnforce, records, events), newPins(PinEnforce, records, events)
 	want(t, "a", verdict(t, a, listing(false, tool("read", "one"))), "read | ")
@@ -168,7 +168,7 @@ func TestServersThatShareRecordsDecideAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	revision := b.Revision()
-	b.Reload("ws_a", "files") // the notice of a's decision
+	b.Reload("ws_a", "files") // the notification of a's decision
 	if b.Revision() == revision {
 		t.Error("the revision is the same")
 	}
@@ -176,7 +176,7 @@ func TestServersThatShareRecordsDecideAlike(t *testing.T) {
 	want(t, "b, the old one", verdict(t, b, listing(false, tool("read", "one"))), " | read")
 }
 
-func TestWhileTheRecordsAreAwayNothingNewIsUsable(t *testing.T) {
+func TestNothingNewIsUsableWhileTheRecordsAreUnavailable(t *testing.T) {
 	records := newRecords()
 	p := newPins(PinEnforce, records, &fakes.Events{})
 	records.away = true
@@ -211,7 +211,7 @@ func TestWarningsAndOff(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotChangeAToolDoesNotHoldItBack(t *testing.T) {
+func TestAnInsignificantChangeDoesNotHoldAToolBack(t *testing.T) {
 	first := `{"name":"read","description":"d","inputSchema":{"type":"object","required":["a","b"],"properties":{"a":{"enum":["x","y"]},"b":{}}},"_meta":{"tags":["1"]}}`
 	for name, same := range map[string]string{
 		"another order of members":  `{"description":"d","inputSchema":{"properties":{"b":{},"a":{"enum":["x","y"]}},"required":["a","b"],"type":"object"},"name":"read"}`,
@@ -235,7 +235,7 @@ func TestWhatDoesNotChangeAToolDoesNotHoldItBack(t *testing.T) {
 	}
 }
 
-func TestAToolWithHalvesOfCharactersHasNoDefinition(t *testing.T) {
+func TestAToolWithALoneSurrogateHasNoDefinition(t *testing.T) {
 	for _, raw := range []string{`{"name":"t","description":"x\ud83dy"}`, `{"name":"t","inputSchema":{"enum":["\udbff"]}}`} {
 		if definition, err := Definition(json.RawMessage(raw)); err == nil {
 			t.Errorf("%s has the definition %s", raw, definition)
@@ -254,7 +254,7 @@ func TestDifferencesOfLongTextsShowWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestAToolOfASessionReplacesNoToolOfAnotherSession(t *testing.T) {
+func TestASessionsToolDoesNotReplaceAnotherSessionsTool(t *testing.T) {
 	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 	shared := listing(true, tool("read", "Read"))
 	verdict(t, p, shared)

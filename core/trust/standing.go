@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// stands reports whether the calls of a tool need no approval as it is defined now.
+// stands reports whether calls to a tool with its current definition need no approval.
 func (a *Approvals) stands(ctx context.Context, c core.Caller, t core.Tool) (bool, error) {
 	if isDestructive(t) {
 		return false, nil
@@ -23,12 +23,12 @@ func definitionOf(t core.Tool) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// approveOthers approves the other calls that wait for what a standing approval allows from now on. One that cannot be
-// approved waits on.
+// approveOthers approves other waiting calls that a standing approval now allows. A call that cannot be
+// approved keeps waiting.
 func (a *Approvals) approveOthers(ctx context.Context, c core.Caller, granted core.Approval) {
 	page, err := a.o.Records.Approvals(ctx, c.Workspace.ID, core.ApprovalQuery{State: core.ApprovalPending})
 	if err != nil {
-		a.o.Logger.Warn("the other calls of an allowed tool wait on", "tool", granted.Tool, "error", err)
+		a.o.Logger.Warn("could not approve the other waiting calls to an allowed tool", "tool", granted.Tool, "error", err)
 	}
 	for _, other := range page.Approvals {
 		if other.Tool != granted.Tool || other.Definition != granted.Definition || c.MayAlwaysApprove(other) != nil {
@@ -36,7 +36,7 @@ func (a *Approvals) approveOthers(ctx context.Context, c core.Caller, granted co
 		}
 		_, err := a.Decide(ctx, c, other.ID, core.Decision{Approve: true, Reason: granted.Reason})
 		if err != nil && core.CodeOf(err) != core.CodeAlreadyAnswered {
-			a.o.Logger.Warn("another call of an allowed tool waits on", "approval", other.ID, "error", err)
+			a.o.Logger.Warn("could not approve another waiting call to an allowed tool", "approval", other.ID, "error", err)
 		}
 	}
 }
@@ -49,7 +49,8 @@ func (a *Approvals) Standing(ctx context.Context, c core.Caller) ([]core.Standin
 	return a.o.Records.StandingApprovals(ctx, c.Workspace.ID)
 }
 
-// Withdraw withdraws a standing approval: the next calls of its tool wait again. core.CodeNotFound when there is none.
+// Withdraw withdraws a standing approval, so that further calls to its tool wait again. The error is
+// core.CodeNotFound if there is none.
 func (a *Approvals) Withdraw(ctx context.Context, c core.Caller, id string) (core.StandingApproval, error) {
 	if err := mayManage(c); err != nil {
 		return core.StandingApproval{}, err

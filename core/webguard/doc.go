@@ -1,9 +1,9 @@
-// Package webguard decides which web requests are taken: under which names (Host) the server is called,
-// which pages (Origin) call it, which proxies are believed about the client, which header holds the
-// bearer token, and of which media types bodies are. It is the defence of both HTTP packages against DNS
-// rebinding and cross-site requests. It also holds what both note about a request for the access log and its
-// trace: route, caller and tool.
+// Package webguard decides which web requests are accepted: the names (Host) under which the server may be
+// called, the pages (Origin) that may call it, the proxies that are trusted about the client, the header with
+// the bearer token, and the media types of bodies. It protects both HTTP packages against DNS rebinding and
+// cross-site requests. It also holds what both record about a request for the access log and its trace: route,
+// caller and tool.
 //
-// It does not know identities (access does), and writes neither responses nor logs: httpapi and mcphttp each
-// refuse in their own format. It is a package of its own so that the two cannot differ in what they let in.
+// It does not know identities (access does), and it does not write responses or logs: httpapi and mcphttp each
+// refuse in their own format. It is a separate package so that the two cannot differ in what they accept.
 package webguard

@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// DPoP is the token of an Authorization header of the scheme DPoP (RFC 9449), "" when it is of another one.
+// DPoP returns the token of an Authorization header with the scheme DPoP (RFC 9449), or "" for another scheme.
 func DPoP(authorization string) string {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "DPoP") {
@@ -16,7 +16,7 @@ func DPoP(authorization string) string {
 	return strings.TrimSpace(token)
 }
 
-// Bearer is the token of an Authorization header, "" when the header is of another scheme.
+// Bearer returns the token of an Authorization header, or "" for another scheme.
 func Bearer(authorization string) string {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -25,8 +25,8 @@ func Bearer(authorization string) string {
 	return strings.TrimSpace(token)
 }
 
-// Single is a header's value, nil when it is absent. It is false for a header that comes more than once:
-// two readers could take different ones. The value belongs to the request.
+// Single returns a header's value, or nil if it is absent. It returns false for a header that appears more than
+// once, because two readers could use different ones. The value belongs to the request.
 func Single(h *fasthttp.RequestHeader, name string) (value []byte, ok bool) {
 	values := h.PeekAll(name)
 	if len(values) == 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// HostAllowed reports whether the request's Host is a name of this server: a loopback name, a configured
-// one or the public address. On an address that other machines reach, any well-formed name is taken
-// unless names are configured: there the token is the protection. In dev mode none is.
+// HostAllowed reports whether the request's Host is a name of this server: a loopback name, a configured one or
+// the public address. On an address that other machines can reach, any well-formed name is accepted unless
+// names are configured, because the token protects the server. In dev mode no such name is.
 func (p *Policy) HostAllowed(ctx *fasthttp.RequestCtx) bool {
 	return p.hostAllowed(strings.ToLower(string(ctx.Request.Header.Host())), ctx.LocalIP())
 }
@@ -30,7 +30,7 @@ func (p *Policy) hostAllowed(host string, local net.IP) bool {
 	return len(p.Hosts) == 0 && !local.IsLoopback() && !p.Dev
 }
 
-// Loopback reports whether a Host value, with or without a port, names this machine only.
+// Loopback reports whether a Host value, with or without a port, names only this machine.
 func Loopback(host string) bool {
 	name, ok := hostname(strings.ToLower(host))
 	return ok && loopback(name)
@@ -44,8 +44,8 @@ func loopback(name string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// hostname splits the port off a Host value in lower case and refuses what no host can be: the value is
-// repeated in headers and documents.
+// hostname returns a Host value without the port, in lower case. It rejects what cannot be a host, because the
+// value is repeated in headers and documents.
 func hostname(host string) (string, bool) {
 	name := host
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {

@@ -17,19 +17,19 @@ import (
 // Client makes requests to one server. It is safe for concurrent use.
 type Client struct {
 	Server    string // base URL without a trailing slash
-	Public    string // base URL that others reach the server at; "" for Server
+	Public    string // base URL at which others reach the server; "" for Server
 	Key       string // API key or access token; "" in dev mode, and with Login
 	Login     string // token of `ropewalk login`, which is used without a Key
 	Workspace string // workspace id; "" for the caller's only or default one
 
-	// ServerFrom and KeyFrom are the settings that Server and Key come from, for errors; "" when there is nothing to say.
+	// ServerFrom and KeyFrom name the settings that Server and Key come from, for errors; may be "".
 	ServerFrom, KeyFrom string
 
 	HTTP *http.Client
 }
 
-// Pinned returns an HTTP client that accepts one certificate, DER, whatever its names and its issuer are; nil without
-// one.
+// Pinned returns an HTTP client that accepts only one certificate, in DER, whatever its names and issuer. It
+// returns nil without a certificate.
 func Pinned(certificate []byte) *http.Client {
 	if len(certificate) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func Pinned(certificate []byte) *http.Client {
 		InsecureSkipVerify: true, // VerifyPeerCertificate compares the whole certificate instead
 		VerifyPeerCertificate: func(shown [][]byte, _ [][]*x509.Certificate) error {
 			if len(shown) == 0 || !bytes.Equal(shown[0], certificate) {
-				return errors.New("the server shows another certificate than the one that runs on this home")
+				return errors.New("the server's certificate is not that of the server running on this home")
 			}
 			return nil
 		},
@@ -49,10 +49,10 @@ func Pinned(certificate []byte) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer limits how much of a response is read, in bytes.
 const maxAnswer = 64 << 20
 
-// Get requests a path with a query, and decodes the answer into out.
+// Get requests a path with a query, and decodes the response into out.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, out any) error {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
@@ -60,8 +60,8 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, out any
 	return c.Do(ctx, http.MethodGet, path, nil, out)
 }
 
-// Do sends body as JSON, unless it is nil, and decodes the answer into out, unless that is nil. An
-// answer that is not 2xx is an *Error.
+// Do sends body as JSON, unless it is nil, and decodes the response into out, unless that is nil. A response
+// that is not 2xx is an *Error.
 func (c *Client) Do(ctx context.Context, method, path string, body, out any) error {
 	var reader io.Reader
 	contentType := ""
@@ -75,7 +75,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body, out any) err
 	return c.Send(ctx, method, path, contentType, reader, out)
 }
 
-// Send sends body as it is, and decodes the answer into out, unless that is nil; *[]byte receives it
+// Send sends body unchanged, and decodes the response into out, unless that is nil. A *[]byte receives it
 // undecoded.
 func (c *Client) Send(ctx context.Context, method, path, contentType string, body io.Reader, out any) error {
 	res, err := c.open(ctx, method, path, contentType, body)
@@ -100,7 +100,7 @@ func (c *Client) Send(ctx context.Context, method, path, contentType string, bod
 	return nil
 }
 
-// open sends a request and returns its answer, which is 2xx; the caller closes the body.
+// open sends a request and returns its response, which is 2xx. The caller must close the body.
 func (c *Client) open(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, body)
 	if err != nil {

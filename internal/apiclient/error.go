@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// Error is a refusal of the API (docs/api.md 1.2).
+// Error is an error response from the API (docs/api.md 1.2).
 type Error struct {
 	Status  int             `json:"status"`
 	Code    string          `json:"error"`
 	Message string          `json:"message,omitempty"`
 	Details json.RawMessage `json:"details,omitempty"`
 
-	keyFrom string // the setting with the key that was sent; "" when none was
+	keyFrom string // the setting with the key that was sent; "" if none was
 	login   bool   // a login was sent
 }
 
-// Error returns the message, with what to do about it where the code says so.
+// Error returns the message, with advice if the code has any.
 func (e *Error) Error() string {
 	text := e.Message
 	if text == "" {
@@ -30,7 +30,7 @@ func (e *Error) Error() string {
 	}
 	switch {
 	case e.Status == http.StatusUnauthorized && e.keyFrom != "":
-		return "not authenticated: the server does not accept the key of " + e.keyFrom + ": it is another server's, or was revoked, or expired; `ropewalk key create` makes one"
+		return "not authenticated: the server does not accept the key from " + e.keyFrom + ": it belongs to another server, was revoked, or has expired; `ropewalk key create` creates one"
 	case e.Status == http.StatusUnauthorized && e.login:
 		return "not authenticated: your login has ended; run `ropewalk login` again"
 	case e.Status == http.StatusUnauthorized:
@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// missing lists the settings that an app still needs, as the flags that give them.
+// missing lists the settings that an app still needs, as the flags that set them.
 func (e *Error) missing() string {
 	var d struct {
 		Missing []struct {
@@ -61,7 +61,7 @@ func (e *Error) missing() string {
 		if about == "" {
 			about = m.Title
 		}
-		if m.Sensitive { // it shall not be in a command line
+		if m.Sensitive { // must not be on a command line
 			fmt.Fprintf(&b, "\n  --env %s       %s (a secret: put it into the environment variable %s first)", m.Name, about, m.Name)
 			continue
 		}
@@ -72,7 +72,7 @@ func (e *Error) missing() string {
 
 func newError(res *http.Response) *Error {
 	e := &Error{Status: res.StatusCode}
-	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // what arrived is shown
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // shows whatever arrived
 	if json.Unmarshal(text, e) != nil || e.Code == "" {
 		e.Code, e.Message = http.StatusText(res.StatusCode), strings.TrimSpace(string(text))
 	}
@@ -80,7 +80,7 @@ func newError(res *http.Response) *Error {
 	return e
 }
 
-// refusal is the error of an answer that is not 2xx.
+// refusal returns the error for a response that is not 2xx.
 func (c *Client) refusal(res *http.Response) error {
 	e := newError(res)
 	if c.Key != "" {
@@ -90,13 +90,13 @@ func (c *Client) refusal(res *http.Response) error {
 	return e
 }
 
-// IsCode reports whether err is a refusal with the given code.
+// IsCode reports whether err is an Error with the given code.
 func IsCode(err error, code string) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == code
 }
 
-// unreachable says which server was meant and what to check; nothing of the kind when it was not waited for.
+// unreachable says which server was meant and what to check. If ctx was cancelled, it only says that.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("stopped before the server at %s answered: %w", c.Server, context.Cause(ctx))

@@ -18,9 +18,9 @@ type Event struct {
 	Data json.RawMessage
 }
 
-// Stream sends body as JSON, unless it is nil, and calls each for every event of the answer, until the
-// stream ends, each returns an error, or ctx is done. It returns the error of each, or nil at the end of
-// the stream. Accept lists what is asked for; an answer that is not an event stream is an error.
+// Stream sends body as JSON, unless it is nil, and calls each for every event of the response, until the stream
+// ends, each returns an error, or ctx is done. It returns the error from each, or nil at the end of the stream.
+// A response that is not an event stream is an error.
 func (c *Client) Stream(ctx context.Context, method, path string, body any, each func(Event) error) error {
 	var reader io.Reader
 	contentType := ""

@@ -7,21 +7,21 @@ import (
 	"testing"
 )
 
-// ReportVariable is the environment variable with the file that Record adds to. Without it, Record only
+// ReportVariable is the environment variable with the file that Record appends to. Without it, Record only
 // logs.
 const ReportVariable = "ROPEWALK_CHAOS_REPORT"
 
-// Row is what one test found out about one row of docs/security.md.
+// Row is the result of one test for one row of docs/security.md.
 type Row struct {
-	Number   string `json:"number"`   // of the row; for the tables without numbers, their threat
+	Number   string `json:"number"`   // of the row; for tables without numbers, the threat
 	Done     string `json:"done"`     // what was done, with counts
 	Figure   string `json:"figure"`   // what was measured
 	Required string `json:"required"` // what must hold
 	OK       bool   `json:"ok"`
 }
 
-// Record adds a row to the report of `make chaos`. In `make test` a row that does not hold is only
-// logged: figures of time need a machine without other work.
+// Record adds a row to the report of `make chaos`. In `make test` a row that does not hold is only logged: time
+// measurements need a machine without other work.
 func Record(t testing.TB, r Row) {
 	t.Helper()
 	t.Logf("row %s: %s: %s (required: %s)", r.Number, r.Done, r.Figure, r.Required)

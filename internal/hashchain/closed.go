@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// closedFile is a file of a set that was closed for the next one.
+// closedFile is a file of a set that was closed and followed by the next one.
 type closedFile struct {
 	path   string
 	number int
 }
 
-// closedFiles returns the closed files of a set, the oldest first: their names are that of the current one
-// with a dot and a number of at least six digits.
+// closedFiles returns the closed files of a set, oldest first. Their names are the current file's name with a
+// dot and a number of at least six digits.
 func closedFiles(path string) ([]closedFile, error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if errors.Is(err, os.ErrNotExist) {

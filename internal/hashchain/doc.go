@@ -1,7 +1,6 @@
-// Package hashchain is a file of records, each in a line that has the hash of the line before: Verify finds
-// the first line that was changed, removed or inserted. Who can write the file can replace all of it from
-// some line on; a copy, or the last hash kept elsewhere, shows that too.
+// Package hashchain implements a file of records in which each line contains the hash of the previous line.
+// Verify finds the first line that was changed, removed or inserted. Someone who can write to the file can
+// replace everything from some line on; a copy, or the last hash kept elsewhere, reveals that too.
 //
-// The server's own audit file and the audit sink of the name file are such files. What a record is, they
-// decide.
+// The server's own audit file and the audit sink "file" use it. They define what a record is.
 package hashchain

@@ -15,10 +15,10 @@ import (
 	"syscall"
 )
 
-// MaxLine bounds one line of a file, in bytes: arguments of calls are at most 16 MiB.
+// MaxLine is the maximum length of a line in bytes: arguments of calls are at most 16 MiB.
 const MaxLine = 20 << 20
 
-// line is one line of a file. Hash is of Previous and the record's bytes.
+// line is one line of a file. Hash covers Previous and the record's bytes.
 type line struct {
 	Record   json.RawMessage `json:"record"`
 	Previous string          `json:"previous"` // the hash of the line before; "" for the first of all
@@ -33,8 +33,8 @@ func hashOf(previous string, record []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// File is a file that grows by one line for each record, chained by hash. Several processes may append to
-// it at the same time.
+// File is a file that grows by one line per record, chained by hash. Several processes may append to it at the
+// same time.
 type File struct {
 	path string
 	sync bool
@@ -43,13 +43,13 @@ type File struct {
 	mu    sync.Mutex
 	file  *os.File
 	last  string
-	lines int   // whole ones
+	lines int   // complete lines
 	end   int64 // of the last of them
 }
 
-// Open opens or creates a file and continues its chain. With durable set, records are on the disk before
-// Append returns. A last line that a crash cut short is removed. seen, unless nil, is called for every
-// record that the file has and that another process appends, before the next Append returns.
+// Open opens or creates a file and continues its chain. If durable is set, records are on disk before Append
+// returns. A last line that was cut off by a crash is removed. seen, if not nil, is called for every existing
+// record, and for records appended by other processes before the next Append returns.
 func Open(path string, durable bool, seen func(record []byte) error) (*File, error) {
 	return openAfter(path, durable, seen, "")
 }
@@ -71,7 +71,7 @@ func openAfter(path string, durable bool, seen func(record []byte) error, previo
 	return f, nil
 }
 
-// syncFolder puts the names of the files in a folder on the disk.
+// syncFolder syncs the directory that contains the file.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -80,9 +80,9 @@ func syncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Append writes records, each the output of json.Marshal, as one: after an error the file has none of them.
-// It checks first what other processes appended, so that records which seen learns of then can be left out:
-// fresh, unless nil, is called after that and returns the records that are to be written.
+// Append writes records, each the output of json.Marshal, as a unit: after an error the file contains none of
+// them. It first checks what other processes appended, so that records already seen can be left out: fresh, if
+// not nil, is called after that and returns the records to write.
 func (f *File) Append(fresh func() ([][]byte, error)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,7 +105,7 @@ func (f *File) Append(fresh func() ([][]byte, error)) error {
 		if err == nil && f.sync {
 			err = f.file.Sync()
 		}
-		if err != nil { // nothing of a line that was not written may stay in the chain
+		if err != nil { // no trace of a line that was not written may stay in the chain
 			return errors.Join(err, f.file.Truncate(f.end))
 		}
 		f.last, f.end, f.lines = last, f.end+int64(len(raw)), f.lines+len(records)
@@ -113,7 +113,7 @@ func (f *File) Append(fresh func() ([][]byte, error)) error {
 	})
 }
 
-// locked runs fn while no other process appends, and with everything checked that others appended.
+// locked runs fn while no other process appends, after checking everything that others appended.
 func (f *File) locked(fn func() error) error {
 	if err := syscall.Flock(int(f.file.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("lock the file: %w", err)
@@ -125,7 +125,7 @@ func (f *File) locked(fn func() error) error {
 	return fn()
 }
 
-// follow checks what was appended since the last line that is known.
+// follow checks what was appended since the last known line.
 func (f *File) follow() error {
 	now, err := f.file.Stat()
 	if err != nil {
@@ -146,8 +146,8 @@ func (f *File) follow() error {
 	return f.file.Truncate(f.end)
 }
 
-// Each calls fn with each record whose line contains the given bytes, from the first, until it returns
-// false. Records that other processes have appended are among them.
+// Each calls fn for each record whose line contains the given bytes, from the first, until it returns false.
+// That includes records appended by other processes.
 func (f *File) Each(containing []byte, fn func(record []byte) (more bool, err error)) error {
 	f.mu.Lock()
 	err := f.locked(func() error { return nil })
@@ -178,7 +178,7 @@ func (f *File) Each(containing []byte, fn func(record []byte) (more bool, err er
 	}
 }
 
-// Size returns the length of the file up to its last whole line.
+// Size returns the length of the file up to its last complete line.
 func (f *File) Size() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -188,14 +188,14 @@ func (f *File) Size() int64 {
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(p []byte, at int64) (int, error) { return f.file.ReadAt(p, at) }
 
-// Close closes the file, with everything on the disk.
+// Close closes the file after syncing it to disk.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return errors.Join(f.file.Sync(), f.file.Close())
 }
 
-// scan checks the lines that follow the last one that is known.
+// scan checks the lines that follow the last known one.
 func (f *File) scan(r io.Reader) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for {
@@ -218,7 +218,8 @@ func (f *File) scan(r io.Reader) error {
 	}
 }
 
-// readLine returns a whole line without its end. io.EOF is the end of the file, also in a line.
+// readLine returns a complete line without its line break. io.EOF is the end of the file, including in the
+// middle of a line.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var all []byte
 	for {

@@ -10,29 +10,28 @@ import (
 	"time"
 )
 
-// purgeInterval is how often closed files are looked at.
+// purgeInterval is how often closed files are checked for deletion.
 const purgeInterval = time.Hour
 
 // SetOptions configure a Set.
 type SetOptions struct {
 	Durable  bool          // records are on the disk before Append returns
-	MaxBytes int64         // a file of this size is closed and the next one begun; 0 means any size
-	MaxAge   time.Duration // so is a file whose first record is this old; 0 means any age
-	Keep     time.Duration // a closed file is deleted when its last record is this old; 0 keeps all
+	MaxBytes int64         // a file of this size is closed and the next one started; 0 means any size
+	MaxAge   time.Duration // the same for a file whose first record is this old; 0 means any age
+	Keep     time.Duration // a closed file is deleted when its last record is this old; 0 keeps all files
 
 	// Time returns when a record was made.
 	Time func(record []byte) (time.Time, error)
-	// Deletion returns the record that is appended before a closed file is deleted, with its name and the
-	// hash of its last line.
+	// Deletion returns the record that is appended before a closed file is deleted. It contains the file's name
+	// and the hash of its last line.
 	Deletion func(name, hash string) ([]byte, error)
-	// Problem is called when a file could not be closed for the next one or deleted; records are appended
-	// all the same.
+	// Problem is called when a file could not be closed or deleted; records are still appended.
 	Problem func(error)
 }
 
-// Set is a file that is closed by size or age, and continued in the next one: the first line of a file has
-// the hash of the last line of the file before. Closed files lie beside it, with a number after its name.
-// One process at a time appends to a set.
+// Set is a file that is closed by size or age and continued in the next one: the first line of a file contains
+// the hash of the last line of the previous file. Closed files are in the same directory and have a number
+// after the name. Only one process at a time may append to a set.
 type Set struct {
 	path    string
 	options SetOptions
@@ -40,11 +39,11 @@ type Set struct {
 	mu     sync.Mutex
 	file   *File
 	number int       // of the current file: one more than that of the newest closed one
-	began  time.Time // the time of its first record; zero when there is none
-	purged time.Time // when closed files were last looked at
+	began  time.Time // time of its first record; zero if there is none
+	purged time.Time // when closed files were last checked
 }
 
-// OpenSet opens or creates the current file of a set and continues its chain, as Open does.
+// OpenSet opens or creates the current file of a set and continues its chain, like Open.
 func OpenSet(path string, o SetOptions) (*Set, error) {
 	s := &Set{path: path, options: o}
 	if err := s.open(); err != nil {
@@ -129,8 +128,8 @@ func (s *Set) append(record []byte) error {
 	return err
 }
 
-// rotate closes the current file when it is too large or too old, and begins the next one. When that fails,
-// records go on into the current file. The caller holds s.mu.
+// rotate closes the current file if it is too large or too old, and starts the next one. If that fails, records
+// continue in the current file. The caller holds s.mu.
 func (s *Set) rotate(now time.Time) {
 	o, size := s.options, s.file.Size()
 	large := o.MaxBytes > 0 && size >= o.MaxBytes
@@ -139,7 +138,7 @@ func (s *Set) rotate(now time.Time) {
 		return
 	}
 	if err := s.next(); err != nil {
-		o.Problem(fmt.Errorf("%s was not closed for the next file: %w", s.path, err))
+		o.Problem(fmt.Errorf("could not close %s and start the next file: %w", s.path, err))
 	}
 }
 
@@ -147,7 +146,7 @@ func (s *Set) rotate(now time.Time) {
 func (s *Set) next() error {
 	name := nameOf(s.path, s.number)
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s is there already", name)
+		return fmt.Errorf("%s already exists", name)
 	}
 	if err := os.Rename(s.path, name); err != nil {
 		return err
@@ -161,7 +160,7 @@ func (s *Set) next() error {
 	return errors.Join(err, syncDirectory(filepath.Dir(s.path)))
 }
 
-// syncDirectory puts the names of the files in a directory on the disk.
+// syncDirectory syncs a file's directory.
 func syncDirectory(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -170,15 +169,15 @@ func syncDirectory(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// purge deletes closed files that are older than the retention, the oldest first, and appends a record about
-// each before. The caller holds s.mu.
+// purge deletes closed files older than the retention, oldest first, and appends a record about each before
+// deleting it. The caller holds s.mu.
 func (s *Set) purge(now time.Time) {
 	s.purged = now
 	if s.options.Keep <= 0 {
 		return
 	}
 	if err := s.deleteBefore(now.Add(-s.options.Keep)); err != nil {
-		s.options.Problem(fmt.Errorf("old files beside %s were not deleted: %w", s.path, err))
+		s.options.Problem(fmt.Errorf("could not delete old files of %s: %w", s.path, err))
 	}
 }
 
@@ -213,14 +212,14 @@ func (s *Set) deleteBefore(oldest time.Time) error {
 	return nil
 }
 
-// End returns the number of the current file, and its length up to its last whole line.
+// End returns the number of the current file, and its length up to its last complete line.
 func (s *Set) End() (number int, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.number, s.file.Size()
 }
 
-// OpenNumber opens a file of the set for reading. The error is os.ErrNotExist when it was deleted.
+// OpenNumber opens a file of the set for reading. The error is os.ErrNotExist if it was deleted.
 func (s *Set) OpenNumber(number int) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +229,7 @@ func (s *Set) OpenNumber(number int) (*os.File, error) {
 	return os.Open(nameOf(s.path, number))
 }
 
-// Close closes the current file, with everything on the disk.
+// Close closes the current file after syncing it to disk.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"os"
 )
 
-// Summary is what Verify and VerifySet found.
+// Summary is the result of Verify and VerifySet.
 type Summary struct {
 	Files   int
 	Records int
 	Hash    string // of the last record
 }
 
-// Verify checks the chain of a whole file that is no part of a set. The error names the first line that is
+// Verify checks the chain of a complete file that is not part of a set. The error names the first line that is
 // wrong.
 func Verify(r io.Reader) (Summary, error) {
 	v := verification{}
@@ -26,9 +26,9 @@ func Verify(r io.Reader) (Summary, error) {
 	return v.Summary, err
 }
 
-// VerifySet checks the chain of a set: of the file at path and the closed ones beside it, the oldest first.
-// The error names the first file and line that is wrong. Files may be missing at the beginning when a record
-// says that they were deleted: deleted returns the last hash of the file that a record is about.
+// VerifySet checks the chain of a set: of the file at path and its closed files, oldest first. The error names
+// the first file and line that is wrong. Files may be missing at the beginning if a record says that they were
+// deleted: deleted returns the last hash of the file that a record is about.
 func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) (Summary, error) {
 	closed, err := closedFiles(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) 
 type verification struct {
 	Summary
 	set    bool
-	begins string // the hash that the first line of a set names as that of the line before
+	begins string // the hash that the first line of a set gives for the previous line
 }
 
 func (v *verification) open(path string, seen func(record []byte)) error {
@@ -78,7 +78,7 @@ func (v *verification) open(path string, seen func(record []byte)) error {
 	return withoutPath(v.file(file, seen))
 }
 
-// withoutPath is the reason of a failed file operation: who reports it names the file.
+// withoutPath returns the reason of a failed file operation, because the caller names the file.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -86,7 +86,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// file checks one file, which continues the one before.
+// file checks one file, which continues the previous one.
 func (v *verification) file(r io.Reader, seen func(record []byte)) error {
 	v.Files++
 	lines := bufio.NewReaderSize(r, 1<<16)
@@ -118,7 +118,7 @@ func (v *verification) file(r io.Reader, seen func(record []byte)) error {
 	}
 }
 
-// previousOf returns the hash that a line names as that of the line before; "" when it is not a line.
+// previousOf returns the hash that a line gives for the previous line, or "" if it is not a line.
 func previousOf(raw []byte) string {
 	var l line
 	if json.Unmarshal(raw, &l) != nil {

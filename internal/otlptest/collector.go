@@ -17,9 +17,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is a span that was received.
+// Span is a received span.
 type Span struct {
-	Trace, ID, Parent string // hexadecimal; Parent is "" for none
+	Trace, ID, Parent string // hexadecimal; Parent may be ""
 	Name              string
 	Kind              string            // SERVER, CLIENT or INTERNAL
 	Attributes        map[string]string // as text
@@ -122,7 +122,7 @@ func (c *Collector) Spans() []Span {
 	return append([]Span(nil), c.spans...)
 }
 
-// Await returns the first span of a name, as soon as it is received.
+// Await waits for the first span with this name and returns it.
 func (c *Collector) Await(t *testing.T, name string) Span {
 	t.Helper()
 	for {

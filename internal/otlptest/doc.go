@@ -1,3 +1,2 @@
-// Package otlptest is a collector for tests: it receives spans over OTLP, by gRPC and by HTTP, as they are
-// on the wire.
+// Package otlptest is a collector for tests: it receives spans over OTLP, through gRPC and HTTP.
 package otlptest

@@ -1,6 +1,6 @@
-// Package recipes tests that what CONTRIBUTING.md lists for a new endpoint, adapter, event or plugin
-// kind is complete: each test names the file that was forgotten.
+// Package recipes tests that CONTRIBUTING.md's recipes for a new endpoint, adapter, event or plugin kind were
+// followed completely: each test names the file that was forgotten.
 //
-// It reads the sources as text and imports none of them, so that it also finds what does not compile
-// yet. It has no code of its own that ships.
+// It reads the sources as text and does not import them, so that it also checks code that does not compile yet.
+// It contains no code that ships.
 package recipes

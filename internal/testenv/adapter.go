@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// PassesItsKit runs the conformance kit against a built-in adapter that ships as an executable of
-// its own, as any author does: with ropewalk plugin test. Every check must pass but a known number of skipped
-// ones: two are about exclusive plugins alone. settings is what follows --config, JSON.
+// PassesItsKit runs the conformance kit against a built-in adapter that ships as its own executable, the way
+// any author does: with ropewalk plugin test. Every check must pass except a known number of skipped ones: two
+// apply only to exclusive plugins. settings is the JSON for --config.
 func PassesItsKit(t testing.TB, skipped int, adapter, settings string, flags ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "settings.json")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Chromium is the executable of the browser that pages are opened in.
+// Chromium returns the executable of the browser that pages are opened in.
 func Chromium(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("chromium")

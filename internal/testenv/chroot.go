@@ -6,8 +6,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// NeedsNamespaces skips a test in a chroot, where the kernel does not allow user namespaces. Anywhere else a machine without
-// them fails the test.
+// NeedsNamespaces skips a test in a chroot, where the kernel does not allow user namespaces. On any other
+// machine without them the test fails.
 func NeedsNamespaces(t testing.TB) {
 	t.Helper()
 	if sandbox.InChroot() {

@@ -13,13 +13,13 @@ import (
 	"testing"
 )
 
-// Store is the environment variable that says where the tests keep what a server keeps: "postgres"
-// for a new PostgreSQL database each time, anything else for a file. make test runs them on both.
+// Store is the environment variable that says where tests keep a server's state: "postgres" for a new
+// PostgreSQL database each time, anything else for a file. make test runs them with both.
 const Store = "ROPEWALK_TEST_STORE"
 
-// Databases is the one PostgreSQL server of a package's tests, with as many databases as they want.
-// The first test that wants one starts it; it ends after the last, when TestMain runs the tests by
-// Around. The zero value is ready.
+// Databases is the single PostgreSQL server for a package's tests, with as many databases as they need. The
+// first test that needs one starts it. It ends after the last, if TestMain runs the tests through Around. The
+// zero value is ready to use.
 type Databases struct {
 	once     sync.Once
 	postgres *Postgres
@@ -27,10 +27,11 @@ type Databases struct {
 	around   bool // Around runs the tests
 }
 
-// Wanted tells whether the tests are to keep things in PostgreSQL. They are not in packages without Around.
+// Wanted reports whether the tests must keep their state in PostgreSQL. That is never the case in packages
+// without Around.
 func (d *Databases) Wanted() bool { return d.around && os.Getenv(Store) == "postgres" }
 
-// Chosen is the address of a new database, "" when the tests are to keep things in a file.
+// Chosen returns the URL of a new database, or "" if the tests keep their state in a file.
 func (d *Databases) Chosen(t testing.TB) string {
 	t.Helper()
 	if !d.Wanted() {
@@ -39,7 +40,7 @@ func (d *Databases) Chosen(t testing.TB) string {
 	return d.New(t)
 }
 
-// New makes an empty database and returns its address.
+// New creates an empty database and returns its URL.
 func (d *Databases) New(t testing.TB) string {
 	t.Helper()
 	d.once.Do(func() { d.postgres = StartPostgres(&outliving{t, &d.ends}) })
@@ -60,8 +61,7 @@ func (d *Databases) New(t testing.TB) string {
 	return at.String()
 }
 
-// Around is the tests of a package with their server: it ends when they have run, before leaks are
-// looked for.
+// Around wraps a package's tests: the server ends when they have run, before leaks are checked.
 func (d *Databases) Around(m interface{ Run() int }) interface{ Run() int } {
 	d.around = true
 	return &around{m, &d.ends}

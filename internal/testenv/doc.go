@@ -1,6 +1,6 @@
-// Package testenv starts the real outside parts that tests run against, on loopback and on free
-// ports: what npm installs from test/npm, the programs among it, and a browser.
+// Package testenv starts the real external programs that tests run against, on loopback and on free ports: what
+// npm installs from test/npm, and a browser among them.
 //
-// It owns finding and installing them, once per machine and version. It is for tests only; nothing
-// that ships imports it.
+// It finds and installs them, once per machine and version. It is for tests only; nothing that ships imports
+// it.
 package testenv

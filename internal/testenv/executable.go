@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// Ropewalk is the server's executable that the tests of a package run: what ROPEWALK_BINARY names,
-// else one that the first test builds. Tests keep it in a variable of their package, because even a
-// go build that has nothing to do takes a second of processor time. The zero value is ready.
+// Ropewalk is the server's executable for the tests of a package: the one that ROPEWALK_BINARY names, otherwise
+// one that the first test builds. Tests keep it in a package variable, because even a go build that has nothing
+// to do takes a second of processor time. The zero value is ready to use.
 type Ropewalk struct {
 	Race bool // build it with the race detector
 
@@ -22,7 +22,7 @@ type Ropewalk struct {
 	path string
 }
 
-// Path is the path of the executable.
+// Path returns the path of the executable.
 func (r *Ropewalk) Path(t testing.TB) string {
 	t.Helper()
 	r.once.Do(func() {
@@ -41,15 +41,15 @@ func (r *Ropewalk) Path(t testing.TB) string {
 	return r.path
 }
 
-// Executable builds a command with more flags of go build, and returns its path. The command is the
-// name of a folder of cmd, or the import path of a program of a module that this one requires. All
-// packages share it; it is built anew only when something changed that it is made of.
+// Executable builds a command with additional go build flags, and returns its path. The command is the name of
+// a directory in cmd, or the import path of a program in a required module. All packages share it; it is
+// rebuilt only when its sources changed.
 func Executable(t testing.TB, command string, flags ...string) string {
 	t.Helper()
 	return filepath.Join(executables(t, []string{command}, flags), filepath.Base(command))
 }
 
-// Executables builds commands as Executable does, and returns the folder that holds them.
+// Executables builds commands like Executable, and returns the directory that contains them.
 func Executables(t testing.TB, commands ...string) (dir string) {
 	t.Helper()
 	return executables(t, commands, nil)
@@ -75,16 +75,16 @@ func executables(t testing.TB, commands, flags []string) (dir string) {
 	return dir
 }
 
-// GoEnviron is the environment in which the go tool compiles as make build does, with more flags of go.
-// Whatever a test compiles in it shares the packages that were compiled for the server and the tests: in any
-// other, the standard library and every dependency are compiled again.
+// GoEnviron returns the environment in which the go tool compiles as make build does, with additional go flags.
+// Whatever a test compiles in it shares the packages compiled for the server and the tests. In any other
+// environment the standard library and every dependency would be compiled again.
 func GoEnviron(flags ...string) []string {
 	all := append(strings.Fields(os.Getenv("GOFLAGS")), append(flags, "-trimpath")...)
 	return []string{"CGO_ENABLED=0", "GOFLAGS=" + strings.Join(all, " ")}
 }
 
-// Build runs go build in a folder. Without -race it compiles as make build does, so that the tests
-// and what is released share what was compiled; with -race, as make test does (see RACE in the Makefile).
+// Build runs go build in a directory. Without -race it compiles like make build, so that tests and releases
+// share compiled packages; with -race, like make test (see RACE in the Makefile).
 func Build(ctx context.Context, dir, output string, args ...string) error {
 	environ := os.Environ()
 	flags := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", output}

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// ModelProvider is @copilotkit/aimock, running: a provider of models over real HTTP, on Anthropic's
-// wire at URL and on OpenAI's at URL + /v1, that says what a test scripted.
+// ModelProvider is a running @copilotkit/aimock: a model provider over real HTTP, with Anthropic's API at URL
+// and OpenAI's at URL + /v1, that answers what a test scripted.
 type ModelProvider struct {
 	URL string
 }
@@ -54,16 +54,16 @@ func StartModelProvider(t testing.TB) *ModelProvider {
 	return &ModelProvider{URL: first.URL}
 }
 
-// SharedModelProvider is the one provider of a package whose tests run one after the other: starting node
-// for each takes most of their time. It starts for the first test that wants it and ends after the last,
-// when TestMain runs the tests by Around. The zero value is ready.
+// SharedModelProvider is the single provider of a package whose tests run sequentially: starting node for each
+// would take most of their time. It starts for the first test that needs it and ends after the last, if
+// TestMain runs the tests through Around. The zero value is ready to use.
 type SharedModelProvider struct {
 	once     sync.Once
 	provider *ModelProvider
 	ends     []func()
 }
 
-// Provider is the provider with nothing scripted and nothing in its journal.
+// Provider returns the provider with no fixtures and an empty journal.
 func (s *SharedModelProvider) Provider(t testing.TB) *ModelProvider {
 	t.Helper()
 	s.once.Do(func() { s.provider = StartModelProvider(&outliving{t, &s.ends}) })
@@ -74,13 +74,12 @@ func (s *SharedModelProvider) Provider(t testing.TB) *ModelProvider {
 	return s.provider
 }
 
-// Around is the tests of a package with their provider: it ends when they have run, before leaks are
-// looked for.
+// Around wraps a package's tests: the provider ends when they have run, before leaks are checked.
 func (s *SharedModelProvider) Around(m interface{ Run() int }) interface{ Run() int } {
 	return &around{m, &s.ends}
 }
 
-// Say adds fixtures: what to answer to which request, the first that matches. Their form is aimock's.
+// Say adds fixtures: what to answer to which request; the first match wins. Their format is aimock's.
 func (p *ModelProvider) Say(t testing.TB, fixtures ...string) {
 	t.Helper()
 	body := []byte(`{"fixtures":[`)
@@ -93,24 +92,24 @@ func (p *ModelProvider) Say(t testing.TB, fixtures ...string) {
 	p.do(t, http.MethodPost, "/__aimock/fixtures", append(body, "]}"...))
 }
 
-// Forget takes all fixtures and the journal away.
+// Forget removes all fixtures and clears the journal.
 func (p *ModelProvider) Forget(t testing.TB) {
 	t.Helper()
 	p.do(t, http.MethodPost, "/__aimock/reset", nil)
 }
 
-// Asked is one request that the provider got. Body is in OpenAI's form, whatever the wire was.
+// Asked is one request that the provider received. Body is in OpenAI's format, whichever API was used.
 type Asked struct {
 	Path string         `json:"path"`
 	Body map[string]any `json:"body"`
 	At   int64          `json:"timestamp"` // milliseconds
 
 	Response struct {
-		Left int64 `json:"left"` // when the client left before it had the answer, milliseconds; 0 when it did not
+		Left int64 `json:"left"` // when the client disconnected before it had the answer, in milliseconds; otherwise 0
 	} `json:"response"`
 }
 
-// Journal is every request so far.
+// Journal returns every request so far.
 func (p *ModelProvider) Journal(t testing.TB) (all []Asked) {
 	t.Helper()
 	if err := json.Unmarshal(p.do(t, http.MethodGet, "/__aimock/journal", nil), &all); err != nil {

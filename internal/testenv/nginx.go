@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// Nginx is an nginx of the test's own, in front of servers that the test started.
+// Nginx is a test's own nginx, in front of servers that the test started.
 type Nginx struct {
 	*Server
 	URL string
@@ -23,18 +23,18 @@ type Nginx struct {
 
 // Forwarded is one request as nginx saw it.
 type Forwarded struct {
-	ID       string `json:"id"` // of its header X-Request-Id
+	ID       string `json:"id"` // from the X-Request-Id header
 	Method   string `json:"method"`
 	Status   string `json:"status"`
-	Upstream string `json:"upstream"` // whom it was sent to; several, with commas, when it was sent again
+	Upstream string `json:"upstream"` // where it was sent; several, separated by commas, if it was retried
 }
 
-// StartNginx starts an nginx that ends with the test. site is what its http block holds, given the
+// StartNginx starts an nginx that ends with the test. site returns the contents of its http block, given the
 // address to listen on.
 func StartNginx(t testing.TB, site func(listen string) string) *Nginx {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
-	if _, there := os.Stat("/usr/sbin/nginx"); err != nil && there == nil { // where Debian has it
+	if _, there := os.Stat("/usr/sbin/nginx"); err != nil && there == nil { // where Debian installs it
 		path, err = "/usr/sbin/nginx", nil
 	}
 	if err != nil {
@@ -62,11 +62,11 @@ func StartNginx(t testing.TB, site func(listen string) string) *Nginx {
 	return nil
 }
 
-// nginxConf puts a site into a configuration that writes into dir only.
+// nginxConf puts a site into a configuration that writes only to dir.
 func nginxConf(dir, site string) string {
 	user := ""
 	if os.Getuid() == 0 {
-		user = "user root;" // the folder of a test is closed to others
+		user = "user root;" // other users cannot read a test's directory
 	}
 	var temporary strings.Builder
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
@@ -87,7 +87,7 @@ http {
 `, user, filepath.Join(dir, "nginx.pid"), temporary.String(), filepath.Join(dir, "access.log"), site)
 }
 
-// Forwarded is every request that has been answered so far.
+// Forwarded returns every request answered so far.
 func (n *Nginx) Forwarded(t testing.TB) (all []Forwarded) {
 	t.Helper()
 	raw, err := os.ReadFile(n.log)

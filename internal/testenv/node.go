@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Root is the folder of the repository.
+// Root returns the repository's directory.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -24,7 +24,7 @@ func Root(t testing.TB) string {
 			return dir
 		}
 		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test's folder")
+			t.Fatal("no go.mod above the test's directory")
 		}
 	}
 }
@@ -44,15 +44,15 @@ func Documented(t testing.TB, page, language string, nth int) string {
 	return block
 }
 
-// Node is a folder whose node_modules hold what test/npm/package-lock.json names.
+// Node returns a directory whose node_modules contains the packages in test/npm/package-lock.json.
 func Node(t testing.TB) string {
 	t.Helper()
 	return Packages(t, filepath.Join("test", "npm"))
 }
 
-// Packages is a folder whose node_modules hold what the package-lock.json in a folder of the
-// repository names. The first test that asks installs it; others, in other processes too, wait for
-// that one.
+// Packages returns a directory whose node_modules contains the packages in the package-lock.json of a directory
+// in the repository. The first test that needs it installs it; others, including those in other processes,
+// wait.
 func Packages(t testing.TB, folder string) string {
 	t.Helper()
 	from := filepath.Join(Root(t), folder)
@@ -86,7 +86,7 @@ func Packages(t testing.TB, folder string) string {
 	return dir
 }
 
-// Lock takes the lock that every process of this machine respects, and returns its release.
+// Lock takes a lock that every process on this machine respects, and returns a function that releases it.
 func Lock(t testing.TB, path string) func() {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)

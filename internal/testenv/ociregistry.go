@@ -14,14 +14,15 @@ import (
 	"testing"
 )
 
-// OCIRegistry is an OCI registry of the test's own.
+// OCIRegistry is a test's own OCI registry.
 type OCIRegistry struct {
 	*Server
 	Addr string // host:port
-	Dir  string // where it keeps what is pushed
+	Dir  string // where it stores what is pushed
 }
 
-// StartOCIRegistry starts a registry that ends with the test. Settings are added to its configuration, in YAML.
+// StartOCIRegistry starts a registry that ends with the test. settings is YAML that is added to its
+// configuration.
 func StartOCIRegistry(t testing.TB, settings string) *OCIRegistry {
 	t.Helper()
 	path, err := exec.LookPath("docker-registry")
@@ -52,7 +53,7 @@ func StartOCIRegistry(t testing.TB, settings string) *OCIRegistry {
 	return nil
 }
 
-// registryAnswers accepts any answer, also one that asks for a login.
+// registryAnswers accepts any answer, including one that requires a login.
 func registryAnswers(ctx context.Context, addr string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/v2/", nil)
 	if err != nil {

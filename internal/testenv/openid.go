@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// OpenIDProvider is oidc-provider, running; test/npm/oidc-provider.mjs says whom it knows.
+// OpenIDProvider is a running oidc-provider; test/npm/oidc-provider.mjs defines its accounts.
 type OpenIDProvider struct {
 	Issuer string
 	in     io.Writer
@@ -21,21 +21,21 @@ type OpenIDProvider struct {
 	kill   func()
 }
 
-// StartOpenIDProvider starts the provider until the test ends. callback is the redirect URI of its
-// public clients "app" and "ropewalk". Whoever logs in is alice.
+// StartOpenIDProvider starts the provider until the test ends. callback is the redirect URI of its public
+// clients "app" and "ropewalk". Every login is alice's.
 func StartOpenIDProvider(t testing.TB, callback string) *OpenIDProvider {
 	t.Helper()
 	return startOpenIDProvider(t, callback)
 }
 
-// StartOpenIDProviderWithForm is StartOpenIDProvider, but a page asks for the account.
+// StartOpenIDProviderWithForm is StartOpenIDProvider with a page that asks for the account.
 func StartOpenIDProviderWithForm(t testing.TB, callback string) *OpenIDProvider {
 	t.Helper()
 	return startOpenIDProvider(t, callback, "form")
 }
 
-// StartAuthorizationServer is StartOpenIDProvider, but its access tokens last for some seconds only, and are renewed with
-// refresh tokens that are good once.
+// StartAuthorizationServer is StartOpenIDProvider with access tokens that last for only some seconds, and are
+// renewed with single-use refresh tokens.
 func StartAuthorizationServer(t testing.TB, seconds int) *OpenIDProvider {
 	t.Helper()
 	return startOpenIDProvider(t, "http://127.0.0.1:1/v1/auth/callback", "accounts", strconv.Itoa(seconds))
@@ -71,13 +71,13 @@ func startOpenIDProvider(t testing.TB, args ...string) *OpenIDProvider {
 	return p
 }
 
-// Rotate gives the provider a new signing key; the old one is gone.
+// Rotate gives the provider a new signing key and removes the old one.
 func (p *OpenIDProvider) Rotate(t testing.TB) {
 	t.Helper()
 	p.do(t, "rotate", &struct{}{})
 }
 
-// LogoutTokens returns the logout tokens that the provider has sent, or tried to send, the first one first.
+// LogoutTokens returns the logout tokens that the provider has sent, or tried to send, in order.
 func (p *OpenIDProvider) LogoutTokens(t testing.TB) []string {
 	t.Helper()
 	var answer struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// around is the tests of a package and what they share, which ends when they have run.
+// around wraps a package's tests and what they share, which ends when they have run.
 type around struct {
 	m    interface{ Run() int }
 	ends *[]func()
@@ -19,7 +19,7 @@ func (a *around) Run() int {
 	return code
 }
 
-// outliving is a test whose clean-ups wait for the end of all tests.
+// outliving is a test whose cleanups wait for the end of all tests.
 type outliving struct {
 	testing.TB
 	ends *[]func()

@@ -14,19 +14,19 @@ import (
 	"testing"
 )
 
-// Postgres is a PostgreSQL cluster of the test's own. What it holds outlives Stop, Kill and Start.
+// Postgres is a test's own PostgreSQL cluster. Its data outlives Stop, Kill and Start.
 type Postgres struct {
 	*Server
 	Addr string // host:port
-	URL  string // of its one database, for its one user, who may do everything
+	URL  string // of its only database, for its only user, who may do everything
 }
 
-// StartPostgres makes a PostgreSQL cluster and starts it; it ends with the test.
+// StartPostgres creates a PostgreSQL cluster and starts it. It ends with the test.
 func StartPostgres(t testing.TB) *Postgres {
 	t.Helper()
 	bin := postgresBin(t)
 	as := unprivileged(t)
-	// Not t.TempDir: its parent is closed to the user that PostgreSQL runs as.
+	// Not t.TempDir: PostgreSQL's user cannot read its parent.
 	dir, err := os.MkdirTemp("", "ropewalk-pg")
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +67,7 @@ func StartPostgres(t testing.TB) *Postgres {
 	return nil
 }
 
-// postgresBin finds the newest PostgreSQL: Debian keeps the server's executables out of PATH, and a
-// link to one of them there says nothing about the others.
+// postgresBin finds the newest PostgreSQL. Debian does not put the server's executables on PATH.
 func postgresBin(t testing.TB) string {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -83,7 +82,8 @@ func postgresBin(t testing.TB) string {
 	return filepath.Dir(found[len(found)-1])
 }
 
-// unprivileged is who PostgreSQL runs as when the test runs as root, which it refuses; else nil.
+// unprivileged returns the user that PostgreSQL runs as if the test runs as root, which it refuses; otherwise
+// nil.
 func unprivileged(t testing.TB) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {

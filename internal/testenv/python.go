@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Python is the folder of a virtual environment that holds what the requirements.txt in a folder of the
-// repository names, with its hashes; its programs are in bin. The first test that needs it installs it;
-// others, in other processes too, wait for that one.
+// Python returns the directory of a virtual environment that contains what the requirements.txt in a directory
+// of the repository lists, with hashes; its programs are in bin. The first test that needs it installs it;
+// others, including those in other processes, wait.
 func Python(t testing.TB, folder string) string {
 	t.Helper()
 	requirements := filepath.Join(Root(t), folder, "requirements.txt")

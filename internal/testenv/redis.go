@@ -14,22 +14,21 @@ import (
 	"time"
 )
 
-// Redis is a Redis server of the test's own. It keeps nothing on disk: after Stop and Start it is
-// empty.
+// Redis is a test's own Redis server. It does not write to disk: after Stop and Start it is empty.
 type Redis struct {
 	*Server
 	Addr string // host:port
 	Port int
 }
 
-// StartRedis starts a Redis server that ends with the test. Arguments are added to its command
-// line: StartRedis(t, "--requirepass", "secret").
+// StartRedis starts a Redis server that ends with the test. args are added to its command line: StartRedis(t,
+// "--requirepass", "secret").
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	return startRedis(t, func(port string) []string { return append(inMemory(t, "--port", port), args...) })
 }
 
-// StartRedisTLS is StartRedis for a server that speaks TLS only, on Addr.
+// StartRedisTLS is StartRedis for a server that only speaks TLS on Addr.
 func StartRedisTLS(t testing.TB, caFile, certFile, keyFile string, args ...string) *Redis {
 	t.Helper()
 	return startRedis(t, func(port string) []string {
@@ -39,7 +38,7 @@ func StartRedisTLS(t testing.TB, caFile, certFile, keyFile string, args ...strin
 	})
 }
 
-// StartRedisSentinel starts a sentinel on a configuration file, which it rewrites as it goes.
+// StartRedisSentinel starts a sentinel with a configuration file, which it rewrites as it runs.
 func StartRedisSentinel(t testing.TB, conf string) *Redis {
 	t.Helper()
 	return startRedis(t, func(port string) []string {
@@ -77,7 +76,7 @@ func startRedis(t testing.TB, line func(port string) []string) *Redis {
 	return nil
 }
 
-// redisAnswers accepts any answer, also one that asks for a password; a TLS server need only listen.
+// redisAnswers accepts any answer, including one that requires a password; a TLS server only has to listen.
 func redisAnswers(ctx context.Context, addr string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -94,7 +93,7 @@ func redisAnswers(ctx context.Context, addr string) bool {
 	return err != nil || !strings.HasPrefix(line, "-LOADING")
 }
 
-// Do runs one command with redis-cli and returns what it printed; the test fails when the command does.
+// Do runs one command with redis-cli and returns its output. The test fails if the command does.
 func (r *Redis) Do(args ...string) string {
 	r.t.Helper()
 	out, err := exec.CommandContext(r.t.Context(), "redis-cli", append([]string{"-h", "127.0.0.1", "-p", strconv.Itoa(r.Port)}, args...)...).CombinedOutput()

@@ -17,19 +17,19 @@ import (
 // patience is how long a server may take to start or to end.
 const patience = time.Minute
 
-// Server is a server process that a test started. Its methods are for one goroutine at a time.
+// Server is a server process that a test started. It is not safe for concurrent use.
 type Server struct {
 	t       testing.TB
 	command func() *exec.Cmd
 	ready   func(context.Context) bool
-	quit    syscall.Signal // asks it to end at once and in order
+	quit    syscall.Signal // asks it to shut down at once, but cleanly
 
 	cmd    *exec.Cmd
 	output *output
 	ended  chan struct{}
 }
 
-// Start starts the server again after Stop or Kill, at the address it had, and waits until it answers.
+// Start restarts the server after Stop or Kill, at the same address, and waits until it answers.
 func (s *Server) Start() {
 	s.t.Helper()
 	if !s.start() {
@@ -66,10 +66,10 @@ func (s *Server) start() bool {
 	return true
 }
 
-// Stop ends the server in order and waits until it is gone. Stopping a stopped server does nothing.
+// Stop shuts the server down cleanly and waits until it has ended. Stopping a stopped server does nothing.
 func (s *Server) Stop() { s.end(s.quit) }
 
-// Kill ends the server with SIGKILL and waits until it is gone.
+// Kill kills the server with SIGKILL and waits until it has ended.
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
 // Pause stops the server from answering, with its connections open, until Resume.
@@ -99,7 +99,7 @@ func (s *Server) end(signal syscall.Signal) {
 	}
 }
 
-// output keeps what the server said, for the failure message.
+// output keeps the server's output for the failure message.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -117,8 +117,8 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// freePort is a port that was free a moment ago. Another process may take it, so whoever starts a
-// server on it tries again with another when that fails.
+// freePort returns a port that was free a moment ago. Another process may take it, so callers retry with
+// another port if a server does not start on it.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -129,7 +129,7 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// FreePort is freePort, for what a test starts itself and must know the port of before.
+// FreePort is freePort for a server that the test starts itself and whose port it must know beforehand.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	return freePort(t)
@@ -137,5 +137,5 @@ func FreePort(t testing.TB) int {
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// attempts is how often a port may have been taken by somebody else.
+// attempts is how many times a port may have been taken by another process.
 const attempts = 5

@@ -1,7 +1,7 @@
-// Package testkit holds what the tests of several packages share: a log that a test can read while
-// others write it, and waiting for a condition.
+// Package testkit contains what the tests of several packages share: a log that a test can read while others
+// write to it, and waiting for a condition.
 //
-// It imports nothing of the server, so that every package can use it, and it does not start outside
-// programs: that is testenv's. Fakes of interfaces that several packages declare are in testkit/fakes, that of the apps
-// that a namespace calls is in testkit/fakeapps.
+// It imports nothing from the server, so that every package can use it, and it does not start external
+// programs: testenv does. Fakes of interfaces that several packages declare are in testkit/fakes. The fake of
+// the apps that a namespace calls is in testkit/fakeapps.
 package testkit

@@ -28,7 +28,7 @@ INEXPRESSIBLE = [
     ("is not one that this list returned", "what the server returned before"),
     ("there is no provider", "what is configured"),
     ("it changes how programs are found or loaded", "a configured list of names"),
-    ("is neither a variable that the bundle declares", "the bundle"),
+    ("is neither declared by the bundle", "the bundle"),
     ("which is reserved", "a word that is not allowed as the end of a name"),
     ("must be before", "two parameters in an order"),
     ("must be the last of the form", "two parts of a form in an order"),

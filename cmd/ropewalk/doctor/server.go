@@ -168,7 +168,7 @@ func (e *examination) checkKey(ctx context.Context, client apiclient.Client) {
 	var answer json.RawMessage
 	err := client.Get(ctx, "/v1/workspace", nil, &answer)
 	if refused, ok := errors.AsType[*apiclient.Error](err); ok && refused.Status == http.StatusUnauthorized {
-		e.add("API key", failed, "the server does not accept the key of "+variable+": it is another server's, or was revoked, or expired",
+		e.add("API key", failed, "the server does not accept the key from "+variable+": it belongs to another server, was revoked, or has expired",
 			"set "+variable+" to a key of this server, which an admin makes with `ropewalk key create`, or unset it")
 		return
 	}

@@ -2,17 +2,17 @@ package main
 
 import "slices"
 
-// check is the tests of one row in one package.
+// check is the tests for one row in one package.
 type check struct {
 	row   string // a number, or the beginning of a threat
-	dir   string // "" for a target of the Makefile
+	dir   string // "" for a Makefile target
 	tests string // a regular expression, the name of a fuzz target, or that of a target of the Makefile
 }
 
-// checks are the tests, the most important rows first.
+// checks returns the tests, those of the most important rows first.
 func checks() []check { return slices.Concat(attacks(), trust(), costs(), floods(), fuzzTargets()) }
 
-// costs are the checks of what protection costs, and of the code that others wrote.
+// costs returns the checks of what protection costs, and of third-party code.
 func costs() []check {
 	return []check{
 		{"Start of an app", "core/process", "TestTheSandboxBarelySlowsDownStartsAndCalls"},
@@ -22,10 +22,10 @@ func costs() []check {
 	}
 }
 
-// trust are the checks of installs, logins, signatures and closed audit files.
+// trust returns the checks of installs, logins, signatures and closed audit files.
 func trust() []check {
 	return []check{
-		{"A closed file removed", "core/audit", "TestAClosedFileThatIsRemovedExchangedOrCutShortIsLocated"},
+		{"A closed file removed", "core/audit", "TestARemovedSwappedOrTruncatedClosedFileIsLocated"},
 		{"One flipped byte of a signed", "core/bundle", "TestOneFlippedByteOfASignedBundleIsRefused"},
 		{"A package, or its install scripts", "core/apps", "TestPackageManagersReachNothingOfTheServer|TestAddressesInPackagesLeadNowhereOnThisMachine|TestNothingOfA.*"},
 		{"A package, or its install scripts", "core/apps/source", "TestOnlyRegularFilesOfPackagesAreRead|TestPackagesWithScriptsAreFoundOnceWhateverTheLinks"},
@@ -36,7 +36,7 @@ func trust() []check {
 	}
 }
 
-// attacks are the checks of the numbered rows, and of apps, tools and approvals.
+// attacks returns the checks of the numbered rows, and of apps, tools and approvals.
 func attacks() []check {
 	return []check{
 		{"7", "core/process", "TestNoTrickOfAnAppSurvivesAStop|TestTheWholeTreeEnds"},
@@ -110,7 +110,7 @@ func attacks() []check {
 	}
 }
 
-// floods are the checks of floods, failures and secrets at rest.
+// floods returns the checks of floods, failures and secrets at rest.
 func floods() []check {
 	return []check{
 		{"Nested and repeated keys", "core/httpapi", "TestABodyOfManyLongNestedKeysTakesMemoryInProportion"},
@@ -145,7 +145,7 @@ func floods() []check {
 	}
 }
 
-// fuzzTargets are the parsers.
+// fuzzTargets returns the parsers.
 func fuzzTargets() []check {
 	return []check{
 		{"36", "core/rawjson", "FuzzScanner"},

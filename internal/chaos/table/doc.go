@@ -1,8 +1,8 @@
-// Command table runs the tests of every row of docs/security.md as often as `make chaos` promises, and
-// prints one table: what was done, the figure, what is required and a verdict. With numbers of rows as
-// arguments it runs those only.
+// Command table runs the tests of every row of docs/security.md as often as `make chaos` promises, and prints
+// one table: what was done, the figure, what is required and a verdict. With row numbers as arguments it runs
+// only those.
 //
-// A row holds when its tests recorded figures that are good enough. It passes when its tests passed with
-// the counts of `make test` and recorded none. Rows without a test are listed as not measured. The exit
-// status is 1 when a row fails.
+// A row holds if its tests recorded figures that are good enough. It passes if its tests passed with the counts
+// of `make test` and recorded none. Rows without a test are listed as not measured. The exit status is 1 if a
+// row fails.
 package main

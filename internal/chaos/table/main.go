@@ -21,7 +21,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/chaos"
 )
 
-// totalTime bounds all tests together.
+// totalTime limits all tests together.
 const totalTime = time.Hour
 
 func main() {
@@ -72,7 +72,7 @@ func run(only []string) (failed bool, err error) {
 	return failed, out.Flush()
 }
 
-// resultsOf returns the results of the checks of a row.
+// resultsOf returns the results of a row's checks.
 func resultsOf(r row, results map[string][]result) []result {
 	if r.number != "" {
 		return results[r.number]
@@ -85,7 +85,7 @@ func resultsOf(r row, results map[string][]result) []result {
 	return nil
 }
 
-// result is what a check found out.
+// result is the result of a check.
 type result struct{ done, figure, required, verdict string }
 
 // measure runs the tests of a check. They write their rows to the file report.
@@ -121,7 +121,7 @@ func (c check) measure(ctx context.Context, report string) result {
 	return r
 }
 
-// executions is how often a fuzz target is run.
+// executions is how many times a fuzz target is run.
 const executions = "50000"
 
 // fuzz runs a fuzz target.
@@ -135,7 +135,7 @@ func (c check) fuzz(ctx context.Context) result {
 	return r
 }
 
-// makeTarget runs a target of the Makefile, which fails when it finds something.
+// makeTarget runs a Makefile target, which fails if it finds something.
 func (c check) makeTarget(ctx context.Context) result {
 	r := result{"make " + c.tests, "nothing found", "nothing found", "holds"}
 	if out, err := exec.CommandContext(ctx, "make", "--no-print-directory", c.tests).CombinedOutput(); err != nil {
@@ -166,7 +166,7 @@ func join(a, b string) string {
 	return a + "; " + b
 }
 
-// shortened is a text of at most 60 characters.
+// shortened cuts a text to at most 60 characters.
 func shortened(text string) string {
 	const limit = 60
 	if r := []rune(text); len(r) > limit {

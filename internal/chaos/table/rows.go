@@ -10,7 +10,7 @@ import (
 // row is a row of docs/security.md.
 type row struct{ number, threat, required string }
 
-// readRows reads the rows of the tables in a document: those of the first are numbered, the others have a
+// readRows reads the rows of the tables in a document. Those of the first table are numbered; the others have a
 // threat, what must hold and what was measured.
 func readRows(path string) ([]row, error) {
 	f, err := os.Open(path)

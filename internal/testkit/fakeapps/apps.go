@@ -1,7 +1,7 @@
-// Package fakeapps is the one fake of the running apps that a tool namespace calls: apps in memory,
-// which record what they are asked and answer as a test says.
+// Package fakeapps is the fake of the running apps that a tool namespace calls: apps in memory that record
+// requests and answer as a test says.
 //
-// It owns nothing of how a namespace works. A test that needs more behaviour embeds Apps and adds it.
+// It knows nothing about how a namespace works. A test that needs more behaviour embeds Apps and adds it.
 package fakeapps
 
 import (
@@ -27,8 +27,8 @@ func (c Call) String() string {
 	return fmt.Sprintf("%s %s %s %s", c.Workspace, c.Server, c.Method, c.Params)
 }
 
-// Apps is the apps of any number of workspaces. The zero value offers nothing and answers every call
-// with an empty result. It is safe for concurrent use.
+// Apps is the apps of any number of workspaces. The zero value offers nothing and answers every call with an
+// empty result. It is safe for concurrent use.
 type Apps struct {
 	mu         sync.Mutex
 	offers     map[string]*core.Offer
@@ -46,7 +46,7 @@ type listener struct {
 	notify    func(apps.Notification)
 }
 
-// SetOffer makes o what the apps of a workspace offer; "" is every workspace without an offer of its own.
+// SetOffer sets what the apps of a workspace offer; "" is every workspace without its own offer.
 func (a *Apps) SetOffer(workspace string, o *core.Offer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +56,7 @@ func (a *Apps) SetOffer(workspace string, o *core.Offer) {
 	a.offers[workspace] = o
 }
 
-// SetInstructions makes all what the apps of every workspace give as instructions.
+// SetInstructions sets the instructions of the apps of every workspace.
 func (a *Apps) SetInstructions(all ...core.Instructions) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func (a *Apps) Instructions(string) []core.Instructions {
 	return a.texts
 }
 
-// Answer makes f answer every call from now on.
+// Answer sets the function that answers every call from now on.
 func (a *Apps) Answer(f func(context.Context, Call) (json.RawMessage, error)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,22 +84,22 @@ func (a *Apps) Calls() []Call {
 	return slices.Clone(a.calls)
 }
 
-// Operations returns what was asked besides calls, one line each: the name of the operation and its
-// arguments, such as "subscribe ws_a clock s1 demo://a".
+// Operations returns the requests other than calls, one line each: the name of the operation and its arguments,
+// such as "subscribe ws_a clock s1 demo://a".
 func (a *Apps) Operations() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.operations)
 }
 
-// Subscriptions returns how often a URI is subscribed to now.
+// Subscriptions returns how many subscriptions a URI currently has.
 func (a *Apps) Subscriptions(uri string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.subscribed[uri]
 }
 
-// Notify sends a notification of an app to all who listen to a workspace.
+// Notify sends a notification from an app to everyone who listens to a workspace.
 func (a *Apps) Notify(workspace string, n apps.Notification) {
 	a.mu.Lock()
 	var all []func(apps.Notification)
@@ -130,7 +130,7 @@ func (a *Apps) Offer(workspace string, _ *interact.Client) *core.Offer {
 	return a.offers[workspace]
 }
 
-// Resource has none.
+// Resource always fails.
 func (*Apps) Resource(_ context.Context, _, _, uri, _ string) (apps.Resource, error) {
 	return apps.Resource{}, core.Errorf(core.CodeResourceNotFound, "there is no resource %q", uri)
 }

@@ -250,7 +250,7 @@ func TestWhatIsAnAddressOfAnEndpoint(t *testing.T) {
 		"": "absolute URL", "id.example.com": "absolute URL", "https:id.example.com": "absolute URL", "https:///path": "absolute URL", "https://[": "absolute URL",
 		"https://a:b@id.example.com": "user", "https://id.example.com/?x=1": "query", "https://id.example.com/?": "query", "https://id.example.com/#x": "query",
 		"https://id.example.com:99999": "has a port that is not from 1 to 65535", "https://id.example.com:0/realm": "has a port that is not from 1 to 65535",
-		"https://id.example.com:": "has a colon without a port", "https://:443": "has no host", "https://id.example.com:65535": "",
+		"https://id.example.com:": "has a colon but no port", "https://:443": "has no host", "https://id.example.com:65535": "",
 	} {
 		if err := CheckURL(address); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", address, err, want)
