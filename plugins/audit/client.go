@@ -9,15 +9,14 @@ import (
 	auditv1 "github.com/ropewalk/ropewalk/proto/ropewalk/audit/v1"
 )
 
-// Clients are the clients of this contract by protocol version.
+// Clients returns this contract's clients by protocol version.
 func Clients() map[int]func(grpc.ClientConnInterface) Sink {
 	return map[int]func(grpc.ClientConnInterface) Sink{1: Client}
 }
 
-// Client is the sink at the other end of conn, which speaks protocol version 1. Types of the protocol stop
-// here.
-// The connection stays the caller's to close.
-// The sink is a Reader; a plugin without that capability answers Read with plugins.ErrUnimplemented.
+// Client returns the sink at the other end of conn, which uses protocol version 1. It hides the types of the
+// protocol. The caller must close the connection. The sink is a Reader; a plugin without that capability
+// answers Read with plugins.ErrUnimplemented.
 func Client(conn grpc.ClientConnInterface) Sink {
 	return client{service: auditv1.NewAuditServiceClient(host.Wrap(conn))}
 }

@@ -34,7 +34,7 @@ func fromProto(records []*auditv1.Record) []Record {
 	return all
 }
 
-// timeToProto keeps the zero time: absent on the wire.
+// timeToProto converts the zero time to an absent field.
 func timeToProto(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil

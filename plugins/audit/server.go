@@ -6,9 +6,8 @@ import (
 	auditv1 "github.com/ropewalk/ropewalk/proto/ropewalk/audit/v1"
 )
 
-// server is the plugin's side of protocol version 1. It refuses what Write and Read must refuse for what
-// they were given, so that a sink behind it gets valid calls only. Errors are translated by the SDK around
-// it.
+// server is the plugin's side of protocol version 1. It rejects invalid arguments of Write and Read, so that
+// the sink gets only valid calls. The SDK translates the errors.
 type server struct {
 	auditv1.UnimplementedAuditServiceServer
 	sink Sink
@@ -34,7 +33,7 @@ func (s server) Read(ctx context.Context, req *auditv1.ReadRequest) (*auditv1.Re
 	return &auditv1.ReadResponse{Records: toProto(fitting(records))}, err
 }
 
-// fitting returns as many of the first records as fit into one message, at least one.
+// fitting returns as many of the first records as fit in one message, at least one.
 func fitting(records []Record) []Record {
 	total := 0
 	for i, r := range records {

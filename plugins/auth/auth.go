@@ -21,8 +21,8 @@ import (
 // What an Adapter does not do: it does not cache for the server (the server caches what Verify
 // returned, until ExpiresAt and 60 s at most), and it grants nothing inside a workspace.
 type Adapter interface {
-	// Describe returns what the adapter is configured for. It does not call the provider, so that it
-	// works while the provider is unavailable, and returns the same each time.
+	// Describe returns the adapter's configuration as far as the server needs it. It does not call the
+	// provider, so that it works while the provider is unavailable, and always returns the same.
 	Describe(ctx context.Context) (Description, error)
 
 	// Verify checks a token and returns its owner. It returns plugins.ErrUnauthenticated, with a
@@ -42,21 +42,22 @@ type Adapter interface {
 	// is a member. The server passes any text that a client sends as a token, the empty one included.
 	Verify(ctx context.Context, req VerifyRequest) (Identity, error)
 
-	// Metadata returns the provider's RFC 8414 authorization-server document, as the provider
-	// wrote it. plugins.ErrNotFound when the adapter has no such provider.
+	// Metadata returns the provider's RFC 8414 authorization-server document, byte for byte. The error is
+	// plugins.ErrNotFound if the adapter has no such provider.
 	Metadata(ctx context.Context) (json.RawMessage, error)
 }
 
-// Login is the optional capability of an adapter that can log a person in through a browser
-// (authorization code with PKCE, RFC 7636). The server keeps state, nonce and verifier.
+// Login is the optional capability of an adapter that can log people in through a browser (authorization code
+// with PKCE, RFC 7636). The server keeps state, nonce and verifier.
 type Login interface {
-	// AuthorizeURL returns where to send the browser.
+	// AuthorizeURL returns the URL to redirect the browser to.
 	AuthorizeURL(ctx context.Context, req AuthorizeRequest) (string, error)
 
-	// Exchange trades the code that came back for the identity of the person. The id token is checked
-	// as Verify checks a token, for the client id as its audience; the identity is the id token's. A code that the
-	// provider refuses, a missing or bad id token, one whose nonce differs, or one that was given to another client
-	// (azp) is plugins.ErrUnauthenticated. What UserInfo says counts only about the same subject, and gives no role.
+	// Exchange trades the returned code for the person's identity. The id token is verified as Verify verifies
+	// a token, with the client id as its audience, and the identity comes from the id token.
+	// plugins.ErrUnauthenticated is returned if the provider rejects the code, or the id token is missing or
+	// bad, has a different nonce, or was issued to another client (azp). UserInfo counts only if it is about
+	// the same subject, and it never supplies a role.
 	Exchange(ctx context.Context, req ExchangeRequest) (Identity, error)
 }
 
@@ -75,8 +76,7 @@ type VerifyRequest struct {
 	Token     string
 	Audiences []string // the token must carry one of them; empty means any audience will do
 
-	// The request that the token came with, for adapters that are a RequestVerifier; empty when unknown, and
-	// for others.
+	// The request that the token came with, for a RequestVerifier. Empty if unknown, and for other adapters.
 	Method                  string
 	URL                     string            // without query, as the client saw it
 	Headers                 map[string]string // those that bind tokens, by lower-case name: "dpop"
@@ -115,19 +115,20 @@ type ExchangeRequest struct {
 	CodeVerifier string
 }
 
-// RequestVerifier is the optional capability of an adapter whose tokens may be bound to their holder. It gets the request
-// with each token. Verify then accepts a token that is bound to a key only if the request proves that the sender
-// has the key: a DPoP proof (RFC 9449) for the method, the URL and the token, which was not seen before, or
-// the client certificate of the token (RFC 8705). The server caches no verdict about a request with a proof.
+// RequestVerifier is the optional capability of an adapter whose tokens may be bound to their holder. It gets
+// the request with each token. Verify then accepts a token bound to a key only if the request proves that the
+// sender has the key. The proof is a DPoP proof (RFC 9449) for the method, the URL and the token that was not
+// used before, or the token's client certificate (RFC 8705). The server does not cache verdicts about requests
+// with a proof.
 type RequestVerifier interface {
-	// VerifiesRequests does nothing: an adapter has the capability when it has the method.
+	// VerifiesRequests does nothing: an adapter has the capability if it has the method.
 	VerifiesRequests()
 }
 
-// Revoker is the optional capability of an adapter that is notified of revoked subjects or tokens.
+// Revoker is the optional capability of an adapter that learns of revoked subjects or tokens.
 type Revoker interface {
-	// Watch calls revoked for each revoked subject or token, at most two seconds after the adapter
-	// received the revocation, until the context ends. It returns early only when it fails.
+	// Watch calls revoked for each revoked subject or token, at most two seconds after the adapter learned of
+	// the revocation, until the context ends. It returns earlier only if it fails.
 	Watch(ctx context.Context, revoked func(Revocation) error) error
 }
 
@@ -138,31 +139,33 @@ type Revocation struct {
 	TokenSHA256 string // one token, lower-case hex; "" when a subject is meant
 }
 
-// Sessions is the optional capability of an adapter that can ask the provider again about a login, and
-// check the provider's logout tokens.
+// Sessions is the optional capability of an adapter that can recheck a login with the provider, and verify the
+// provider's logout tokens.
 type Sessions interface {
-	// CheckSession asks the provider whether the login that a renewal came with is still good. The identity
-	// has the renewal that takes the place of the old one, which is used once, and again only after
-	// plugins.ErrUnavailable; a renewal is good for every process with the same settings. Without ExpiresAt it confirms
-	// the login and says nothing new about the person. plugins.ErrUnauthenticated ends the login: the
-	// provider refuses it, it is about another subject now, its new id token is bad, or the key that it was
-	// signed with is no longer among the provider's. plugins.ErrUnavailable when the provider cannot be asked.
+	// CheckSession asks the provider whether the login that a renewal belongs to is still good. The returned
+	// identity contains the next renewal. A renewal can be used only once, and again only after
+	// plugins.ErrUnavailable; it is valid for every process with the same settings. An identity without
+	// ExpiresAt confirms the login without any news about the person.
+	//
+	// plugins.ErrUnauthenticated ends the login: the provider rejects it, it is now about another subject, its
+	// new id token is bad, or the provider no longer has the key that signed it. plugins.ErrUnavailable means
+	// that the provider could not be asked.
 	CheckSession(ctx context.Context, req SessionCheck) (Identity, error)
 
-	// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that
-	// it was not used before. plugins.ErrUnauthenticated for a bad signature, another issuer or audience, a
-	// missing iat, exp, jti or logout event, a token that has expired or was issued in the future, a nonce,
-	// neither a subject nor a session, and anything that is not a logout token.
+	// VerifyLogout verifies a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except that
+	// it was not used before. The error is plugins.ErrUnauthenticated for a bad signature; another issuer or
+	// audience; a missing iat, exp, jti or logout event; a token that has expired or was issued in the future;
+	// a nonce; neither a subject nor a session; and anything that is not a logout token.
 	VerifyLogout(ctx context.Context, token string) (Logout, error)
 }
 
-// SessionCheck is a login to ask the provider about.
+// SessionCheck is a login to recheck with the provider.
 type SessionCheck struct {
 	Renewal plugins.Secret // Identity.Renewal of the login or of its last check
 	Subject string
 }
 
-// Logout is what the provider ended: the session, or without one all sessions of the subject.
+// Logout is what the provider ended: a session or, without one, all sessions of the subject.
 type Logout struct {
 	Issuer    string
 	Subject   string // may be empty

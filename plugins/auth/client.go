@@ -14,16 +14,15 @@ import (
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 )
 
-// Clients are the clients of this contract by protocol version.
+// Clients returns this contract's clients by protocol version.
 func Clients() map[int]func(grpc.ClientConnInterface) Adapter {
 	return map[int]func(grpc.ClientConnInterface) Adapter{1: Client}
 }
 
-// Client is the adapter at the other end of conn, which speaks protocol version 1. Types of the
-// protocol stop here. It has the methods of Login and Sessions whatever the plugin has: a plugin without that power answers
-// plugins.ErrUnimplemented to them, and its Description says so beforehand. An identity that lacks
-// what the contract promises is an error, never an acceptance. The connection stays the caller's
-// to close.
+// Client returns the adapter at the other end of conn, which uses protocol version 1. It hides the types of the
+// protocol. It always has the methods of Login and Sessions: a plugin without those capabilities answers them
+// with plugins.ErrUnimplemented, and its Description says so beforehand. An identity that lacks what the
+// contract requires is an error, never an acceptance. The caller must close the connection.
 func Client(conn grpc.ClientConnInterface) Adapter {
 	conn = host.Wrap(conn)
 	return client{service: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn), revocations: authv1.NewRevocationServiceClient(conn), sessions: authv1.NewSessionServiceClient(conn)}

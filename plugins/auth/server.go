@@ -10,7 +10,7 @@ import (
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 )
 
-// server is the plugin's side of protocol version 1. Errors are translated by the SDK around it.
+// server is the plugin's side of protocol version 1. The SDK translates the errors.
 type server struct {
 	authv1.UnimplementedAuthServiceServer
 	adapter Adapter

@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// Backend takes the backend of an implementation away and brings it back.
+// Backend makes an implementation's backend unavailable and available again.
 type Backend interface {
 	Stop(ctx context.Context) error  // connections break, and new ones are refused
-	Stall(ctx context.Context) error // connections stay, and nothing is answered
+	Stall(ctx context.Context) error // connections stay open, and nothing is answered
 	Start(ctx context.Context) error // everything works again
 }
 
-// Meter is a Backend that shows whether an implementation goes on with what was given up.
+// Meter is a Backend that shows whether an implementation continues work that its caller gave up on.
 type Meter interface {
 	Backend
-	Slow(ctx context.Context) error // each connection gets SlowPace bytes in a second, until Start
-	Sent() int64                    // bytes that the implementation was sent since the beginning
+	Slow(ctx context.Context) error // each connection gets SlowPace bytes per second, until Start
+	Sent() int64                    // total bytes sent to the implementation
 }
 
 // Cutter is a Backend that breaks its connections at a chosen moment of an operation.
 type Cutter interface {
 	Backend
-	Writes() int64     // pieces that the implementation has sent to the backend since the beginning
+	Writes() int64     // total pieces that the implementation has sent to the backend
 	CutAfter(n int64)  // breaks all connections once, when n more of them have reached the backend, before it can answer
 	CutBefore(n int64) // breaks all connections once, before the n-th piece from now reaches the backend
 }
 
-// SlowPace is how many bytes a second a slow backend sends.
+// SlowPace is how many bytes per second a slow backend sends.
 const SlowPace = 10 << 10
 
-// slowStep is how often it sends some of them.
+// slowStep is how often it sends a part of them.
 const slowStep = 25 * time.Millisecond
 
-// Proxy is a Backend in front of a TCP address, a Meter and a Cutter.
+// Proxy is a Backend in front of a TCP address. It is also a Meter and a Cutter.
 type Proxy struct {
 	target   string
 	listener net.Listener
@@ -51,11 +51,11 @@ type Proxy struct {
 	stalled chan struct{} // nil unless stalled; closed by Start
 	conns   map[net.Conn]struct{}
 	writes  int64
-	cut     int64 // the number of the write after which connections break; 0 for none
-	before  bool  // they break before it instead
+	cut     int64 // number of the write after which connections break; 0 for none
+	before  bool  // connections break before it instead
 }
 
-// NewProxy forwards a free port of 127.0.0.1 to target.
+// NewProxy forwards a free port on 127.0.0.1 to target.
 func NewProxy(target string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
 	if err != nil {
@@ -66,7 +66,7 @@ func NewProxy(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Address is where the proxy listens.
+// Address returns the address that the proxy listens on.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 // Stop breaks all connections; new ones are closed at once.
@@ -80,7 +80,7 @@ func (p *Proxy) Stop(context.Context) error {
 	return nil
 }
 
-// Stall keeps all connections and forwards nothing.
+// Stall keeps all connections open and forwards nothing.
 func (p *Proxy) Stall(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,7 @@ func (p *Proxy) count() (before, after bool) {
 	return p.before, !p.before
 }
 
-// breakAll breaks all connections; new ones are accepted.
+// breakAll breaks all connections. New ones are accepted.
 func (p *Proxy) breakAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +190,7 @@ func (p *Proxy) forward(client net.Conn) {
 	both.Wait()
 }
 
-// copy forwards one direction, and ends the other one with it.
+// copy forwards one direction, and ends the other with it.
 func (p *Proxy) copy(to, from net.Conn) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 32<<10)
@@ -208,7 +208,7 @@ func (p *Proxy) copy(to, from net.Conn) {
 	}
 }
 
-// counted is a connection to the backend, which may break at a write.
+// counted is a connection to the backend that may break at a write.
 type counted struct {
 	net.Conn
 	client net.Conn
@@ -231,7 +231,7 @@ func (c *counted) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// metered is the connection of a client, which is sent little at a time while the backend is slow.
+// metered is a client's connection, which is sent little at a time while the backend is slow.
 type metered struct {
 	net.Conn
 	proxy *Proxy

@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// Output keeps what an implementation writes: its log lines, and what it prints. It may be written to and
-// read at the same time.
+// Output keeps what an implementation writes: its log lines, and what it prints. It is safe for concurrent use.
 type Output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -25,23 +24,23 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.b.Write(p)
 }
 
-// String is everything that was written so far.
+// String returns everything written so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.b.String()
 }
 
-// Secret is a text that an implementation was given and that nobody may read in what it writes.
+// Secret is a text that an implementation was given and that must not appear in its output.
 type Secret struct {
 	What string // "the login code"
 	Text string
 }
 
-// shortest is the fewest bytes of a secret that is looked for: a shorter one may stand in a text by chance.
+// shortest is the minimum length of a secret to look for, in bytes: a shorter one may occur by chance.
 const shortest = 16
 
-// Tells returns an error if a text holds one of the secrets: as it is, as base64 (also as a part of something
+// Tells returns an error if a text contains one of the secrets: as is, in base64 (possibly as part of something
 // longer), in hex, with URL or JSON escapes, or as a list of bytes. The error does not repeat the secret.
 func Tells(text string, secrets []Secret) error {
 	readings := readingsOf(text)
@@ -62,26 +61,26 @@ func Tells(text string, secrets []Secret) error {
 
 var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|\\/`)
 
-// unescaped undoes escapes of URLs, of JSON and of string literals, wherever they are.
+// unescaped decodes the escapes of URLs, of JSON and of string literals.
 func unescaped(text string) string {
 	return escapes.ReplaceAllStringFunc(text, func(escape string) string {
 		if escape == `\/` {
 			return "/"
 		}
-		b, _ := strconv.ParseUint(escape[len(escape)-2:], 16, 8) // the expression lets nothing else through
+		b, _ := strconv.ParseUint(escape[len(escape)-2:], 16, 8) // the expression does not match anything else
 		return string([]byte{byte(b)})
 	})
 }
 
-// readingsOf are the texts that a reader may see in one: with escapes undone once and twice, with line breaks
-// taken out, and in lower case for what is written in hex.
+// readingsOf returns the ways in which a text may be read: with escapes decoded once and twice, with line
+// breaks removed, and in lower case for hex.
 func readingsOf(text string) []string {
 	once := unescaped(text)
 	all := []string{text, once, unescaped(once), strings.NewReplacer("\r", "", "\n", "", `\r`, "", `\n`, "").Replace(text)}
 	return append(all, strings.ToLower(all[3]))
 }
 
-// form is one way in which a secret is written.
+// form is one way to write a secret.
 type form struct{ text, how string }
 
 func formsOf(secret string) []form {

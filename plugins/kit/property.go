@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// Property is a demand of a contract on every history of a kind, not on one case. S is what it is tried on: the
-// implementation, with everything that the kit may do to it.
+// Property is a requirement that a contract makes of every history of a kind, not of one case. S is the
+// subject: the implementation, with everything that the kit may do to it.
 type Property[S any] struct {
 	// Name is the property as a sentence: "every answer is one that the model allows".
 	Name string
-	// Sentences are what the property rests on: sentences of the .proto files of the kind, or parts of them. A
-	// failure cites one of them. A kit demands nothing that its contract does not say.
+	// Sentences are the basis of the property: sentences from the kind's .proto files, or parts of them. A
+	// failure cites one of them. A kit requires nothing that its contract does not say.
 	Sentences []string
-	// Try returns nil if the property held in every history that it tried, a *Failure if it did not, and what
-	// NotJudged or NotApplicable returns. Any other error is a failure too.
+	// Try returns nil if the property held in every history that it tried, a *Failure if it did not, or the
+	// result of CannotJudge or DoesNotApply. Any other error is a failure too.
 	Try func(ctx context.Context, trial *Trial, subject S) error
 }
 
 // Failure is an answer that the contract does not allow.
 type Failure struct {
-	History  []string // the shortest history that was found to fail, one step a line; may be empty
-	Answered string   // what the plugin answered, in the last step
+	History  []string // the shortest failing history, one step per line; may be empty
+	Answered string   // what the plugin answered in the last step
 	Demanded string   // what it must answer
-	Sentence string   // the sentence of the contract that says so
-	Recorded string   // a file with the whole history; "" for none
+	Sentence string   // the sentence of the contract that requires it
+	Recorded string   // a file with the whole history; may be ""
 }
 
-// Error is the report of the failure, of several lines.
+// Error returns the report of the failure, which has several lines.
 func (f *Failure) Error() string {
 	var b strings.Builder
 	for i, step := range f.History {
@@ -45,33 +45,33 @@ func (f *Failure) Error() string {
 	return b.String()
 }
 
-// Verdict is how a property went.
+// Verdict is the result of a property.
 type Verdict int
 
 // The verdicts.
 const (
 	Pass          Verdict = iota
 	Fail                  // a history failed
-	NotJudged             // the contract demands it, and something that only the author has was missing
-	NotApplicable         // the contract does not demand it of this plugin
+	NotJudged             // the contract requires it, but something that only the author can supply was missing
+	NotApplicable         // the contract does not require it of this plugin
 )
 
-// String is the verdict as reports show it.
+// String returns the verdict as shown in reports.
 func (v Verdict) String() string {
 	return [...]string{"pass", "FAIL", "not judged", "not applicable"}[v]
 }
 
-// Outcome is how a property went, and why.
+// Outcome is the result of a property, and the reason.
 type Outcome struct {
 	Property string
 	Verdict  Verdict
 	Err      error    // a *Failure or another error; nil unless the verdict is Fail
 	Why      string   // why it was not judged and what the author must supply, or why it does not apply
-	Covered  []string // what was tried, and up to which bounds
+	Covered  []string // what was tried, and up to which limits
 	Took     time.Duration
 }
 
-// verdictError is a verdict that is neither a pass nor a failure.
+// verdictError is a verdict other than pass or failure.
 type verdictError struct {
 	verdict Verdict
 	why     string
@@ -79,20 +79,20 @@ type verdictError struct {
 
 func (e *verdictError) Error() string { return e.verdict.String() + ": " + e.why }
 
-// CannotJudge is the error of a property that the contract demands and that could not be tried, or not completely.
-// The text says what was missing and what the author must supply.
+// CannotJudge returns the error for a property that the contract requires but that could not be tried, or not
+// completely. The text says what was missing and what the author must supply.
 func CannotJudge(format string, args ...any) error {
 	return &verdictError{NotJudged, fmt.Sprintf(format, args...)}
 }
 
-// DoesNotApply is the error of a property that the contract does not demand of this plugin: one about an optional
-// capability that it does not have.
+// DoesNotApply returns the error for a property that the contract does not require of this plugin, because it
+// concerns an optional capability that the plugin lacks.
 func DoesNotApply(format string, args ...any) error {
 	return &verdictError{NotApplicable, fmt.Sprintf(format, args...)}
 }
 
-// Judge tries the property. A panic is a failure, and so is one that cites a sentence on which the property does not
-// rest.
+// Judge tries the property. A panic is a failure, and so is a failure that cites a sentence which is not in
+// Sentences.
 func (p Property[S]) Judge(ctx context.Context, trial Trial, subject S) Outcome {
 	began := time.Now()
 	trial.property = p.Name

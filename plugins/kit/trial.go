@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Effort is how many histories a kit tries. It counts histories, not seconds: a slow plugin takes longer and does
-// not fail.
+// Effort is how many histories a kit tries. It counts histories, not seconds: a slow plugin takes longer but
+// does not fail.
 type Effort string
 
 // The efforts.
@@ -26,7 +26,7 @@ const (
 	Deep   Effort = "deep"   // ten times normal: before a release
 )
 
-// ParseEffort reads the name of an effort.
+// ParseEffort parses the name of an effort.
 func ParseEffort(name string) (Effort, error) {
 	switch e := Effort(name); e {
 	case Quick, Normal, Deep:
@@ -35,19 +35,19 @@ func ParseEffort(name string) (Effort, error) {
 	return "", fmt.Errorf("the effort %q must be quick, normal or deep", name)
 }
 
-// Trial is how properties are tried.
+// Trial configures how properties are tried.
 type Trial struct {
 	Effort Effort
-	Seed   uint64        // repeats operations and faults; the same seed tries the same histories
-	Start  time.Duration // how long the plugin may take to start: every limit that is not the contract's follows it
-	// Shorten is how long to look for a shorter history after one has failed.
+	Seed   uint64        // repeats operations and faults: the same seed tries the same histories
+	Start  time.Duration // how long the plugin may take to start; every limit that the contract does not set depends on it
+	// Shorten is how long to look for a shorter history after a failure.
 	Shorten time.Duration
 
 	property string
 	covered  []string
 }
 
-// Count is how many histories to try at this effort, for a number that is right for Normal.
+// Count returns how many histories to try at this effort. normal is the right number for Normal.
 func (t *Trial) Count(normal int) int {
 	switch t.Effort {
 	case Quick:
@@ -58,29 +58,29 @@ func (t *Trial) Count(normal int) int {
 	return normal
 }
 
-// Rand is the source of chance of one history of the property.
+// Rand returns the source of randomness for one history of the property.
 func (t *Trial) Rand(history int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.property))
 	return rand.New(rand.NewPCG(t.Seed^h.Sum64(), uint64(history))) //nolint:gosec // it must repeat
 }
 
-// Cover notes for the report what was tried, and up to which bounds.
+// Cover records for the report what was tried, and up to which limits.
 func (t *Trial) Cover(format string, args ...any) {
 	t.covered = append(t.covered, fmt.Sprintf(format, args...))
 }
 
-// Explore tries n histories that try draws from rapid, and returns nil if try returned nil for all of them.
-// Otherwise it returns the error of the shortest history that fails. A history must not depend on those before it:
-// it is repeated while it is made shorter. An error of CannotJudge or DoesNotApply, or a context that is over,
-// ends the exploration.
+// Explore tries n histories that try draws from rapid. It returns nil if try returned nil for all of them,
+// otherwise the error of the shortest failing history. A history must not depend on earlier ones, because it is
+// repeated while it is being shortened. An error from CannotJudge or DoesNotApply, or a finished context, ends
+// the exploration.
 func (t *Trial) Explore(ctx context.Context, n int, try func(context.Context, *rapid.T) error) error {
 	return t.explore(ctx, 0, n, try)
 }
 
 func (t *Trial) explore(ctx context.Context, lane, n int, try func(context.Context, *rapid.T) error) error {
 	e := explorer{name: t.property}
-	seed := t.Rand(-1-lane).Uint64() | 1 // 0 means chance to rapid
+	seed := t.Rand(-1-lane).Uint64() | 1 // 0 means a random seed to rapid
 	begin := t.configure(n, seed)
 	rapid.Check(&e, func(draw *rapid.T) {
 		begin()
@@ -94,7 +94,7 @@ func (t *Trial) explore(ctx context.Context, lane, n int, try func(context.Conte
 		}
 		if err != nil {
 			e.shortest = err
-			draw.Fatal("the history fails") // always the same words, by which rapid recognizes the failure
+			draw.Fatal("the history fails") // always the same text, by which rapid recognizes the failure
 		}
 	})
 	switch {
@@ -106,10 +106,11 @@ func (t *Trial) explore(ctx context.Context, lane, n int, try func(context.Conte
 	return e.shortest
 }
 
-// rapidFlags guards the flags of package rapid, which are its only way to be given a seed and a number of histories.
+// rapidFlags guards the flags of package rapid, the only way to set its seed and number of histories.
 var rapidFlags sync.Mutex
 
-// configure sets them for one rapid.Check, which reads them before it calls its property: that calls begin.
+// configure sets them for one rapid.Check, which reads them before it calls its property, which must call
+// begin.
 func (t *Trial) configure(checks int, seed uint64) (begin func()) {
 	rapidFlags.Lock()
 	if !flag.Parsed() { // in a command, which has flags of another package
@@ -132,8 +133,8 @@ func (t *Trial) configure(checks int, seed uint64) (begin func()) {
 // explorer is the test that rapid believes it runs in.
 type explorer struct {
 	name     string
-	shortest error // of the shortest history so far that failed
-	over     error // why the exploration ended before its time
+	shortest error // from the shortest failing history so far
+	over     error // why the exploration ended early
 	failed   bool
 	said     string
 }
@@ -155,8 +156,8 @@ func (e *explorer) Fail()                 { e.failed = true }
 func (e *explorer) FailNow()              { e.failed = true }
 func (e *explorer) Failed() bool          { return e.failed }
 
-// ExploreInLanes explores n histories in each of several lanes at the same time, whose histories have nothing in
-// common: a plugin that takes long for a call is then tried in a fraction of the time.
+// ExploreInLanes explores n histories in each of several concurrent lanes, whose histories have nothing in
+// common. A plugin with slow calls is then tried in a fraction of the time.
 func (t *Trial) ExploreInLanes(ctx context.Context, lanes, n int, try func(context.Context, *rapid.T) error) error {
 	errs := make([]error, lanes)
 	var all sync.WaitGroup

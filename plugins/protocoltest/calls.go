@@ -31,7 +31,7 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// healthy asks for the health of a process over a connection, the server's own if it is nil.
+// healthy checks the health of a process over conn, or the server's own connection if it is nil.
 func (p *process) healthy(b *bench, conn *grpc.ClientConn, after string) (err error) {
 	if conn == nil {
 		if conn, err = p.dial(true, p.server); err != nil {
@@ -47,7 +47,7 @@ func (p *process) healthy(b *bench, conn *grpc.ClientConn, after string) (err er
 	return nil
 }
 
-// ask configures, or validates.
+// ask configures or validates.
 func (p *process) ask(b *bench, configure bool, settings []byte) ([]*pluginv1.Problem, error) {
 	service, err := p.service()
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *process) info(b *bench) (*pluginv1.InfoResponse, error) {
 	return info, err
 }
 
-// probe makes one call of the kind's own service.
+// probe makes one call to the kind's own service.
 func (p *process) probe(b *bench, conn *grpc.ClientConn, about string) (codes.Code, error) {
 	ctx, cancel := b.limited()
 	defer cancel()
@@ -127,7 +127,7 @@ func servesItsKind(b *bench) error {
 	return nil
 }
 
-// handshakes starts it with offers of versions.
+// handshakes starts it with different offers of versions.
 func handshakes(b *bench) error {
 	keys := map[string]bool{}
 	for _, offered := range []string{"1", "1,99", "99,1", "1"} {
@@ -171,7 +171,7 @@ func handshakes(b *bench) error {
 	return p.listensNowhereElse(b)
 }
 
-// guarded tries to be served as somebody else.
+// guarded attempts to be served without the server's certificate.
 func guarded(b *bench) error {
 	p, err := b.start("1", "")
 	if err != nil {
@@ -208,7 +208,7 @@ func guarded(b *bench) error {
 	return p.healthy(b, nil, "connect as somebody else, then with the server's certificate")
 }
 
-// introduced compares what it says of itself before and after settings and calls.
+// introduced compares its Info before and after settings and calls.
 func introduced(b *bench) error {
 	p, err := b.start("1", "")
 	if err != nil {
@@ -250,7 +250,7 @@ func introduced(b *bench) error {
 	return nil
 }
 
-// loaded gives it large, many, given-up and hostile calls, after each of which it answers as before.
+// loaded makes large, many, abandoned and hostile calls, and checks after each that it still answers.
 func loaded(b *bench) error {
 	p, err := b.serving("")
 	if err != nil {
@@ -316,8 +316,8 @@ func loaded(b *bench) error {
 	return asAlone(sentenceHostile, "hostile connections and messages, then a call", code, err)
 }
 
-// hostile sends what no server sends: bytes that are not TLS, methods that do not exist, messages that are not
-// protobuf, texts that are not UTF-8 and more than 16 MiB.
+// hostile sends what no server sends: bytes that are not TLS, unknown methods, messages that are not protobuf,
+// text that is not UTF-8 and more than 16 MiB.
 func (p *process) hostile(b *bench, conn *grpc.ClientConn) {
 	for _, data := range []string{"", "\x00", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff" + strings.Repeat("\xff", 4096), strings.Repeat("\x00", 1<<16)} {
 		if raw, err := net.DialTimeout(p.fields[2], p.fields[3], time.Second); err == nil { //nolint:noctx // bounded
@@ -336,7 +336,7 @@ func (p *process) hostile(b *bench, conn *grpc.ClientConn) {
 	}
 }
 
-// secretive gives it secrets in settings and calls, and looks for them wherever they may appear.
+// secretive passes secrets in settings and calls, and looks for them wherever they could appear.
 func secretive(b *bench) error {
 	const canary = "canary-4711-must-not-be-repeated"
 	secrets := []kit.Secret{{What: "a value of the settings", Text: canary}}
@@ -435,7 +435,7 @@ func secretive(b *bench) error {
 	return nil
 }
 
-// exposes looks at the arguments of the process and its children, at its files, and at what it wrote.
+// exposes checks the arguments of the process and its children, its files, and its output.
 func (p *process) exposes(b *bench, look func(step, where, text string) error) error {
 	for _, pid := range family(p.cmd.Process.Pid) {
 		args, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
@@ -457,7 +457,7 @@ func (p *process) exposes(b *bench, look func(step, where, text string) error) e
 	if err != nil {
 		return err
 	}
-	p.stop() // after which all of its output has been read
+	p.stop() // after that all of its output has been read
 	return look("settings or calls with secrets", "its output", p.stderr.String()+strings.Join(p.printed(), "\n"))
 }
 

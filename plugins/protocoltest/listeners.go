@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// listenerAddress is where a process takes what comes: connections by TCP, or datagrams by UDP.
+// listenerAddress is where a process accepts TCP connections or UDP datagrams.
 type listenerAddress struct {
 	network string // "tcp" or "udp"
 	*net.TCPAddr
@@ -25,14 +25,14 @@ type listenerAddress struct {
 // String is the network and the address.
 func (a listenerAddress) String() string { return a.network + " " + a.TCPAddr.String() }
 
-// The states of sockets in /proc/net: a TCP socket that listens, and a UDP socket that is connected to nobody, so
-// that it takes what anybody sends.
+// Socket states in /proc/net: a listening TCP socket, and an unconnected UDP socket, which accepts datagrams
+// from anyone.
 const (
 	tcpListens     = "0A"
 	udpUnconnected = "07"
 )
 
-// listenersOf are the addresses that a process and the processes it started listen on, as Linux shows them.
+// listenersOf returns the addresses on which a process and its children listen, according to Linux.
 func listenersOf(pid int) ([]listenerAddress, error) {
 	inodes := map[string]bool{}
 	for _, member := range family(pid) {
@@ -57,7 +57,7 @@ func listenersOf(pid int) ([]listenerAddress, error) {
 	return all, nil
 }
 
-// addSockets adds the inodes of the sockets that a process has open.
+// addSockets adds the inodes of a process's open sockets.
 func addSockets(inodes map[string]bool, pid int) error {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	entries, err := os.ReadDir(filepath.Join(dir, "fd"))
@@ -73,7 +73,7 @@ func addSockets(inodes map[string]bool, pid int) error {
 	return nil
 }
 
-// listening reads the sockets of a table of /proc/net that are among inodes and in a state.
+// listening returns the sockets in a table of /proc/net that are among inodes and in the wanted state.
 func listening(table, wanted string, inodes map[string]bool) ([]*net.TCPAddr, error) {
 	const local, state, inode = 1, 3, 9
 	f, err := os.Open(table)
@@ -97,8 +97,8 @@ func listening(table, wanted string, inodes map[string]bool) ([]*net.TCPAddr, er
 	return all, lines.Err()
 }
 
-// parseAddress reads an address of /proc/net: words of four bytes in the order of a little-endian machine, a colon
-// and the port, all in hex.
+// parseAddress parses an address from /proc/net: words of four bytes in little-endian order, a colon and the
+// port, all in hex.
 func parseAddress(text string) (*net.TCPAddr, error) {
 	host, port, _ := strings.Cut(text, ":")
 	ip, err := hex.DecodeString(host)
@@ -112,8 +112,8 @@ func parseAddress(text string) (*net.TCPAddr, error) {
 	return &net.TCPAddr{IP: ip, Port: int(n)}, err
 }
 
-// listensNowhereElse looks for listeners besides the one of the handshake line. An adapter that asks for a name by DNS
-// has a socket for datagrams until the answer comes, so a socket counts if it stays.
+// listensNowhereElse looks for listeners other than the one in the handshake line. An adapter that resolves a
+// name by DNS has a datagram socket until the answer arrives, so a socket counts only if it stays open.
 func (p *process) listensNowhereElse(b *bench) error {
 	stay, err := p.otherListeners()
 	if err != nil {
@@ -135,11 +135,11 @@ func (p *process) listensNowhereElse(b *bench) error {
 	return nil
 }
 
-// lookup is the longest that a question about a name may have its socket open: the five seconds after which
-// resolvers give up, and one more.
+// lookup is the longest that a DNS query may keep its socket open: the five seconds after which resolvers give
+// up, plus one.
 const lookup = 6 * time.Second
 
-// otherListeners are the addresses that the process listens on beside that of its handshake line.
+// otherListeners returns the addresses that the process listens on, except that of its handshake line.
 func (p *process) otherListeners() (map[string]bool, error) {
 	all, err := listenersOf(p.cmd.Process.Pid)
 	if err != nil {

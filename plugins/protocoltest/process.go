@@ -33,27 +33,27 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// Subject is an executable to judge.
+// Subject is the executable under test.
 type Subject struct {
 	Path     string
 	Args     []string
-	Env      []string // besides the handshake's own variables and PATH
+	Env      []string // in addition to the handshake's own variables and PATH
 	Kind     plugins.Kind
-	Settings json.RawMessage // good ones
+	Settings json.RawMessage // valid ones
 	Probe    Probe           // of the kind
 }
 
-// Probe makes a cheap call of a kind's own service, about something that is not there. Calls with the same
-// about are equal.
+// Probe makes a cheap call to a kind's own service, about something that does not exist. Calls with the same
+// about are identical.
 type Probe func(ctx context.Context, conn grpc.ClientConnInterface, about string) error
 
-// process is a plugin that runs.
+// process is a running plugin.
 type process struct {
 	cmd     *exec.Cmd
 	dir     string
-	data    string          // the directory that Configure gives to the plugin
+	data    string          // the directory that Configure passes to the plugin
 	server  tls.Certificate // the kit's own
-	fields  []string        // of the handshake line
+	fields  []string        // from the handshake line
 	ended   chan error
 	mu      sync.Mutex
 	after   []string // lines of standard output after the handshake
@@ -62,7 +62,7 @@ type process struct {
 	stopped bool
 }
 
-// command is the executable with an environment of its own.
+// command returns the executable's command with its own environment.
 func (s Subject) command(ctx context.Context, env ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.Path, s.Args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}, append(s.Env, env...)...) //nolint:forbidigo // of the kit's own process
@@ -70,8 +70,8 @@ func (s Subject) command(ctx context.Context, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs the executable as a server that speaks versions would, in a directory of its own or in data, and reads
-// its handshake.
+// start runs the executable like a server that supports versions, in a new directory or in data, and reads its
+// handshake.
 func (b *bench) start(versions, data string) (_ *process, err error) {
 	p := &process{ended: make(chan error, 1), data: data}
 	if p.server, err = certificate(); err != nil {
@@ -115,10 +115,10 @@ func (b *bench) start(versions, data string) (_ *process, err error) {
 	return p, nil
 }
 
-// tempDir is the directory for its temporary files.
+// tempDir returns the directory for its temporary files.
 func (p *process) tempDir() string { return filepath.Join(p.dir, "tmp") }
 
-// socketDir is the directory for the socket of the plugin.
+// socketDir returns the directory for the plugin's socket.
 func (p *process) socketDir() string { return filepath.Join(p.dir, "sockets") }
 
 func (p *process) read(stdout *bufio.Reader, first chan<- string) {
@@ -139,8 +139,8 @@ func (p *process) read(stdout *bufio.Reader, first chan<- string) {
 	}
 }
 
-// stop ends the process, whatever it does, and waits until all of its output has been read. It may be
-// called more than once.
+// stop ends the process, whatever it does, and waits until all of its output has been read. It is safe to call
+// more than once.
 func (p *process) stop() {
 	for _, conn := range p.conns {
 		_ = conn.Close()
@@ -152,7 +152,7 @@ func (p *process) stop() {
 	}
 }
 
-// exits waits for the process to end by itself.
+// exits waits for the process to exit on its own.
 func (p *process) exits(within time.Duration) (error, bool) {
 	select {
 	case err := <-p.ended:
@@ -163,7 +163,7 @@ func (p *process) exits(within time.Duration) (error, bool) {
 	}
 }
 
-// dial connects with certificates, or in plain text when own is false.
+// dial connects with certificates, or in plain text if secure is false.
 func (p *process) dial(secure bool, certificates ...tls.Certificate) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if secure {
@@ -194,7 +194,7 @@ func (p *process) dial(secure bool, certificates ...tls.Certificate) (*grpc.Clie
 	return conn, err
 }
 
-// service is the plugin service over a connection as the server makes it.
+// service returns the plugin service over a connection like the server's.
 func (p *process) service() (pluginv1.PluginServiceClient, error) {
 	conn, err := p.dial(true, p.server)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *process) service() (pluginv1.PluginServiceClient, error) {
 	return pluginv1.NewPluginServiceClient(conn), nil
 }
 
-// certificate makes one that signs itself and has a subject and an issuer, as the server's plugin host does.
+// certificate creates a self-signed certificate with a subject and an issuer, like the server's plugin host.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -218,7 +218,8 @@ func certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// publicKey is the key of the certificate in the handshake line: a certificate differs by its signature already.
+// publicKey returns the key of the certificate in the handshake line. Comparing whole certificates would not
+// do, because their signatures always differ.
 func (p *process) publicKey() (string, error) {
 	der, err := base64.RawStdEncoding.DecodeString(p.fields[5])
 	if err != nil {
@@ -231,7 +232,7 @@ func (p *process) publicKey() (string, error) {
 	return string(own.RawSubjectPublicKeyInfo), nil
 }
 
-// printed are the lines on standard output after the handshake line.
+// printed returns the lines on standard output after the handshake line.
 func (p *process) printed() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

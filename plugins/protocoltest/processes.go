@@ -21,7 +21,7 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// family is a process and those that it started, as Linux shows them.
+// family returns a process and its children, according to Linux.
 func family(pid int) []int {
 	all := []int{pid}
 	files, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
@@ -36,13 +36,13 @@ func family(pid int) []int {
 	return all
 }
 
-// resources are what a plugin may use ever more of, and how much more is nothing.
+// resources are what a plugin may leak, and how much growth is negligible.
 var resources = []struct { //nolint:gochecknoglobals // a table
 	name  string
 	floor int
 }{{"bytes of memory", 12 << 20}, {"descriptors", 12}, {"threads", 12}, {"processes", 2}, {"files", 8}}
 
-// usage is what the processes of a plugin use of each resource.
+// usage returns how much of each resource the plugin's processes use.
 func (p *process) usage() (u [5]int) {
 	for _, pid := range family(p.cmd.Process.Pid) {
 		dir := filepath.Join("/proc", strconv.Itoa(pid))
@@ -62,8 +62,8 @@ func (p *process) usage() (u [5]int) {
 	return u
 }
 
-// steady measures what it uses after equal numbers of calls. Use that grows is a leak if it goes on: a runtime that
-// takes memory until its first collection, and a pool until it is full, stop.
+// steady measures usage after equal numbers of calls. Growth is a leak only if it continues: a runtime stops
+// growing after its first collection, and a pool when it is full.
 func steady(b *bench) error {
 	p, err := b.serving("")
 	if err != nil {
@@ -81,7 +81,7 @@ func steady(b *bench) error {
 		if err := b.callOften(p, step); err != nil {
 			return err
 		}
-		if err := b.pause(50 * time.Millisecond); err != nil { // what a close takes a moment for
+		if err := b.pause(50 * time.Millisecond); err != nil { // closing may take a moment
 			return err
 		}
 		points = append(points, p.usage())
@@ -148,7 +148,7 @@ func (b *bench) callOften(p *process, n int) error {
 	return <-errs
 }
 
-// silent listens to standard output while it is configured, called and ended, and for a while after.
+// silent reads standard output while the plugin is configured, called and ended, and for a while after.
 func silent(b *bench) error {
 	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		p, err := b.start("1", "")
@@ -182,13 +182,14 @@ func silent(b *bench) error {
 	return nil
 }
 
-// endTime is the two seconds of the contract, and what a busy machine may take besides.
+// endTime is the contract's two seconds, plus an allowance for a busy machine.
 const endTime = 4 * time.Second
 
-// endTries is how often a process that ended late is given another chance: the machine may have been busy once.
+// endTries is how many chances a process that ended late gets: the machine may have been busy.
 const endTries = 3
 
-// ending ends it by Shutdown and by SIGTERM: fresh, while it serves, while its health is watched and while it is called.
+// ending ends it through Shutdown and SIGTERM: right after the start, while it serves, while its health is
+// watched and while it is called.
 func ending(b *bench) error {
 	ends := map[string]func(*process) error{
 		"Shutdown": func(p *process) error {
@@ -217,7 +218,7 @@ func ending(b *bench) error {
 	return nil
 }
 
-// endOnce ends a process in a state, and reports whether the failure is that it ended late.
+// endOnce ends a process in a given state, and reports whether the failure is that it ended late.
 func (b *bench) endOnce(name, state string, end func(*process) error) (late bool, err error) {
 	p, err := b.start("1", "")
 	if err != nil {
@@ -278,7 +279,7 @@ func (b *bench) callUntilGone(ctx context.Context, conn grpc.ClientConnInterface
 	}
 }
 
-// sharing configures processes with one directory after and besides each other.
+// sharing configures processes with the same directory, sequentially and concurrently.
 func sharing(b *bench) error {
 	first, err := b.serving("")
 	if err != nil {

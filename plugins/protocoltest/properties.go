@@ -67,7 +67,7 @@ const (
 	Sharing    = "its backend and directory pass from process to process as it declares"
 )
 
-// Properties is everything that a plugin of any kind must hold.
+// Properties returns everything that must hold for a plugin of any kind.
 func Properties() []kit.Property[Subject] {
 	property := func(name string, try func(*bench) error, sentences ...string) kit.Property[Subject] {
 		sentences = append(sentences, sentenceHandshake, sentenceLine, sentenceGood, sentenceHealth, sentenceProblems, sentenceMessage)
@@ -93,7 +93,7 @@ func Properties() []kit.Property[Subject] {
 	}
 }
 
-// bench is where a property tries the plugin: it ends all processes that were started.
+// bench is where a property tries the plugin. It ends all processes that it started.
 type bench struct {
 	Subject
 	ctx       context.Context //nolint:containedctx // of one property
@@ -112,12 +112,12 @@ func (b *bench) close() {
 	}
 }
 
-// failure is an answer that the contract does not allow, after the steps before it.
+// failure returns a Failure for an answer that the contract does not allow, after these steps.
 func failure(answered, demanded, sentence string, steps ...string) error {
 	return &kit.Failure{History: steps, Answered: answered, Demanded: demanded, Sentence: sentence}
 }
 
-// serving starts a process and gives it the good settings.
+// serving starts a process and configures it with valid settings.
 func (b *bench) serving(data string) (*process, error) {
 	p, err := b.start("1", data)
 	if err != nil {
@@ -130,7 +130,7 @@ func (b *bench) serving(data string) (*process, error) {
 	return p, err
 }
 
-// limited is the context of one call.
+// limited returns the context for one call.
 func (b *bench) limited() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(b.ctx, b.patience)
 }

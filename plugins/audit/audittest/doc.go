@@ -1,6 +1,6 @@
-// Package audittest is the conformance kit of audit sinks: a model of what a sink has kept, and properties that compare a sink
-// with it after every operation, failure and restart.
+// Package audittest is the conformance kit for audit sinks: a model of what a sink has kept, and properties
+// that compare a sink with it after every operation, failure and restart.
 //
-// The model (model.go) is a list of records for each stream, with the batch of which the first records may have been kept.
-// What a sink without the capability "read" has passed on is read from its receiver.
+// The model (model.go) is a list of records per stream, plus the batch of which some first records may have
+// been kept. If a sink lacks the capability "read", what it has forwarded is read from its receiver.
 package audittest

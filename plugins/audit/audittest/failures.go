@@ -16,7 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// endings ends processes right after an answer, in the middle of a write, and with a part of a write in their files.
+// endings kills processes right after an answer, in the middle of a write, and with part of a write in their
+// files.
 func endings(ctx context.Context, t *kit.Trial, s Subject) error {
 	w, err := s.begin(ctx, t)
 	if err != nil {
@@ -55,7 +56,7 @@ func endings(ctx context.Context, t *kit.Trial, s Subject) error {
 	return nil
 }
 
-// interrupted kills the process a moment after a write has begun.
+// interrupted kills the process a moment after a write has started.
 func (w *world) interrupted(ctx context.Context, s *stream, moment time.Duration) error {
 	batch := s.next(100, 1)
 	w.note("Write to %.20q: %s; kill -9 after %s", s.name, numbers(batch), moment)
@@ -88,7 +89,7 @@ func (w *world) interrupted(ctx context.Context, s *stream, moment time.Duration
 	return w.check(ctx, s, keptOnce)
 }
 
-// contents are the files in a folder.
+// contents returns the files in a directory.
 func contents(dir string) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -104,7 +105,7 @@ func contents(dir string) (map[string][]byte, error) {
 	return all, err
 }
 
-// grown returns the file that a write has made longer, if it did nothing else.
+// grown returns the file that a write has extended, if it did nothing else.
 func grown(before, after map[string][]byte) (path string, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if bytes.Equal(before[name], after[name]) {
@@ -118,15 +119,15 @@ func grown(before, after map[string][]byte) (path string, ok bool) {
 	return path, path != "" && len(before) <= len(after)
 }
 
-// halt kills the process, and leaves none.
+// halt kills the process without starting another.
 func (w *world) halt() {
 	w.p.Kill()
 	w.p.Close()
 	w.p = &Process{Kill: func() {}, Close: func() {}}
 }
 
-// torn puts each part of a write into the file that it made longer, as if the process had been killed there, and returns how many
-// parts it tried.
+// torn leaves each prefix of a write in the file that it extended, as if the process had been killed at that
+// point, and returns how many it tried.
 func (w *world) torn(ctx context.Context, r *rand.Rand, s *stream) (n int, err error) {
 	if w.Data == "" {
 		return 0, nil
@@ -149,7 +150,7 @@ func (w *world) torn(ctx context.Context, r *rand.Rand, s *stream) (n int, err e
 		return 0, err
 	}
 	path, ok := grown(before, after)
-	if !ok { // not a log, of which any part may be there
+	if !ok { // not a log, so any part of it may be there
 		s.keep(batch)
 		return 0, w.again(ctx, false)
 	}
@@ -189,7 +190,7 @@ func (w *world) torn(ctx context.Context, r *rand.Rand, s *stream) (n int, err e
 	return n, w.again(ctx, false)
 }
 
-// failing takes the backend away in every way that there is, and fills the disk.
+// failing makes the backend unavailable in every possible way, and fills the disk.
 func failing(ctx context.Context, t *kit.Trial, s Subject) (failed error) {
 	w, err := s.begin(ctx, t)
 	if err != nil {
@@ -216,7 +217,7 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) (failed error) {
 		if failed == nil {
 			failed = w.again(ctx, true)
 		}
-		if failed == nil { // what was in memory only is lost
+		if failed == nil { // data that was only in memory is lost
 			failed = w.check(ctx, one, durable)
 		}
 	}()
@@ -266,7 +267,7 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) (failed error) {
 	return nil
 }
 
-// settles writes again what was not acknowledged, and compares.
+// settles repeats what was not acknowledged, and compares.
 func (w *world) settles(ctx context.Context, s *stream) error {
 	if again := s.perhaps; len(again) > 0 {
 		if err := w.insist(ctx, s, again); err != nil {
@@ -277,7 +278,7 @@ func (w *world) settles(ctx context.Context, s *stream) error {
 	return w.check(ctx, s, keptOnce)
 }
 
-// without writes while the backend is taken away by stop, and again when it is back.
+// without writes while stop has made the backend unavailable, and again when it is back.
 func (w *world) without(ctx context.Context, stop func(context.Context) error, s *stream, n int) error {
 	if err := stop(ctx); errors.Is(err, errors.ErrUnsupported) {
 		return nil
@@ -291,7 +292,7 @@ func (w *world) without(ctx context.Context, stop func(context.Context) error, s
 	return w.settles(ctx, s)
 }
 
-// full has the disk full after each part of a write, and returns how many parts it tried.
+// full fills the disk after each prefix of a write, and returns how many it tried.
 func (w *world) full(ctx context.Context, s *stream) (n int, err error) {
 	if w.Data == "" || w.p.Limit == nil {
 		return 0, nil

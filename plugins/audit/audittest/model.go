@@ -19,34 +19,36 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Records returns kept records as audit.Reader's Read does.
+// Records returns kept records, like Read of audit.Reader.
 type Records func(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error)
 
-// Subject is an audit sink to judge, and what can be done to it.
+// Subject is the audit sink under test, and what can be done to it.
 type Subject struct {
-	// Open starts a process of the sink on its backend, as a server does. What one has kept the next one has.
+	// Open starts a process of the sink on its backend, as a server does. A process has what an earlier one has
+	// kept.
 	Open func(ctx context.Context) (*Process, error)
-	// Exclusive says that only one process has the backend at a time.
+	// Exclusive is set if only one process may use the backend at a time.
 	Exclusive bool
-	// Records shows what the receiver of a sink without the capability "read" has, each record once.
+	// Records returns what the receiver of a sink without the capability "read" has, each record once.
 	Records Records
-	// Backend takes the backend of all processes away and brings it back; nil if there is no way.
+	// Backend makes the backend of all processes unavailable and available again; nil if that is not possible.
 	Backend kit.Backend
-	// Data is the folder in which the sink keeps its files, "" if it is not known or there is none.
+	// Data is the directory in which the sink keeps its files; "" if it is unknown or there is none.
 	Data string
-	// Fixed says that there is neither a backend nor a file.
+	// Fixed is set if the sink has neither a backend nor files.
 	Fixed bool
 }
 
 // Process is a process of a sink.
 type Process struct {
 	Sink  audit.Sink
-	Kill  func()                   // ends it at once, without a chance to finish anything
+	Kill  func()                   // kills it, without a chance to finish anything
 	Close func()                   // ends it as a server does
-	Limit func(length int64) error // lets no file of it become longer, as if the disk were full; negative for no limit. May be nil
+	Limit func(length int64) error // prevents its files from growing beyond length, as if the disk were full; negative for no limit. May be nil
 }
 
-// Connected is the sink at the other end of conn, a process that a Go test has started. It is not restarted.
+// Connected returns the sink at the other end of conn, a process that a Go test has started. It is not
+// restarted.
 func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, error) {
 	about, err := host.NewControl(conn).Info(ctx)
 	if err != nil {
@@ -54,7 +56,7 @@ func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, err
 	}
 	sink := audit.Client(conn)
 	if !slices.Contains(about.Capabilities, plugins.CapabilityRead) {
-		sink = struct{ audit.Sink }{sink} // without Read, which every client has
+		sink = struct{ audit.Sink }{sink} // hides Read, which every client has
 	}
 	nothing := func() {}
 	return Subject{Exclusive: slices.Contains(about.Capabilities, plugins.CapabilityExclusive), Fixed: true, Open: func(context.Context) (*Process, error) {
@@ -94,15 +96,15 @@ const patience = 2 * time.Second
 type world struct {
 	Subject
 	t       *kit.Trial
-	p       *Process // that answers
+	p       *Process // the process that answers
 	history []string
 }
 
 // stream is the model of one stream.
 type stream struct {
 	name    string
-	kept    []audit.Record // in their order
-	perhaps []audit.Record // the batch of which the first records may have been kept
+	kept    []audit.Record // in order
+	perhaps []audit.Record // the batch of which some first records may have been kept
 }
 
 // begin starts a process for a history.
@@ -120,7 +122,7 @@ func (s Subject) begin(ctx context.Context, t *kit.Trial) (*world, error) {
 
 func (w *world) end() { w.p.Close() }
 
-// note puts a step into the history.
+// note adds a step to the history.
 func (w *world) note(format string, args ...any) {
 	w.history = append(w.history, fmt.Sprintf(format, args...))
 }
@@ -151,7 +153,7 @@ func (w *world) again(ctx context.Context, kill bool) error {
 
 func newStream() *stream { return &stream{name: "kit-" + rand.Text()} }
 
-// last is the highest sequence that the stream has, or may have.
+// last returns the highest sequence that the stream has, or may have.
 func (s *stream) last() uint64 {
 	for _, all := range [][]audit.Record{s.perhaps, s.kept} {
 		if len(all) > 0 {
@@ -161,7 +163,7 @@ func (s *stream) last() uint64 {
 	return 0
 }
 
-// next makes the n records that follow, each gap after the one before.
+// next creates the n records that follow, with this gap between their sequences.
 func (s *stream) next(n int, gap uint64) []audit.Record {
 	all := make([]audit.Record, n)
 	for i := range all {
@@ -170,7 +172,7 @@ func (s *stream) next(n int, gap uint64) []audit.Record {
 	return all
 }
 
-// record is one record of many.
+// record returns an arbitrary record.
 func record(sequence uint64) audit.Record {
 	return audit.Record{
 		Sequence: sequence, Time: time.Date(2026, 11, 22, 18, 20, 21, 123e6, time.UTC), Actor: "usr_kit", Action: "tools.call",
@@ -178,10 +180,10 @@ func record(sequence uint64) audit.Record {
 	}
 }
 
-// timeout is the deadline of a call that is to succeed.
+// timeout is the deadline of a call that should succeed.
 const timeout = 30 * time.Second
 
-// write writes records that must be kept, and remembers that they are.
+// write writes records that must be kept, and records that in the model.
 func (w *world) write(ctx context.Context, s *stream, records []audit.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -236,7 +238,7 @@ func (w *world) read(ctx context.Context, name string) (kept []audit.Record, err
 	}
 }
 
-// check compares what the sink has of a stream with the model.
+// check compares the sink's records of a stream with the model.
 func (w *world) check(ctx context.Context, s *stream, sentence string) error {
 	got, err := w.read(ctx, s.name)
 	if err != nil {
@@ -265,7 +267,7 @@ func (w *world) check(ctx context.Context, s *stream, sentence string) error {
 	return nil
 }
 
-// different says in which field a record is not as it was written, "" for none.
+// different says in which field a record differs from what was written, or returns "".
 func different(got, want audit.Record) string {
 	a, b := got, want
 	if got.Time.UnixMilli() != want.Time.UnixMilli() || got.Time.IsZero() != want.Time.IsZero() {
@@ -284,7 +286,7 @@ func different(got, want audit.Record) string {
 	return ""
 }
 
-// sameJSON compares two JSON values: numbers by their digits.
+// sameJSON compares two JSON values, and numbers by their digits.
 func sameJSON(a, b json.RawMessage) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) == len(b)
@@ -299,7 +301,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// fails writes a batch while something is wrong: it must not be acknowledged, unless all of it can be.
+// fails writes a batch while something is wrong: it must not be acknowledged unless all of it was kept.
 func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, deadline time.Duration, mayWork bool) error {
 	limited, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -323,7 +325,7 @@ func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, de
 	return nil
 }
 
-// insist writes a batch again until it is acknowledged, as a server does.
+// insist repeats a batch until it is acknowledged, as a server does.
 func (w *world) insist(ctx context.Context, s *stream, records []audit.Record) error {
 	w.note("Write to %.20q again, until it is acknowledged: %s", s.name, numbers(records))
 	for until := time.Now().Add(w.t.Start); ; {

@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Properties are what the contract demands of an audit sink.
+// Properties returns what the contract requires of an audit sink.
 func Properties() []kit.Property[Subject] {
 	every := []string{inOrder, durable, onlyFirst, notNow, noHope, keptOnce, however, differ, refused, comeAgain, emptyBatch, exactly, ascending, atOnce, unknown, howMany, gaps, servers, soon, upTo, concurrency}
 	return []kit.Property[Subject]{
@@ -30,7 +30,7 @@ func Properties() []kit.Property[Subject] {
 	}
 }
 
-// texts are what a field may hold.
+// texts returns what a field may contain.
 func texts(r *rand.Rand) []string {
 	return []string{
 		"", " ", " x ", "x\n", "\r\n", "\x00", "a\x00b", "\x1f\x7f", "\u2028\u2029", "<&>\"'\\/", "é", "e\u0301", "Å", "日本語 🪢", "\ufeffx", "ﬁ", "ſ", "NULL", "null", "-", "0", "1e3", "%s%n", "${x}",
@@ -38,7 +38,7 @@ func texts(r *rand.Rand) []string {
 	}
 }
 
-// values are what arguments may be.
+// values returns what arguments may be.
 func values() []string {
 	return []string{
 		"", "null", "false", "0", `""`, "[]", "{}", `[null]`, `{"a":null,"":"","A":1,"a ":2}`, "12345678901234567890", "0.1000000000000000055511151231257827", "1e400", "-0", `"\u0000\ud83e\udea2"`,
@@ -46,7 +46,7 @@ func values() []string {
 	}
 }
 
-// times are when a record may have been made.
+// times returns when a record may have been made.
 func times() []time.Time {
 	return []time.Time{{}, time.UnixMilli(1), time.UnixMilli(-1), time.Unix(0, 0), time.Date(1901, 1, 1, 0, 0, 0, 5e6, time.UTC), time.Date(2039, 1, 1, 0, 0, 0, 999e6, time.UTC),
 		time.Date(2107, 5, 5, 0, 0, 0, 1e6, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC), time.Date(2026, 3, 29, 1, 30, 0, 7e6, time.UTC)}
@@ -56,7 +56,7 @@ func textFields(rec *audit.Record) []*string {
 	return []*string{&rec.Actor, &rec.Address, &rec.Workspace, &rec.Action, &rec.Target, &rec.Outcome, &rec.RequestID, &rec.TraceID}
 }
 
-// fill puts the choice of r into a record.
+// fill fills a record with random values from r.
 func fill(r *rand.Rand, rec *audit.Record) {
 	all := texts(r)
 	for _, field := range textFields(rec) {
@@ -86,7 +86,7 @@ func fields(ctx context.Context, t *kit.Trial, s Subject) error {
 		for i := range batch {
 			fill(r, &batch[i])
 		}
-		if i < 8 { // each field long, once
+		if i < 8 { // each field is long once
 			*textFields(&batch[i])[i] = strings.Repeat("long ", 20<<10)
 		}
 		w.history = nil
@@ -101,7 +101,7 @@ func fields(ctx context.Context, t *kit.Trial, s Subject) error {
 	return nil
 }
 
-// histories draws calls and restarts, and compares everything after each.
+// histories generates calls and restarts, and compares everything after each.
 func histories(ctx context.Context, t *kit.Trial, s Subject) error {
 	n := t.Count(60)
 	err := t.Explore(ctx, n, func(ctx context.Context, draw *rapid.T) error {
@@ -134,7 +134,7 @@ func histories(ctx context.Context, t *kit.Trial, s Subject) error {
 	return err
 }
 
-// step does one thing with a stream.
+// step performs one random operation on a stream.
 func (w *world) step(ctx context.Context, draw *rapid.T, s *stream) error {
 	kind := rapid.IntRange(0, 9).Draw(draw, "what")
 	switch kind {
@@ -171,7 +171,7 @@ func (w *world) step(ctx context.Context, draw *rapid.T, s *stream) error {
 	}
 }
 
-// refuses writes a batch that is wrong, and then its records in one that is good.
+// refuses writes a wrong batch, and then its records in a good one.
 func (w *world) refuses(ctx context.Context, s *stream, how int) error {
 	batch, name := s.next(3, 1), s.name
 	good := append([]audit.Record{}, batch...)
@@ -205,7 +205,7 @@ func (w *world) refuses(ctx context.Context, s *stream, how int) error {
 	return w.check(ctx, s, comeAgain)
 }
 
-// pages reads a part of a stream.
+// pages reads part of a stream.
 func (w *world) pages(ctx context.Context, s *stream, after uint64, limit int) error {
 	reader, ok := w.p.Sink.(audit.Reader)
 	if !ok {
@@ -240,7 +240,8 @@ func (w *world) pages(ctx context.Context, s *stream, after uint64, limit int) e
 	return nil
 }
 
-// writers has several servers write at the same time, each its own stream, in two processes if there may be two.
+// writers has several servers write concurrently, each to its own stream, in two processes if the sink allows
+// it.
 func writers(ctx context.Context, t *kit.Trial, s Subject) error {
 	w, err := s.begin(ctx, t)
 	if err != nil {
@@ -268,7 +269,7 @@ func writers(ctx context.Context, t *kit.Trial, s Subject) error {
 				batch := streams[i].next(1+j%5, 1)
 				if errs[i] = own.write(ctx, streams[i], batch); j%3 == 2 && errs[i] == nil {
 					own.history = own.history[:1]
-					errs[i] = own.write(ctx, streams[i], batch) // as after an answer that was lost
+					errs[i] = own.write(ctx, streams[i], batch) // as after a lost answer
 				}
 			}
 		})
@@ -287,7 +288,7 @@ func writers(ctx context.Context, t *kit.Trial, s Subject) error {
 			}
 		}
 	}
-	// A server that takes a stream to another process, and back.
+	// A server moves a stream to another process, and back.
 	one := streams[0]
 	for i := range min(n, 10) {
 		w := worlds[i%len(worlds)]

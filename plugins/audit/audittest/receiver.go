@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/audit"
 )
 
-// Receiver takes the records that a sink passes on by HTTP, and keeps each once. A request holds records in the JSON form of
-// audit.Entry, as a list or one after the other.
+// Receiver accepts the records that a sink forwards by HTTP, and keeps each once. A request contains records in
+// the JSON format of audit.Entry, as a list or one after another.
 type Receiver struct {
 	mu      sync.Mutex
 	streams map[string][]audit.Record
@@ -52,7 +52,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// Records is what Subject.Records wants.
+// Records returns the received records, for Subject.Records.
 func (r *Receiver) Records(_ context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

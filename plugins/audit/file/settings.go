@@ -8,7 +8,7 @@ import (
 
 // Settings are the settings of this sink.
 type Settings struct {
-	// File is where the records go: an absolute path. By default audit.log in the directory of the plugin.
+	// File is the absolute path of the file. The default is audit.log in the plugin's directory.
 	File string `json:"file"`
 }
 

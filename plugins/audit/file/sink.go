@@ -21,7 +21,7 @@ type Sink struct {
 
 var _ audit.Reader = (*Sink)(nil)
 
-// New returns a sink to be configured.
+// New returns a sink that must be configured before use.
 func New() *Sink { return &Sink{last: map[string]uint64{}} }
 
 // Name implements plugins.Named.
@@ -61,7 +61,7 @@ func (s *Sink) Close() error {
 	return s.chain.Close()
 }
 
-// note remembers a record of the file.
+// note records the sequence of a record in the file.
 func (s *Sink) note(record []byte) error {
 	var e struct {
 		Stream   string `json:"stream"`
@@ -110,7 +110,7 @@ func (s *Sink) Write(ctx context.Context, stream string, records []audit.Record)
 	return nil
 }
 
-// Read implements audit.Reader. It reads the file from its beginning.
+// Read implements audit.Reader. It reads the file from the beginning.
 func (s *Sink) Read(ctx context.Context, stream string, after uint64, limit int) (found []audit.Record, err error) {
 	name, err := json.Marshal(stream) // as Write has it in its lines
 	if err != nil {

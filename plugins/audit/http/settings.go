@@ -18,25 +18,25 @@ import (
 
 // Settings are the settings of this sink.
 type Settings struct {
-	// URL takes the records by POST; the only setting that must be there.
+	// URL is where records are posted. It is the only required setting.
 	URL string `json:"url"`
 
 	// Token is sent as a bearer token.
 	Token plugins.Secret `json:"token"`
 
-	// Headers are sent with every request; their values are secrets.
+	// Headers are sent with every request. Their values are secrets.
 	Headers map[string]plugins.Secret `json:"headers"`
 
-	// Timeout is how long the collector may take for one request; 5s by default.
+	// Timeout is how long the collector may take for one request; the default is 5s.
 	Timeout plugins.Duration `json:"timeout"`
 
-	// TLS is for https URLs.
+	// TLS is used for https URLs.
 	TLS TLS `json:"tls"`
 }
 
-// TLS is how to trust a collector, and how to be trusted.
+// TLS configures how to verify the collector, and how to authenticate to it.
 type TLS struct {
-	CAFile   string `json:"caFile"`   // PEM; the system's roots by default
+	CAFile   string `json:"caFile"`   // PEM; default: the system's roots
 	CertFile string `json:"certFile"` // PEM; a client certificate, with KeyFile
 	KeyFile  string `json:"keyFile"`  // PEM
 }

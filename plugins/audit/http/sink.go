@@ -23,10 +23,10 @@ type Sink struct {
 	client   *http.Client
 
 	mu   sync.Mutex
-	last map[string]uint64 // the last sequence of each stream that the collector took from this process
+	last map[string]uint64 // the last sequence of each stream that the collector accepted from this process
 }
 
-// New returns a sink to be configured.
+// New returns a sink that must be configured before use.
 func New() *Sink { return &Sink{last: map[string]uint64{}} }
 
 // Name implements plugins.Named.
@@ -38,7 +38,7 @@ func (*Sink) NewSettings() any {
 	return &s
 }
 
-// Configure implements plugins.Configurer. The collector may be away then.
+// Configure implements plugins.Configurer. The collector need not be reachable at that time.
 func (s *Sink) Configure(_ context.Context, c plugins.Config) error {
 	settings := defaults()
 	if err := c.Decode(&settings); err != nil {
@@ -99,7 +99,7 @@ func (s *Sink) lastOf(stream string) uint64 {
 	return s.last[stream]
 }
 
-// send posts a batch until the collector takes it, or ctx ends.
+// send posts a batch until the collector accepts it, or ctx ends.
 func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) error {
 	batch := make([]audit.Entry, len(records))
 	for i, r := range records {
@@ -114,7 +114,7 @@ func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) 
 	var last error
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
 		err := s.post(ctx, body)
-		if last == nil || ctx.Err() == nil { // an attempt that the deadline cut off does not say what is wrong
+		if last == nil || ctx.Err() == nil { // an attempt that the deadline cut off does not show what is wrong
 			last = err
 		}
 		return struct{}{}, err
@@ -125,7 +125,7 @@ func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) 
 	return err
 }
 
-// errTooLarge reports a batch that the collector does not take in one piece.
+// errTooLarge reports a batch that the collector does not accept in one piece.
 var errTooLarge = errors.New("the collector answered 413 Request Entity Too Large")
 
 func (s *Sink) post(ctx context.Context, body []byte) error {

@@ -28,7 +28,7 @@ const (
 	Undeclared    = "what is not declared is not there"
 )
 
-// Properties are what the contract demands of an auth adapter.
+// Properties returns what the contract requires of an auth adapter.
 func Properties() []kit.Property[Subject] {
 	all := []kit.Property[Subject]{
 		{Name: Verdicts, Sentences: verifySentences(), Try: verdicts},

@@ -14,9 +14,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Provider is a small OpenID provider on loopback: discovery, a key set that changes, an authorize endpoint that asks
-// nobody, a token endpoint that checks PKCE, UserInfo, introspection, and faults to switch on. Its names are random. It
-// is a fixture: it trusts whoever asks.
+// Provider is a small OpenID provider on loopback: discovery, a key set that changes, an authorize endpoint
+// that needs no login, a token endpoint that checks PKCE, UserInfo, introspection, and faults that can be
+// switched on. Its names are random. It is a test fixture: it trusts every caller.
 type Provider struct {
 	Setup        Setup  // how the adapter is to be configured
 	Audience     string // what good tokens are for
@@ -73,7 +73,7 @@ const (
 	RedirectURI       = "http://127.0.0.1:1/v1/auth/callback"
 )
 
-// NewProvider starts a provider on a free port of 127.0.0.1.
+// NewProvider starts a provider on a free port on 127.0.0.1.
 func NewProvider(keys *Keys) (*Provider, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
 	if err != nil {
@@ -102,10 +102,10 @@ func (p *Provider) Close() {
 	p.served.Wait()
 }
 
-// Issuer is the provider's issuer URL.
+// Issuer returns the provider's issuer URL.
 func (p *Provider) Issuer() string { return "http://" + p.address }
 
-// Add publishes another signing key next to those that are there, and signs with it from now on.
+// Add publishes another signing key in addition to the existing ones, and signs with it from now on.
 func (p *Provider) Add() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func (p *Provider) Add() {
 	p.ever, p.published = append(p.ever, added), append(p.published, added)
 }
 
-// Rotate takes the signing key out of the key set, after it has published another one.
+// Rotate publishes another signing key and then removes the current one from the key set.
 func (p *Provider) Rotate() {
 	old := p.signer()
 	p.Add()

@@ -17,13 +17,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Samples are tokens of an adapter that is not one of OpenID providers, and ways to get more.
+// Samples are tokens of an adapter that is not for OpenID providers, and ways to get more.
 type Samples struct {
 	Issuer string
 	Good   []Sample  // tokens that it must accept, of two people or more
 	Bad    []Forgery // and tokens that it must refuse
 	Lacks  []Clause  // in which none of its tokens can be wrong
-	// Issue makes tokens as wished, "" in the place of one that cannot be made; nil when the author has no such way.
+	// Issue creates the wished tokens, with "" for each one that cannot be created; nil if the author has no
+	// way to do that.
 	Issue    func(ctx context.Context, wishes []Wish) ([]string, error)
 	Revoking *Revoking // a token that can be revoked; nil when there is none
 
@@ -31,21 +32,20 @@ type Samples struct {
 	issued map[string]Wish
 }
 
-// Sample is a good token and what its identity must be: the claims of a JWT that says so. A claim that is missing is
-// not compared.
+// Sample is a good token with its expected identity, as the claims of a JWT. A missing claim is not compared.
 type Sample struct {
 	Token  string
 	Claims map[string]any
 }
 
-// Forgery is a token that must be refused.
+// Forgery is a token that must be rejected.
 type Forgery struct {
 	Name   string // what is wrong with it
 	Clause Clause
 	Token  string
 }
 
-// Wish is a token that the kit wants to have issued. A field that is empty is of no importance, or stands for nothing.
+// Wish is a token that the kit wants to have issued. An empty field does not matter, or means none.
 type Wish struct {
 	Subject        string    `json:"subject"`
 	Email          string    `json:"email,omitempty"`
@@ -59,7 +59,7 @@ type Wish struct {
 	Spoil          Clause    `json:"spoil,omitempty"` // what must be wrong with it
 }
 
-// claims are those of a JWT that says what the wish says.
+// claims returns the claims of a JWT that fulfils the wish.
 func (w Wish) claims() map[string]any {
 	number := func(at time.Time) json.Number { return json.Number(strconv.FormatInt(at.Unix(), 10)) }
 	all := map[string]any{"sub": w.Subject, "exp": number(w.ExpiresAt)}

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Subject is an adapter to try: how to get one, and what it is known to accept.
+// Subject is the adapter under test: how to get one, and what it is known to accept.
 type Subject struct {
 	// Open returns an adapter that is configured and serves, and a function that ends it. For an adapter of OpenID
 	// providers it is configured for p, with Settings(p) or its own words for them; for another one p is nil.
@@ -236,7 +236,7 @@ func (st *stage) settle(err error) error {
 	return err
 }
 
-// patience is how long a call may take where the contract does not say more.
+// patience is how long a call may take if the contract does not say otherwise.
 func patience(trial *kit.Trial) time.Duration { return 10*time.Second + 2*trial.Start }
 
 // call makes one call to Verify, with a deadline, and compares the answer with the oracle's.

@@ -12,14 +12,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/internal/relyingparty"
 )
 
-// Adapter trusts one OpenID provider. It serves after Configure.
+// Adapter trusts one OpenID provider. It serves once it is configured.
 type Adapter struct {
 	log      hclog.Logger
 	settings Settings
 	party    *relyingparty.Party
 }
 
-// New returns an Adapter that waits for its settings.
+// New returns an Adapter that must be configured before use.
 func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
 
 // Name is the adapter's name in auth.adapter.
@@ -28,14 +28,14 @@ func (*Adapter) Name() string { return "oidc" }
 // UseLogger sets where the adapter logs.
 func (a *Adapter) UseLogger(log hclog.Logger) { a.log = log }
 
-// Validate judges settings without taking them.
+// Validate checks settings without applying them.
 func (*Adapter) Validate(_ context.Context, c plugins.Config) error {
 	settings := defaults()
 	return c.Decode(&settings)
 }
 
-// Configure takes the settings. It asks the provider nothing, so it also succeeds while the
-// provider is away: tokens are then plugins.ErrUnavailable until it is back.
+// Configure applies the settings. It does not contact the provider, so it succeeds even while the provider is
+// unavailable: tokens are then plugins.ErrUnavailable until it is back.
 func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	settings := defaults()
 	if err := c.Decode(&settings); err != nil {
@@ -54,7 +54,7 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	return nil
 }
 
-// Close ends what is under way.
+// Close cancels pending requests.
 func (a *Adapter) Close() error {
 	if a.party != nil {
 		a.party.Close()

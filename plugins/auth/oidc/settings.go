@@ -11,46 +11,46 @@ import (
 
 // Settings are the adapter's settings.
 type Settings struct {
-	// Issuer is the provider's issuer URL, exactly as its documents and tokens write it.
+	// Issuer is the provider's issuer URL, exactly as in its documents and tokens.
 	Issuer string `json:"issuer"`
-	// IDPDomain is the short way to the issuer: a host, https://<idpDomain> .
+	// IDPDomain is a shortcut for the issuer: a host, https://<idpDomain> .
 	IDPDomain string `json:"idpDomain"`
 	// JWKSURI says where the keys are, for a provider whose documents do not.
 	JWKSURI string `json:"jwksUri"`
-	// AllowPrivateNetwork lets the provider live at an address of RFC 1918 or RFC 4193.
+	// AllowPrivateNetwork allows a provider with an address from RFC 1918 or RFC 4193.
 	AllowPrivateNetwork bool `json:"allowPrivateNetwork"`
 
-	// ClientID makes browser login possible, and is an audience too.
+	// ClientID enables browser login, and is also an audience.
 	ClientID string `json:"clientId"`
-	// ClientSecret is left out for a public client.
+	// ClientSecret is empty for a public client.
 	ClientSecret plugins.Secret `json:"clientSecret"`
-	// RedirectURI is {base_url}/v1/auth/callback; the server's own word for it counts first.
+	// RedirectURI is {base_url}/v1/auth/callback; the server's own value takes precedence.
 	RedirectURI string `json:"redirectUri"`
-	// Scopes are asked for at login. "openid" must be among them.
+	// Scopes are requested at login. They must include "openid".
 	Scopes []string `json:"scopes"`
-	// Audiences are accepted beside the server's own and the client id.
+	// Audiences are accepted in addition to the server's own and the client id.
 	Audiences []string `json:"audiences"`
 
-	// Introspect asks the provider about each token that is verified, once a minute at most (RFC 7662): one that was
-	// revoked, or whose account was closed, ends before its expiry.
+	// Introspect asks the provider about each verified token, at most once a minute (RFC 7662): a token that
+	// was revoked, or whose account was closed, ends before it expires.
 	Introspect bool `json:"introspect"`
 
-	// Algorithms are what tokens may be signed with: RS256, ES256, EdDSA. RS256 alone unless set.
+	// Algorithms are the accepted signature algorithms: RS256, ES256, EdDSA. The default is RS256 only.
 	Algorithms []string `json:"algorithms"`
 
-	// OrganizationID lets only members of that organization in.
+	// OrganizationID admits only members of that organization.
 	OrganizationID string `json:"organizationId"`
-	// OrganizationClaim holds the organization, or a list of them; a dotted path is allowed.
+	// OrganizationClaim is the claim with the organization, or a list of them; a dotted path is allowed.
 	OrganizationClaim string `json:"organizationClaim"`
-	// RoleClaim holds the role, or a list of them; a dotted path is allowed. Without it everybody
-	// is a member.
+	// RoleClaim is the claim with the role, or a list of them; a dotted path is allowed. Without it everyone is
+	// a member.
 	RoleClaim string `json:"roleClaim"`
-	// Roles maps the provider's roles to owner, admin or member. Without it these names
-	// themselves count.
+	// Roles maps the provider's roles to owner, admin or member. Without it these names themselves count.
 	Roles map[string]string `json:"roles"`
-	// GroupsClaim holds the groups, "groups" unless set.
+	// GroupsClaim is the claim with the groups; the default is "groups".
 	GroupsClaim string `json:"groupsClaim"`
-	// AssumeEmailVerified has an email count as verified when the provider does not say whether it is (email_verified).
+	// AssumeEmailVerified treats an email address as verified if the provider does not say whether it is
+	// (email_verified).
 	AssumeEmailVerified bool `json:"assumeEmailVerified"`
 }
 
@@ -58,7 +58,7 @@ func defaults() Settings {
 	return Settings{Scopes: []string{"openid", "profile", "email"}, OrganizationClaim: "org_id", GroupsClaim: "groups", Algorithms: []string{"RS256"}}
 }
 
-// Check has the rules that types do not express.
+// Check enforces the rules that types do not express.
 func (s *Settings) Check(problems *plugins.ConfigError) {
 	switch {
 	case s.Issuer != "" && s.IDPDomain != "":

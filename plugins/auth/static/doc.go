@@ -1,6 +1,5 @@
-// Package static is the auth adapter whose tokens stand in a file: for tests and for machines
-// without a network.
+// Package static is the auth adapter with tokens in a file: for tests and for machines without a network.
 //
-// It owns the file's form, its re-reading when it changes, the lookup, and the revocation of tokens that
-// were removed. There is no provider behind it, so it has no metadata and no browser login.
+// It defines the file format, rereads the file when it changes, looks up tokens, and reports removed ones as
+// revoked. There is no provider, so it has no metadata and no browser login.
 package static

@@ -13,10 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// minToken is the fewest bytes of a token that is written out: shorter ones can be guessed.
+// minToken is the minimum length of a plain-text token in bytes: shorter ones can be guessed.
 const minToken = 16
 
-// Entry is one token of the file.
+// Entry is one token in the file.
 type Entry struct {
 	Token        string   `yaml:"token"`       // the token itself, or
 	TokenSHA256  string   `yaml:"tokenSha256"` // its SHA-256 in hex
@@ -35,8 +35,8 @@ type Entry struct {
 
 type entries []Entry
 
-// parse reads the file's text: {tokens: [Entry]}, YAML or JSON, strictly. Every bad entry is named
-// by its place; what it holds is not.
+// parse parses the file: {tokens: [Entry]}, strict YAML or JSON. Errors name every bad entry by its position,
+// but never its contents.
 func parse(body []byte) (entries, error) {
 	var document struct {
 		Tokens entries `yaml:"tokens"`
@@ -62,7 +62,7 @@ func parse(body []byte) (entries, error) {
 	return document.Tokens, errors.Join(problems...)
 }
 
-// decodeError keeps the places of a YAML error and drops its words, which repeat values.
+// decodeError keeps the positions in a YAML error and drops its text, which repeats values.
 func decodeError(err error) error {
 	wrong, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
@@ -100,7 +100,7 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// find compares with every entry, so that the time it takes tells nothing about any of them.
+// find compares the token with every entry, so that the time it takes reveals nothing about any of them.
 func (all entries) find(token string) (Entry, bool) {
 	digest, at := sha256.Sum256([]byte(token)), -1
 	for i := range all {

@@ -15,12 +15,12 @@ import (
 
 const (
 	fileLimit = 4 << 20
-	// badFor is how long the last good tokens hold once the file is gone or cannot be read: long
-	// enough for an editor that writes in place, too short for a withdrawn token to matter.
+	// badFor is how long the last good tokens stay valid once the file is missing or unreadable: long enough
+	// for an editor that writes in place, too short for a withdrawn token to matter.
 	badFor = time.Minute
 )
 
-// file is a token file that is read again when it has changed.
+// file is a token file that is reread when it changes.
 type file struct {
 	path string
 	log  hclog.Logger
@@ -32,8 +32,8 @@ type file struct {
 	badSince time.Time
 }
 
-// current returns the tokens that the file has now. While the file is bad the last good tokens hold for
-// badFor; after that the error is plugins.ErrUnavailable.
+// current returns the tokens in the file. While the file is bad, the last good tokens stay valid for badFor;
+// after that the error is plugins.ErrUnavailable.
 func (f *file) current() (entries, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +69,8 @@ func (f *file) reload() {
 	f.log.Error("The token file cannot be used; what it held before stays good for a minute", "path", f.path, "error", err)
 }
 
-// changed compares what identifies one state of a file: which file, when written, how long.
+// changed compares what identifies a version of the file: which file it is, its modification time and its
+// length.
 func changed(before, now os.FileInfo, err error) bool {
 	if before == nil || err != nil {
 		return before != nil || err == nil
@@ -77,7 +78,7 @@ func changed(before, now os.FileInfo, err error) bool {
 	return !os.SameFile(before, now) || !before.ModTime().Equal(now.ModTime()) || before.Size() != now.Size()
 }
 
-// read takes the state of the file before its bytes: what is written meanwhile is seen next time.
+// read reads the file's state before its contents, so that a write in between is noticed next time.
 func read(path string) (entries, os.FileInfo, error) {
 	in, err := os.Open(path)
 	if err != nil {

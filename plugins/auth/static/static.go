@@ -18,15 +18,15 @@ import (
 type Settings struct {
 	// File is the absolute path of the token file, YAML or JSON.
 	File string `json:"file"`
-	// Issuer is who vouches for the subjects of the file, "ropewalk:static" unless set.
+	// Issuer is the issuer of the subjects in the file; the default is "ropewalk:static".
 	Issuer string `json:"issuer"`
-	// OrganizationID lets only tokens of that organization in.
+	// OrganizationID admits only tokens of that organization.
 	OrganizationID string `json:"organizationId"`
 }
 
 func defaults() Settings { return Settings{Issuer: "ropewalk:static"} }
 
-// Check has the rules that types do not express.
+// Check enforces the rules that types do not express.
 func (s *Settings) Check(problems *plugins.ConfigError) {
 	if !filepath.IsAbs(s.File) {
 		problems.Add("file", "must be the absolute path of a token file")
@@ -36,14 +36,14 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	}
 }
 
-// Adapter knows the tokens of one file. It serves after Configure.
+// Adapter knows the tokens in one file. It serves once it is configured.
 type Adapter struct {
 	log      hclog.Logger
 	settings Settings
 	file     *file
 }
 
-// New returns an Adapter that waits for its settings.
+// New returns an Adapter that must be configured before use.
 func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
 
 // Name is the adapter's name in auth.adapter.
@@ -52,13 +52,13 @@ func (*Adapter) Name() string { return "static" }
 // UseLogger sets where the adapter logs.
 func (a *Adapter) UseLogger(log hclog.Logger) { a.log = log }
 
-// Validate judges settings, the token file included, without taking them.
+// Validate checks settings, including the token file, without applying them.
 func (a *Adapter) Validate(_ context.Context, c plugins.Config) error {
 	_, _, err := a.open(c)
 	return err
 }
 
-// Configure takes the settings and reads the file.
+// Configure applies the settings and reads the file.
 func (a *Adapter) Configure(_ context.Context, c plugins.Config) (err error) {
 	a.settings, a.file, err = a.open(c)
 	return err
@@ -78,13 +78,13 @@ func (a *Adapter) open(c plugins.Config) (Settings, *file, error) {
 	return settings, f, nil
 }
 
-// Describe implements auth.Adapter. There is no authorization server to send anybody to.
+// Describe implements auth.Adapter. There is no authorization server to redirect to.
 func (a *Adapter) Describe(context.Context) (auth.Description, error) {
 	return auth.Description{Issuer: a.settings.Issuer}, nil
 }
 
-// Verify implements auth.Adapter. A token whose entry names no audiences was written for this
-// server, and is good for each of its audiences.
+// Verify implements auth.Adapter. A token whose entry names no audiences was written for this server, so it is
+// valid for each of its audiences.
 func (a *Adapter) Verify(_ context.Context, req auth.VerifyRequest) (auth.Identity, error) {
 	entries, err := a.file.current()
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *Adapter) Verify(_ context.Context, req auth.VerifyRequest) (auth.Identi
 	}, nil
 }
 
-// Metadata implements auth.Adapter: there is no provider.
+// Metadata implements auth.Adapter. There is no provider.
 func (*Adapter) Metadata(context.Context) (json.RawMessage, error) {
 	return nil, fmt.Errorf("%w: tokens of a file have no authorization server", plugins.ErrNotFound)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// watchInterval is how often the file is looked at for tokens that were removed.
+// watchInterval is how often the file is checked for removed tokens.
 const watchInterval = 500 * time.Millisecond
 
-// Watch implements auth.Revoker: a token is revoked when it is removed from the file, or its entry names
+// Watch implements auth.Revoker. A token is revoked when it is removed from the file, or its entry names
 // another subject or organization.
 func (a *Adapter) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
 	before, _ := a.file.current()
@@ -36,7 +36,7 @@ func (a *Adapter) Watch(ctx context.Context, revoked func(auth.Revocation) error
 	}
 }
 
-// removed returns the digests of the tokens of before that are not the same person's in now.
+// removed returns the digests of the tokens in before that do not belong to the same person in now.
 func removed(before, now entries) [][]byte {
 	type person struct{ subject, organization string }
 	kept := map[string]person{}

@@ -58,8 +58,8 @@ func (m *members) close() {
 	m.client.CloseIdleConnections()
 }
 
-// role returns the user's rank in the organization; plugins.ErrUnauthenticated for anybody but an active
-// member. When WorkOS does not answer, the last answer holds for memberKeep; without one the error is
+// role returns the user's rank in the organization, or plugins.ErrUnauthenticated for anyone but an active
+// member. If WorkOS does not answer, the last answer stays valid for memberKeep; without one the error is
 // plugins.ErrUnavailable.
 func (m *members) role(ctx context.Context, user string) (string, error) {
 	last, ok := m.recall(user)
@@ -106,7 +106,7 @@ func (m *members) learn(user string, found []membership) (string, error) {
 	return "", fmt.Errorf("%w: the user is no active member of the organization", plugins.ErrUnauthenticated)
 }
 
-// membership is what WorkOS lists: https://workos.com/docs/reference/authkit/organization-membership.
+// membership is an entry in WorkOS's list: https://workos.com/docs/reference/authkit/organization-membership.
 type membership struct {
 	UserID         string `json:"user_id"`
 	OrganizationID string `json:"organization_id"`
@@ -119,7 +119,7 @@ type role struct {
 	Slug string `json:"slug"`
 }
 
-// rank is the highest of the membership's roles that the server knows; any other is a member's.
+// rank returns the highest of the membership's roles that the server knows; any other counts as a member.
 func (f membership) rank() string {
 	slugs := []string{f.Role.Slug, "member"}
 	for _, r := range f.Roles {
@@ -128,8 +128,8 @@ func (f membership) rank() string {
 	return relyingparty.Rank(slugs)
 }
 
-// ask requests the active memberships, which WorkOS lists by default. It does not use the context of a
-// caller, since several may wait for it.
+// ask requests the active memberships, which WorkOS lists by default. It does not use a caller's context,
+// because several callers may wait for the result.
 func (m *members) ask(user string) ([]membership, error) {
 	query := url.Values{"user_id": {user}, "organization_id": {m.organization}}
 	body, err := relyingparty.Fetch(m.life, m.client, m.address+"?"+query.Encode(), m.key.Reveal(), answerLimit)

@@ -11,27 +11,27 @@ import (
 type Settings struct {
 	// IDPDomain is the subdomain of the AuthKit domain: https://<idpDomain>.authkit.app.
 	IDPDomain string `json:"idpDomain"`
-	// Issuer replaces that URL, for an AuthKit with a domain of its own.
+	// Issuer replaces that URL, for an AuthKit with its own domain.
 	Issuer string `json:"issuer"`
-	// ClientID makes browser login possible, and is an audience too.
+	// ClientID enables browser login, and is also an audience.
 	ClientID string `json:"clientId"`
-	// ClientSecret is left out for a public client.
+	// ClientSecret is empty for a public client.
 	ClientSecret plugins.Secret `json:"clientSecret"`
-	// RedirectURI is {base_url}/v1/auth/callback; the server's own word for it counts first.
+	// RedirectURI is {base_url}/v1/auth/callback; the server's own value takes precedence.
 	RedirectURI string `json:"redirectUri"`
-	// OrganizationID lets only members of that organization in.
+	// OrganizationID admits only members of that organization.
 	OrganizationID string `json:"organizationId"`
-	// APIKey asks WorkOS for memberships. The server fills it from WORKOS_API_KEY.
+	// APIKey is used to ask WorkOS for memberships. The server sets it from WORKOS_API_KEY.
 	APIKey plugins.Secret `json:"apiKey"`
-	// APIURL is where WorkOS' API is.
+	// APIURL is the URL of WorkOS's API.
 	APIURL string `json:"apiUrl"`
-	// Audiences are accepted beside the server's own and the client id.
+	// Audiences are accepted in addition to the server's own and the client id.
 	Audiences []string `json:"audiences"`
 }
 
 func defaults() Settings { return Settings{APIURL: "https://api.workos.com"} }
 
-// Check has the rules that types do not express.
+// Check enforces the rules that types do not express.
 func (s *Settings) Check(problems *plugins.ConfigError) {
 	switch {
 	case s.IDPDomain == "" && s.Issuer == "":

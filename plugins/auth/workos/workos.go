@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/internal/relyingparty"
 )
 
-// Adapter trusts one AuthKit. It serves after Configure.
+// Adapter trusts one AuthKit. It serves once it is configured.
 type Adapter struct {
 	log      hclog.Logger
 	settings Settings
@@ -21,7 +21,7 @@ type Adapter struct {
 	members  *members // nil when memberships cannot or need not be asked for
 }
 
-// New returns an Adapter that waits for its settings.
+// New returns an Adapter that must be configured before use.
 func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
 
 // Name is the adapter's name in auth.adapter.
@@ -30,13 +30,13 @@ func (*Adapter) Name() string { return "workos" }
 // UseLogger sets where the adapter logs.
 func (a *Adapter) UseLogger(log hclog.Logger) { a.log = log }
 
-// Validate judges settings without taking them.
+// Validate checks settings without applying them.
 func (*Adapter) Validate(_ context.Context, c plugins.Config) error {
 	settings := defaults()
 	return c.Decode(&settings)
 }
 
-// Configure takes the settings. It asks WorkOS nothing.
+// Configure applies the settings. It does not contact WorkOS.
 func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	settings := defaults()
 	if err := c.Decode(&settings); err != nil {
@@ -51,7 +51,7 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	}
 	switch {
 	case settings.OrganizationID == "":
-		// A role is one in the token's own organization, and says nothing about this server's.
+		// A role is in the token's own organization, and says nothing about the configured one.
 	case settings.APIKey == "":
 		options.RoleClaim = "role"
 		a.log.Warn("There is no API key of WorkOS: membership and role are believed as the token states them. Set WORKOS_API_KEY to have them asked for.")
@@ -62,7 +62,7 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	return nil
 }
 
-// Close ends what is under way.
+// Close cancels pending requests.
 func (a *Adapter) Close() error {
 	if a.party != nil {
 		a.party.Close()
@@ -113,8 +113,9 @@ func (a *Adapter) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.
 	return a.withMembership(ctx, id)
 }
 
-// CheckSession implements auth.Sessions. Who is no longer a member is no longer logged in. The membership is read
-// first: a refresh token is good once, and must not be used up when the answer is plugins.ErrUnavailable.
+// CheckSession implements auth.Sessions. Someone who is no longer a member is no longer logged in. The
+// membership is read first: a refresh token can be used only once, and must not be used up if the result is
+// plugins.ErrUnavailable.
 func (a *Adapter) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
 	member, err := a.withMembership(ctx, auth.Identity{Subject: req.Subject})
 	if err != nil {

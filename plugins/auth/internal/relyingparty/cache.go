@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// renewEvery is the least time between two fetches of one document. With the first load that makes at
-// most six in any minute.
+// renewEvery is the minimum time between two fetches of one document. With the first load that makes at most
+// six in any minute.
 const renewEvery = 12 * time.Second
 
-// cache holds one document that the provider publishes. It is fetched on first use, again in the
-// background once it is older than fresh, and used for up to keep while the provider is away. It is
-// fetched at most once per renewEvery, and a fetch uses the context of the cache, not of a caller.
+// cache holds one document that the provider publishes. It is fetched on first use, refreshed in the background
+// once it is older than fresh, and used for up to keep while the provider is unavailable. It is fetched at most
+// once per renewEvery. A fetch uses the cache's context, not a caller's.
 type cache[T any] struct {
 	what  string // for log lines: "keys"
 	fetch func(context.Context) (T, error)
@@ -34,23 +34,23 @@ type cache[T any] struct {
 	failed  error     // of the last fetch; nil when it went well
 }
 
-// waiting is the result of an earlier fetch that failed, while the next one has to wait. A document that
-// needs this one was not asked for: it may be fetched as soon as this one may.
+// waiting is the error of an earlier failed fetch while the next one has to wait. It does not count as a fetch
+// for documents that depend on this one: they may be fetched as soon as this one may.
 type waiting struct {
 	error
 	until time.Time
 }
 
-// Unwrap returns what the earlier fetch failed with.
+// Unwrap returns the error of the earlier fetch.
 func (w *waiting) Unwrap() error { return w.error }
 
-// get returns the value, fetching it only when there is none to use.
+// get returns the value, fetching it only if there is no usable one.
 func (c *cache[T]) get(ctx context.Context) (T, error) {
 	value, _, err := c.dated(ctx)
 	return value, err
 }
 
-// dated is get with the age of the very value that it returns.
+// dated is get that also returns the age of the value.
 func (c *cache[T]) dated(ctx context.Context) (value T, age time.Duration, err error) {
 	c.mu.Lock()
 	value, age = c.value, time.Since(c.fetched)
@@ -66,8 +66,8 @@ func (c *cache[T]) dated(ctx context.Context) (value T, age time.Duration, err e
 	return value, age, nil
 }
 
-// renew fetches the value, unless the last fetch is less than renewEvery ago: then it returns the result
-// of that one. The fetch that loads the value for the first time does not count.
+// renew fetches the value, unless the last fetch is less than renewEvery ago, in which case it returns that
+// fetch's result. The first fetch that loads the value does not count.
 func (c *cache[T]) renew(ctx context.Context) (T, error) {
 	var none T
 	select {
@@ -104,7 +104,7 @@ func (c *cache[T]) attempt() (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		// c.next is counted from the beginning, also where the provider did not answer for all of
+		// c.next is counted from the start of the fetch, even if the provider did not answer for all of
 		// requestTimeout: once it is back, it is asked again soon.
 		if needed, ok := errors.AsType[*waiting](err); ok {
 			c.next = needed.until
@@ -120,7 +120,7 @@ func (c *cache[T]) attempt() (any, error) {
 	return nil, nil
 }
 
-// fetchedSince reports whether the value was fetched at t or later.
+// fetchedSince reports whether the value was fetched at or after t.
 func (c *cache[T]) fetchedSince(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

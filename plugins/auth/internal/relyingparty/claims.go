@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// Claims is the payload of a token, name to value. Names are compared exactly: a claim "Exp" is
-// not "exp".
+// Claims is the payload of a token, by name. Names are compared exactly: "Exp" is not "exp".
 type Claims map[string]json.RawMessage
 
-// Text is a claim that is a string, "" when it is absent or of another type.
+// Text returns a claim that is a string, or "" if it is absent or of another type.
 func (c Claims) Text(name string) string {
 	var s string
 	if json.Unmarshal(c[name], &s) != nil {
@@ -23,8 +22,8 @@ func (c Claims) Text(name string) string {
 	return s
 }
 
-// List is a claim that is a string or an array of strings; nil for anything else. A name that is
-// not a claim itself is a path through nested objects: realm_access.roles.
+// List returns a claim that is a string or an array of strings, or nil. A name that is not a claim itself is a
+// path through nested objects: realm_access.roles.
 func (c Claims) List(name string) []string {
 	value, ok := c[name]
 	if !ok {
@@ -56,7 +55,7 @@ func (c Claims) nested(path string) (json.RawMessage, bool) {
 	return inner.nested(rest)
 }
 
-// instant is a NumericDate claim (RFC 7519 part 2): a JSON number of seconds, and nothing else.
+// instant returns a NumericDate claim (RFC 7519 section 2): a JSON number of seconds, and nothing else.
 func (c Claims) instant(name string) (at time.Time, present bool, err error) {
 	value, present := c[name]
 	if !present {
@@ -75,7 +74,8 @@ func (c Claims) instant(name string) (at time.Time, present bool, err error) {
 
 const maxInstant = 253402300799 // the last second of the year 9999
 
-// merge returns c with what is only in other. An address and whether it is verified come from one of them.
+// merge returns c plus the claims that only other has. An address and whether it is verified come from the same
+// one of them.
 func (c Claims) merge(other Claims) Claims {
 	merged := maps.Clone(other)
 	if merged == nil {

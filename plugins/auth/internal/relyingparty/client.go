@@ -22,16 +22,16 @@ const (
 	maxRedirects   = 3
 )
 
-// Reach says which networks beside the public one a provider may live in. Link-local addresses,
-// where clouds keep their credentials, are out of reach whatever it says.
+// Reach says which networks other than the public one a provider may be in. Link-local addresses, where clouds
+// serve their credentials, are never reachable.
 type Reach struct {
 	Loopback bool // the configured issuer itself is on loopback
 	Private  bool // the operator allowed private networks (RFC 1918, RFC 4193)
 }
 
-// NewClient returns an HTTP client for questions to a provider. The address is checked after the
-// name was resolved and before a byte is sent, so neither a discovery document nor DNS can lead
-// it to an address out of reach. It follows redirects on the same host only, and no proxy.
+// NewClient returns an HTTP client for requests to a provider. It checks the address after name resolution and
+// before sending anything, so neither a discovery document nor DNS can direct it to a forbidden address. It
+// follows redirects only on the same host, and uses no proxy.
 func NewClient(reach Reach) *http.Client {
 	var v4, v6 []netip.Prefix
 	if reach.Loopback {
@@ -58,7 +58,7 @@ func NewClient(reach Reach) *http.Client {
 	}
 }
 
-// errRedirect is that of an answer whose redirect is not followed.
+// errRedirect is returned for a redirect that is not followed.
 var errRedirect = errors.New("the redirect is not followed")
 
 func sameHost(req *http.Request, via []*http.Request) error {
@@ -71,7 +71,7 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// statusError is an answer with another status than 200.
+// statusError is a response with a status other than 200.
 type statusError struct {
 	address string
 	code    int
@@ -80,8 +80,8 @@ type statusError struct {
 // Error implements error.
 func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d", e.address, e.code) }
 
-// Fetch gets a document of at most limit bytes; every answer but 200 is an error. bearer is shown
-// when it is not empty.
+// Fetch gets a document of at most limit bytes. Every response other than 200 is an error. bearer is sent if it
+// is not empty.
 func Fetch(ctx context.Context, client *http.Client, address, bearer string, limit int64) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -94,7 +94,7 @@ func Fetch(ctx context.Context, client *http.Client, address, bearer string, lim
 	return readAnswer(client, req, limit)
 }
 
-// readAnswer sends a request and returns the body of an answer with status 200.
+// readAnswer sends a request and returns the body of a response with status 200.
 func readAnswer(client *http.Client, req *http.Request, limit int64) ([]byte, error) {
 	address := req.URL.String()
 	resp, err := client.Do(req)
@@ -115,9 +115,9 @@ func readAnswer(client *http.Client, req *http.Request, limit int64) ([]byte, er
 	return body, nil
 }
 
-// CheckURL says what is wrong with the address of an issuer or an endpoint: it must be absolute,
-// with a port from 1 to 65535 or none, without user, query or fragment, and https; http counts on
-// loopback only. The message is fit for a settings problem.
+// CheckURL says what is wrong with the URL of an issuer or an endpoint. It must be absolute, with a port from 1
+// to 65535 or none, without user, query or fragment, and use https; http is allowed only on loopback. The
+// message is suitable for a settings problem.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
@@ -135,7 +135,7 @@ func CheckURL(address string) error {
 	return errors.New("must be an https URL (http is for loopback addresses only)")
 }
 
-// OnLoopback reports whether the host of address is this machine itself.
+// OnLoopback reports whether the host of an address is this machine.
 func OnLoopback(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && isLoopback(u.Hostname())

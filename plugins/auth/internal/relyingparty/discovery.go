@@ -17,7 +17,7 @@ const (
 	documentKeep  = 7 * 24 * time.Hour
 )
 
-// document is what is used of the provider's metadata (RFC 8414, OpenID Connect Discovery 1.0).
+// document is the part of the provider's metadata that is used (RFC 8414, OpenID Connect Discovery 1.0).
 type document struct {
 	Issuer                string   `json:"issuer"`
 	JWKSURI               string   `json:"jwks_uri"`
@@ -32,8 +32,8 @@ type document struct {
 	raw json.RawMessage
 }
 
-// documentURLs are the places where the metadata of issuer may be, in the order to try them:
-// RFC 8414 part 3.1, then OpenID Connect Discovery with the path inserted, then appended.
+// documentURLs returns the places where the issuer's metadata may be, in the order to try them: RFC 8414
+// section 3.1, then OpenID Connect Discovery with the path inserted, then appended.
 func documentURLs(issuer string) []string {
 	u, err := url.Parse(issuer)
 	if err != nil {
@@ -50,8 +50,7 @@ func documentURLs(issuer string) []string {
 	return places
 }
 
-// discover returns the first document that is about issuer and, when keys are needed of it, says
-// where they are.
+// discover returns the first document about issuer that, if keys are needed, says where they are.
 func discover(ctx context.Context, client *http.Client, issuer string, needKeys bool) (document, error) {
 	var problems []error
 	for _, place := range documentURLs(issuer) {
@@ -83,9 +82,8 @@ func readDocument(ctx context.Context, client *http.Client, place string) (docum
 	return doc, nil
 }
 
-// check holds a document against the issuer it must be about (RFC 8414 part 3.3: identical, not
-// merely equivalent) and its endpoints against the rules for addresses: a document on the public
-// network names no http endpoint.
+// check compares a document with the issuer it must be about (RFC 8414 section 3.3: identical, not merely
+// equivalent) and checks its endpoints: a document on the public network must not name http endpoints.
 func (d document) check(place, issuer string, needKeys bool) error {
 	if d.Issuer != issuer {
 		return fmt.Errorf("%s is about the issuer %q, not %q: write the issuer exactly as the provider does", place, d.Issuer, issuer)
@@ -104,8 +102,8 @@ func (d document) check(place, issuer string, needKeys bool) error {
 	return nil
 }
 
-// checkEndpoint is CheckURL for an address that came from outside: it may have a query, and it is
-// on loopback only when the issuer is.
+// checkEndpoint is CheckURL for a URL from outside: it may have a query, and may be on loopback only if the
+// issuer is.
 func checkEndpoint(address, issuer string) error {
 	bare, _, _ := strings.Cut(address, "?")
 	if err := CheckURL(bare); err != nil {

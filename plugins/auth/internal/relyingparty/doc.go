@@ -1,9 +1,9 @@
-// Package relyingparty is the side of OpenID Connect that trusts a provider: it finds the
-// provider's documents and keys, checks tokens, and runs the browser login.
+// Package relyingparty is the relying party's side of OpenID Connect: it finds the provider's documents and
+// keys, verifies tokens, and performs the browser login.
 //
-// It owns everything that adapters of OpenID providers have in common: a guarded HTTP client, the
-// discovery orders of RFC 8414 and OpenID Connect Discovery, key rotation with bounded fetches,
-// the checks of a token, and authorization code with PKCE. It owns no settings and nothing that
-// only one provider does: those are the adapters'. It is apart, and internal, because adapters
-// never import each other, and because its API is no promise to third parties.
+// It contains everything that adapters for OpenID providers have in common: a guarded HTTP client, the
+// discovery orders of RFC 8414 and OpenID Connect Discovery, key rotation with a bounded number of fetches,
+// token verification, and authorization code with PKCE. Settings, and whatever only one provider does, belong
+// to the adapters. It is a separate package because adapters never import each other, and internal because its
+// API is not a promise to third parties.
 package relyingparty

@@ -6,12 +6,12 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// refuse is "I know it is bad": the reason is for the server's log.
+// refuse returns the error for a token known to be bad. The reason is for the server's log.
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", plugins.ErrUnauthenticated, fmt.Errorf(format, args...))
 }
 
-// away makes the error of an adapter that cannot decide.
+// away returns the error for an adapter that cannot decide.
 func away(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", plugins.ErrUnavailable, fmt.Errorf(format, args...))
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// ranks are the organization roles, the highest first.
+// ranks are the organization roles, highest first.
 func ranks() []string { return []string{"owner", "admin", "member"} }
 
-// KnownRole reports whether role is one that the server knows.
+// KnownRole reports whether the server knows a role.
 func KnownRole(role string) bool { return slices.Contains(ranks(), role) }
 
-// Rank is the highest of roles that the server knows, "" when there is none.
+// Rank returns the highest role that the server knows, or "".
 func Rank(roles []string) string {
 	for _, rank := range ranks() {
 		if slices.Contains(roles, rank) {
@@ -23,7 +23,7 @@ func Rank(roles []string) string {
 	return ""
 }
 
-// identity is who good claims are about; it refuses one of another organization.
+// identity returns the person whom valid claims are about. It rejects members of another organization.
 func (p *Party) identity(claims Claims) (auth.Identity, error) {
 	organizations := claims.List(p.options.OrganizationClaim)
 	organization := ""
@@ -59,8 +59,8 @@ func (p *Party) identity(claims Claims) (auth.Identity, error) {
 	return id, nil
 }
 
-// email is the address that the provider has verified: people who may type in any address must not be taken for its
-// owner. Some providers write the claim as text.
+// email returns the address that the provider has verified: someone who can enter any address must not be taken
+// for its owner. Some providers send the claim as text.
 func (p *Party) email(claims Claims) string {
 	verified, stated := claims["email_verified"]
 	switch string(verified) {
@@ -73,7 +73,7 @@ func (p *Party) email(claims Claims) string {
 	return ""
 }
 
-// role is the highest rank among the roles that the provider gave; "" when none of them is one.
+// role returns the highest rank among the provider's roles, or "" if none is known.
 func (p *Party) role(claims Claims) string {
 	if p.options.RoleClaim == "" {
 		return ""

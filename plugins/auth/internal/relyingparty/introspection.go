@@ -11,8 +11,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// introspect asks the provider whether a token whose signature and claims are good is still active (RFC 7662). A
-// provider that does not say so is one that cannot be asked.
+// introspect asks the provider whether a token with a valid signature and claims is still active (RFC 7662). A
+// provider that does not answer the question counts as unavailable.
 func (p *Party) introspect(ctx context.Context, compact string, claims Claims) error {
 	doc, err := p.document.get(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *Party) introspect(ctx context.Context, compact string, claims Claims) e
 	return nil
 }
 
-// introspection is what is used of an answer of RFC 7662 section 2.2.
+// introspection is the part of an RFC 7662 section 2.2 response that is used.
 type introspection struct {
 	Active  *bool  `json:"active"`
 	Subject string `json:"sub"`

@@ -24,7 +24,7 @@ const (
 	unknownSize = 1000
 )
 
-// keySet is the provider's usable keys by key id; several may share one.
+// keySet holds the provider's usable keys by key id; several may share one.
 type keySet map[string][]jwk.Key
 
 // keys finds the provider's signing keys.
@@ -35,9 +35,9 @@ type keys struct {
 	unknown map[string]time.Time // key id -> until when it counts as unknown
 }
 
-// find returns the keys with that id; all of them when kid is empty and there is just one. An
-// unknown id leads to one rate-limited refresh. It refuses only what the provider itself, asked
-// within renewEvery, does not know.
+// find returns the keys with that id, or all of them if kid is empty and there is only one. An unknown id
+// causes one rate-limited refresh. It rejects only ids that the provider itself, asked within renewEvery, does
+// not know.
 func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 	set, age, err := k.set.dated(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 	return nil, refuse("no key %q at the provider", clip(kid))
 }
 
-// renewed returns the key set as the provider has it now, or the given one when that cannot be had at once.
+// renewed returns the provider's current key set, or the given one if that cannot be fetched at once.
 func (k *keys) renewed(ctx context.Context, known keySet) keySet {
 	ctx, cancel := context.WithTimeout(ctx, keysWait)
 	defer cancel()
@@ -105,9 +105,9 @@ func (k *keys) markUnknown(kid string) {
 	k.unknown[kid] = time.Now().Add(unknownFor)
 }
 
-// parseKeys keeps the keys of the given algorithms and pins the algorithm on each: what a token says
-// of its algorithm is never believed. A set without any such key is an error, so that a broken
-// answer does not replace good keys.
+// parseKeys keeps the keys of the given algorithms and pins each key's algorithm: what a token says about its
+// algorithm is never trusted. A set without any such key is an error, so that a broken response does not
+// replace good keys.
 func parseKeys(body []byte, algorithms []string) (keySet, error) {
 	all, err := jwk.Parse(body, jwk.WithIgnoreParseError(true))
 	if err != nil {
@@ -141,7 +141,7 @@ func parseKeys(body []byte, algorithms []string) (keySet, error) {
 	return set, nil
 }
 
-// signsWith is the one algorithm that a key may check signatures of.
+// signsWith returns the only algorithm whose signatures a key may verify.
 func signsWith(key jwk.Key) (jwa.SignatureAlgorithm, bool) {
 	public, err := key.PublicKey()
 	if err != nil || !forSignatures(key) {
@@ -172,7 +172,7 @@ func signsWith(key jwk.Key) (jwa.SignatureAlgorithm, bool) {
 	return algorithm, said == "" || said == algorithm.String()
 }
 
-// forSignatures reports whether the key set allows the key to check signatures.
+// forSignatures reports whether the key set allows using the key for signatures.
 func forSignatures(key jwk.Key) bool {
 	if use := key.KeyUsage(); use != "" && use != string(jwk.ForSignature) {
 		return false
@@ -190,7 +190,7 @@ func hasVerify(ops jwk.KeyOperationList) bool {
 	return false
 }
 
-// clip shortens what came from outside for an error.
+// clip shortens text from outside for an error.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"

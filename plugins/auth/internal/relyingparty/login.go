@@ -19,7 +19,7 @@ import (
 // CanLogin reports whether the options allow a browser login.
 func (p *Party) CanLogin() bool { return p.options.ClientID != "" }
 
-// AuthorizeURL returns where to send the browser (RFC 6749 part 4.1.1 with RFC 7636).
+// AuthorizeURL returns the URL to redirect the browser to (RFC 6749 section 4.1.1 with RFC 7636).
 func (p *Party) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (string, error) {
 	if req.State == "" || req.Nonce == "" || req.CodeChallenge == "" {
 		return "", fmt.Errorf("%w: a login needs a state, a nonce and a code challenge", plugins.ErrInvalid)
@@ -34,9 +34,9 @@ func (p *Party) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (st
 		oauth2.SetAuthURLParam("code_challenge_method", "S256")), nil
 }
 
-// Exchange trades a code for the person's identity. The id token says who it is; what it leaves
-// out, such as an organization or roles, is taken from the access token when that is a JWT of
-// the same issuer about the same subject and no other organization.
+// Exchange trades a code for the person's identity. The id token says who it is. What it leaves out, such as an
+// organization or roles, comes from the access token if that is a JWT from the same issuer about the same
+// subject and not another organization.
 func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
 	if req.Code == "" || req.CodeVerifier == "" || req.Nonce == "" {
 		return auth.Identity{}, refuse("a login needs a code, its verifier and its nonce")
@@ -66,7 +66,7 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 	return p.loggedIn(ctx, claims, answer, newRenewal(key, claims, answer))
 }
 
-// loggedIn is the identity of a login whose id token has been checked.
+// loggedIn returns the identity for a login whose id token has been verified.
 func (p *Party) loggedIn(ctx context.Context, claims Claims, answer *oauth2.Token, r renewal) (auth.Identity, error) {
 	if more, err := p.Check(ctx, answer.AccessToken, nil); err == nil && more.Text("sub") == claims.Text("sub") && p.sameOrganization(claims, more) {
 		claims = claims.merge(more)
@@ -79,19 +79,19 @@ func (p *Party) loggedIn(ctx context.Context, claims Claims, answer *oauth2.Toke
 	return id, nil
 }
 
-// sameOrganization reports whether two tokens do not name different organizations: roles and groups of one
+// sameOrganization reports whether two tokens do not name different organizations: roles and groups in one
 // organization say nothing about another.
 func (p *Party) sameOrganization(a, b Claims) bool {
 	first, second := a.List(p.options.OrganizationClaim), b.List(p.options.OrganizationClaim)
 	return len(first) == 0 || len(second) == 0 || slices.Equal(slices.Sorted(slices.Values(first)), slices.Sorted(slices.Values(second)))
 }
 
-// userInfoTimeout bounds how long a login waits for a name and an e-mail address.
+// userInfoTimeout limits how long a login waits for a name and an email address.
 const userInfoTimeout = 3 * time.Second
 
-// userInfo asks the provider's UserInfo endpoint (OpenID Connect Core 1.0 section 5.3) for the name
-// and the e-mail address that the tokens leave out. Without an answer about the same subject there
-// are none: a login does not fail for them.
+// userInfo asks the provider's UserInfo endpoint (OpenID Connect Core 1.0 section 5.3) for the name and email
+// address that the tokens leave out. Without an answer about the same subject they stay empty: a login does not
+// fail because of them.
 func (p *Party) userInfo(ctx context.Context, claims Claims, access string) Claims {
 	_, named := claims["name"]
 	_, mailed := claims["email"]
@@ -147,8 +147,8 @@ func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, err
 	}, nil
 }
 
-// style is how the client shows its secret: in the header unless the provider takes it in the
-// body only (OpenID Connect Discovery 1.0 part 3); a public client has none to show.
+// style returns how the client sends its secret: in the header unless the provider accepts it only in the body
+// (OpenID Connect Discovery 1.0 section 3). A public client has none.
 func (p *Party) style(methods []string) oauth2.AuthStyle {
 	if p.options.ClientSecret == "" || (len(methods) > 0 && !slices.Contains(methods, "client_secret_basic")) {
 		return oauth2.AuthStyleInParams
@@ -156,7 +156,7 @@ func (p *Party) style(methods []string) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// exchangeError keeps the provider's error code and drops the rest of its answer.
+// exchangeError keeps the provider's error code and drops the rest of its response.
 func exchangeError(err error) error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || answer.Response == nil {

@@ -15,11 +15,11 @@ import (
 const (
 	logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-	// longestLogout is how far the exp of a logout token may be from its iat: its jti is remembered as long.
+	// longestLogout is the maximum time between a logout token's iat and exp: its jti is remembered that long.
 	longestLogout = 24 * time.Hour
 )
 
-// VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.6).
+// VerifyLogout verifies a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.6).
 func (p *Party) VerifyLogout(ctx context.Context, compact string) (auth.Logout, error) {
 	if !p.CanLogin() {
 		return auth.Logout{}, fmt.Errorf("%w: logout tokens need the setting clientId", plugins.ErrUnimplemented)

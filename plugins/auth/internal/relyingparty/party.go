@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Options is what a Party trusts and who it is. The adapter has checked it.
+// Options say what a Party trusts and who it is. The adapter must have checked them.
 type Options struct {
 	Issuer  string
 	JWKSURI string // "" to find it by discovery
@@ -46,7 +46,7 @@ type Party struct {
 	end      context.CancelFunc
 }
 
-// New returns a Party. It asks the provider nothing yet.
+// New returns a Party. It does not contact the provider yet.
 func New(o Options) *Party {
 	if o.Algorithms == nil {
 		o.Algorithms = []string{jwa.RS256.String()}
@@ -61,7 +61,7 @@ func New(o Options) *Party {
 	return p
 }
 
-// Close ends what is under way and drops idle connections.
+// Close cancels pending requests and closes idle connections.
 func (p *Party) Close() {
 	p.end()
 	p.client.CloseIdleConnections()
@@ -83,7 +83,7 @@ func (p *Party) fetchKeys(ctx context.Context) (keySet, error) {
 	return parseKeys(body, p.options.Algorithms)
 }
 
-// Metadata relays the provider's document as it wrote it.
+// Metadata returns the provider's document unchanged.
 func (p *Party) Metadata(ctx context.Context) (json.RawMessage, error) {
 	doc, err := p.document.get(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *Party) Metadata(ctx context.Context) (json.RawMessage, error) {
 	return doc.raw, nil
 }
 
-// Verify checks a token and returns whose it is.
+// Verify verifies a token and returns its owner.
 func (p *Party) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
 	claims, err := p.Check(ctx, req.Token, req.Audiences)
 	if err != nil {

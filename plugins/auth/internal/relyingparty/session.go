@@ -17,10 +17,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// keysChecked is how old the key set may be that a login is checked with.
+// keysChecked is the maximum age of the key set with which a login is checked.
 const keysChecked = time.Minute
 
-// renewal is what is needed to ask the provider about a login again. It is auth.Identity.Renewal, as JSON.
+// renewal is what is needed to recheck a login with the provider. It is auth.Identity.Renewal, as JSON.
 type renewal struct {
 	Key     string    `json:"key"`               // the thumbprint of the key that signed the id token (RFC 7638)
 	Session string    `json:"session,omitempty"` // the sid of the id token
@@ -37,7 +37,7 @@ func (r renewal) secret() plugins.Secret {
 	return plugins.Secret(raw)
 }
 
-// newRenewal is the renewal of a login whose tokens are given.
+// newRenewal returns the renewal for a login with these tokens.
 func newRenewal(key jwk.Key, claims Claims, answer *oauth2.Token) renewal {
 	return renewal{Key: thumbprint(key), Session: claims.Text("sid"), Refresh: answer.RefreshToken, Access: answer.AccessToken, Expires: answer.Expiry}
 }
@@ -50,8 +50,8 @@ func thumbprint(key jwk.Key) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// CheckSession asks the provider whether a login is still good: with its refresh token, else with its access
-// token at the UserInfo endpoint. The key that signed the id token must still be among the provider's.
+// CheckSession asks the provider whether a login is still good: with its refresh token, otherwise with its
+// access token at the UserInfo endpoint. The provider must still have the key that signed the id token.
 func (p *Party) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
 	var r renewal
 	if json.Unmarshal([]byte(req.Renewal.Reveal()), &r) != nil || r.Key == "" {
@@ -69,12 +69,12 @@ func (p *Party) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.I
 	return p.confirmed(r, req.Subject), nil
 }
 
-// confirmed is the identity of a login that is still good and about which nothing new is known.
+// confirmed returns the identity for a login that is still good, without any news.
 func (p *Party) confirmed(r renewal, subject string) auth.Identity {
 	return auth.Identity{Issuer: p.options.Issuer, Subject: subject, SessionID: r.Session, Renewal: r.secret()}
 }
 
-// refresh trades the refresh token of a login for new tokens (OpenID Connect Core 1.0 section 12).
+// refresh trades a login's refresh token for new tokens (OpenID Connect Core 1.0 section 12).
 func (p *Party) refresh(ctx context.Context, r renewal, subject string) (auth.Identity, error) {
 	client, err := p.oauth(ctx, p.options.RedirectURI)
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *Party) refresh(ctx context.Context, r renewal, subject string) (auth.Id
 	return id, err
 }
 
-// refreshed is the identity of a login whose tokens were refreshed.
+// refreshed returns the identity for a login whose tokens were refreshed.
 func (p *Party) refreshed(ctx context.Context, next renewal, answer *oauth2.Token, subject string) (auth.Identity, error) {
 	compact, _ := answer.Extra("id_token").(string)
 	if compact == "" { // optional (section 12.2)
@@ -116,7 +116,7 @@ func (p *Party) refreshed(ctx context.Context, next renewal, answer *oauth2.Toke
 }
 
 // confirmSubject asks the UserInfo endpoint, if there is one, whether a refreshed access token is about the
-// subject: without an id token nothing else says so.
+// same subject: without an id token nothing else says so.
 func (p *Party) confirmSubject(ctx context.Context, r renewal, subject string) error {
 	doc, err := p.document.get(ctx)
 	if err != nil || doc.UserinfoEndpoint == "" {
@@ -125,7 +125,7 @@ func (p *Party) confirmSubject(ctx context.Context, r renewal, subject string) e
 	return p.confirm(ctx, r, subject)
 }
 
-// confirm shows the access token of a login to the UserInfo endpoint (OpenID Connect Core 1.0 section 5.3).
+// confirm sends a login's access token to the UserInfo endpoint (OpenID Connect Core 1.0 section 5.3).
 func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
 	if r.Access == "" || !r.Expires.IsZero() && !time.Now().Before(r.Expires) {
 		return refuse("the access token of the login has expired, and the provider gave no refresh token (scope offline_access)")
@@ -151,7 +151,8 @@ func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
 	return nil
 }
 
-// refreshError is the error of a refresh: only a grant that the provider no longer accepts ends the login.
+// refreshError returns the error for a failed refresh: only a grant that the provider no longer accepts ends
+// the login.
 func refreshError(err error) error {
 	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_grant" {
 		return refuse("the provider refuses the refresh token of the login")
@@ -163,7 +164,7 @@ func refreshError(err error) error {
 	return away("the provider's token endpoint cannot be asked: %w", err)
 }
 
-// published returns nil when a key is in the provider's key set, read at most keysChecked ago.
+// published returns nil if a key is in the provider's key set, read at most keysChecked ago.
 func (k *keys) published(ctx context.Context, print string) error {
 	set, age, err := k.set.dated(ctx)
 	if err != nil {

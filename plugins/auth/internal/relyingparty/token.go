@@ -11,7 +11,7 @@ import (
 
 const maxToken = 64 << 10
 
-// token is a compact JWS that was read but not yet checked.
+// token is a compact JWS that was parsed but not verified yet.
 type token struct {
 	compact string
 	kid     string
@@ -19,8 +19,8 @@ type token struct {
 	claims  Claims
 }
 
-// readToken takes a token apart and refuses what no key could make good: another form than
-// compact, an algorithm that is not configured, another type than a JWT's, critical headers.
+// readToken parses a token and rejects what no key could make valid: a non-compact form, an algorithm that is
+// not configured, a type other than JWT, critical headers.
 func readToken(compact string, algorithms []string, types ...string) (token, error) {
 	if len(compact) > maxToken {
 		return token{}, refuse("the token is longer than %d bytes", maxToken)

@@ -9,18 +9,18 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jws"
 )
 
-// leeway is how far the provider's clock may be from this one.
+// leeway is how far the provider's clock may differ from this one.
 const leeway = 30 * time.Second
 
-// Check returns the claims of a token that this party's issuer signed, that is good now, and that
-// is for one of audiences (any, when empty). What cannot be right is refused before a key is
-// looked for, so that it neither costs a question nor waits for a provider that is away.
+// Check returns the claims of a token that this party's issuer signed, that is valid now, and that is for one
+// of audiences (any, if empty). What cannot be valid is rejected before looking for a key, so that it neither
+// costs a request nor waits for an unavailable provider.
 func (p *Party) Check(ctx context.Context, compact string, audiences []string) (Claims, error) {
 	claims, _, err := p.check(ctx, compact, audiences)
 	return claims, err
 }
 
-// check is Check, and returns the key of the signature too.
+// check is Check, and also returns the signing key.
 func (p *Party) check(ctx context.Context, compact string, audiences []string) (Claims, jwk.Key, error) {
 	read, err := readToken(compact, p.options.Algorithms, "at+jwt")
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *Party) check(ctx context.Context, compact string, audiences []string) (
 	return read.claims, key, err
 }
 
-// signer returns the key of the provider that signed a token.
+// signer returns the provider's key that signed a token.
 func (p *Party) signer(ctx context.Context, read token) (jwk.Key, error) {
 	candidates, err := p.keys.find(ctx, read.kid)
 	if err != nil {
@@ -99,7 +99,7 @@ func checkTimes(claims Claims, now time.Time) error {
 	return nil
 }
 
-// audience is the aud claim; its name is never taken for a path.
+// audience returns the aud claim. Its name is never treated as a path.
 func (c Claims) audience() []string {
 	if _, ok := c["aud"]; !ok {
 		return nil
