@@ -44,7 +44,7 @@ func auditVerifyCommand() *cobra.Command {
 	return cmd
 }
 
-// auditFile is the file that was given, else the one of the configuration.
+// auditFile returns the given file, otherwise the configured one.
 func auditFile(cmd *cobra.Command, s *settings, args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil

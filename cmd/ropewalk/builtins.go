@@ -21,17 +21,17 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/redis"
 )
 
-// adapter is one inside this executable.
+// adapter is an adapter inside this executable.
 type adapter struct {
 	new func() plugins.Plugin
 
-	// settings is the zero value of its settings, of which the configuration's schema is made. An adapter without
-	// checks its settings alone.
+	// settings is the zero value of its settings, from which the configuration's schema is derived. nil if only
+	// the adapter checks its settings.
 	settings any
 }
 
-// adapters returns the adapters inside this executable, by kind and the name that the configuration
-// uses. Each is also a plugin binary of its own, cmd/<kind>-<name>.
+// adapters returns the adapters inside this executable, by kind and by the name used in the configuration. Each
+// is also a separate plugin binary, cmd/<kind>-<name>.
 func adapters() map[plugins.Kind]map[string]adapter {
 	return map[plugins.Kind]map[string]adapter{
 		plugins.KindAuth: {
@@ -56,7 +56,7 @@ func adapters() map[plugins.Kind]map[string]adapter {
 	}
 }
 
-// builtins returns the adapters for the host of plugins.
+// builtins returns the adapters for the plugin host.
 func builtins() pluginhost.Builtins {
 	all := pluginhost.Builtins{}
 	for kind, of := range adapters() {
@@ -64,7 +64,7 @@ func builtins() pluginhost.Builtins {
 		for name, a := range of {
 			all[kind][name] = func() plugins.Plugin {
 				p := a.new()
-				p.Version = version // a release is not built from its module, so that its module has no version
+				p.Version = version // a release is not built from its module, so the module has no version
 				return p
 			}
 		}
@@ -72,8 +72,8 @@ func builtins() pluginhost.Builtins {
 	return all
 }
 
-// adapterSchemas describes every built-in adapter for the configuration, so that a wrong name or
-// setting is found on its line before any plugin is started, and editors know them.
+// adapterSchemas describes every built-in adapter for the configuration, so that a wrong name or setting is
+// reported on its line before any plugin is started, and editors know them.
 func adapterSchemas() []schema.Adapter {
 	var all []schema.Adapter
 	for kind, of := range adapters() {

@@ -96,8 +96,8 @@ func configCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// withAdapters adds what the adapters say of their settings, the error of server.Check, to the problems of the
-// configuration, but for settings that are refused already: an adapter sees their default.
+// withAdapters adds the adapters' problems with their settings (from server.Check) to the problems of the
+// configuration, except for settings that were already rejected, because an adapter would see their default.
 func withAdapters(problems config.Problems, err error) error {
 	found, _ := errors.AsType[config.Problems](err)
 	all := problems
@@ -112,7 +112,7 @@ func withAdapters(problems config.Problems, err error) error {
 	return all.Sorted()
 }
 
-// within reports whether the setting at a path is the one at another path or a part of it.
+// within reports whether one path is equal to another or below it.
 func within(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, other)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -44,8 +44,8 @@ func rotateCommand() *cobra.Command {
 	return cmd
 }
 
-// rotate changes the file only when the state can be opened with the keys in it, and removes older keys only
-// when nothing needs them any more: whenever it is interrupted, the file has the keys of the state.
+// rotate changes the file only if the state can be opened with the keys in it, and removes older keys only when
+// nothing needs them any more. If it is interrupted at any point, the file still has the state's keys.
 func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	c, err := s.storage()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// printHints prints what a new user needs first, in the mode that the server is in.
+// printHints prints what a new user needs first, in the server's mode.
 func printHints(w io.Writer, url, workspace string, c *config.Config) error {
 	program, home := invocation(c)
 	header, client := "", ""
@@ -53,8 +53,8 @@ Connect an MCP client%[4]s; `+"`%[5]s client-config CLIENT%[6]s`"+` prints what 
 	return err
 }
 
-// invocation returns how a shell starts this program, and the flag that leads it to the home unless that is the
-// default one: what a user copies from the hints must reach this server.
+// invocation returns how to start this program in a shell, and the flag for the home unless it is the default
+// one: commands that a user copies from the hints must reach this server.
 func invocation(c *config.Config) (program, home string) {
 	program = quoted(os.Args[0])
 	if found, err := exec.LookPath("ropewalk"); err == nil && sameFile(found) {
@@ -67,7 +67,7 @@ func invocation(c *config.Config) (program, home string) {
 	return program, home
 }
 
-// sameFile says whether a path leads to this executable.
+// sameFile reports whether a path refers to this executable.
 func sameFile(path string) bool {
 	exe, err := os.Executable()
 	if err != nil {
@@ -85,7 +85,7 @@ func sameFile(path string) bool {
 	return err == nil && os.SameFile(ours, theirs)
 }
 
-// quoted is text as one word of a shell.
+// quoted quotes text as one shell word.
 func quoted(text string) string {
 	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+,:@%=", r)

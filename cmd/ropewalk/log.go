@@ -61,7 +61,7 @@ func logLevelCommand() *cobra.Command {
 	return cmd
 }
 
-// notRunning names the home when no server runs on it.
+// notRunning adds the home to the error if no server runs on it.
 func notRunning(err error, home string) error {
 	if errors.Is(err, control.ErrNotRunning) {
 		return fmt.Errorf("no server is using home %s; name another one with --home or ROPEWALK_HOME", home)

@@ -1,5 +1,5 @@
-// Command ropewalk runs installed MCP bundles and serves their tools over an HTTP API and one MCP
-// endpoint; it is also the client of that API.
+// Command ropewalk runs installed MCP bundles and serves their tools over an HTTP API and one MCP endpoint. It
+// is also a client of that API.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == process.ShimArg { // before anything else: a shim starts fast
+	if len(os.Args) > 1 && os.Args[1] == process.ShimArg { // before anything else: a shim must start fast
 		os.Exit(process.ShimMain(os.Args[2:]))
 	}
 	os.Exit(run())

@@ -19,8 +19,8 @@ func pluginCommand() *cobra.Command {
 	return cmd
 }
 
-// pluginServeCommand is how the server starts a built-in adapter: as a child of the same
-// executable, over the same contract as anyone else's.
+// pluginServeCommand runs a built-in adapter. The server starts it as a child of the same executable, over the
+// same contract as any other plugin.
 func pluginServeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "serve KIND NAME", Short: "Be a built-in adapter; the server starts this", Hidden: true, Args: cobra.ExactArgs(2),

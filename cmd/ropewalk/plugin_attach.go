@@ -56,7 +56,7 @@ func pluginAttachCommand() *cobra.Command {
 	return cmd
 }
 
-// socketOf returns the unix socket of a handshake line, or of a path.
+// socketOf returns the Unix socket in a handshake line, or at a path.
 func socketOf(line string) (string, error) {
 	line = strings.TrimSpace(line)
 	if filepath.IsAbs(line) {

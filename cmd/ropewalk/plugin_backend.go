@@ -8,13 +8,13 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// noBackend is the --backend of a plugin that asks no other process.
+// noBackend is the --backend of a plugin that uses no other process.
 const noBackend = "none"
 
-// backendPlaceholder stands in settings for the address of the kit's proxy in front of a backend.
+// backendPlaceholder stands for the address of the kit's proxy in front of a backend, in settings.
 const backendPlaceholder = "${backend}"
 
-// proxied is the proxy in front of the plugin's backend, none when none was asked for.
+// proxied is the proxy in front of the plugin's backend, if one was requested.
 type proxied struct{ *kit.Proxy }
 
 func (p proxied) Close() {
@@ -23,7 +23,7 @@ func (p proxied) Close() {
 	}
 }
 
-// withBackend starts a proxy in front of --backend and puts its address into the settings.
+// withBackend starts a proxy in front of --backend and puts its address in the settings.
 func (t *trial) withBackend() (json.RawMessage, proxied, error) {
 	settings := t.settings.JSON()
 	if t.backend == "" || t.backend == noBackend {

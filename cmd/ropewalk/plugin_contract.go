@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/protocoltest"
 )
 
-// runProtocol judges what every plugin must hold whatever its kind.
+// runProtocol checks what must hold for every plugin, whatever its kind.
 func (t *trial) runProtocol(ctx context.Context, r *report) error {
 	settings, end, err := t.goodSettings()
 	if err != nil {
@@ -24,7 +24,7 @@ func (t *trial) runProtocol(ctx context.Context, r *report) error {
 	return nil
 }
 
-// lived is judged when the kit of the kind has ended: the contract of every kind is that calls are answered.
+// lived is checked after the kit of the kind: every kind's contract requires that calls are answered.
 func lived() kit.Property[*trial] {
 	const answered = "A call that has not returned by its deadline is of no use to the server"
 	return kit.Property[*trial]{Name: "its process lived through everything", Sentences: []string{answered}, Try: func(_ context.Context, _ *kit.Trial, t *trial) error {

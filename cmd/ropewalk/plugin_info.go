@@ -57,9 +57,10 @@ func pluginInfoCommand() *cobra.Command {
 	return cmd
 }
 
-// named returns the plugin that an argument means, and the kinds that it may be: the executable at a path, else the
-// built-in adapter or the installed plugin of a name, which may have its kind before it. An installed plugin must be the
-// accepted one. Of a built-in adapter and an installed plugin of one name the adapter is meant, as in the configuration.
+// named returns the plugin that an argument refers to, and its possible kinds: the executable at a path,
+// otherwise the built-in adapter or installed plugin with this name, which may include its kind. An installed
+// plugin must be the accepted one. As in the configuration, a built-in adapter takes precedence over an
+// installed plugin with the same name.
 func (s *starting) named(cmd *cobra.Command, home, arg string) (config.Plugin, []plugins.Kind, error) {
 	info, err := os.Stat(arg)
 	if strings.ContainsRune(arg, filepath.Separator) || err == nil && !info.IsDir() {
@@ -118,14 +119,14 @@ func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {
 	}
 }
 
-// starting is how a command starts a plugin that no configuration names: the flags of those that
-// do, and the host, which is the server's own.
+// starting is how a command starts a plugin that no configuration names: the flags of such commands, and the
+// host, which is the same as the server's.
 type starting struct {
 	kind    string
 	timeout time.Duration
 	passEnv []string
 	verbose bool
-	heard   io.Writer // gets what the plugin writes; nil for none
+	heard   io.Writer // receives the plugin's output; may be nil
 	home    string    // of the host
 }
 
@@ -143,7 +144,7 @@ func (s *starting) kinds() []plugins.Kind {
 	return []plugins.Kind{plugins.Kind(s.kind)}
 }
 
-// host returns a plugin host on an empty home of its own, which end removes.
+// host returns a plugin host with its own empty home, which end removes.
 func (s *starting) host(cmd *cobra.Command) (host *pluginhost.Host, end func(), err error) {
 	if _, known := pluginhost.KindOf(s.kind + "-"); s.kind != "" && !known {
 		return nil, nil, fmt.Errorf("--kind is %q; it must be one of %v", s.kind, plugins.Kinds())

@@ -18,13 +18,13 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// What stands in the settings of an audit sink for what the kit supplies.
+// Placeholders in an audit sink's settings for what the kit supplies.
 const (
-	dataPlaceholder     = "${data}"     // a folder for its files
+	dataPlaceholder     = "${data}"     // a directory for its files
 	receiverPlaceholder = "${receiver}" // host and port of a receiver of records
 )
 
-// prepareAudit makes what the settings ask for.
+// prepareAudit creates what the settings ask for.
 func (t *trial) prepareAudit() error {
 	settings := t.settings.JSON()
 	t.data = filepath.Join(t.home, "plugins", "data", "audit-"+t.plugin.Adapter) // the plugin's own directory
@@ -75,7 +75,7 @@ func (t *trial) runAudit(ctx context.Context, r *report) error {
 	return nil
 }
 
-// auditProcess starts the plugin, as a server would.
+// auditProcess starts the plugin like a server.
 func (t *trial) auditProcess(ctx context.Context, p config.Plugin) (*audittest.Process, error) {
 	handle, err := t.host.Audit(ctx, p)
 	if err != nil {
@@ -83,7 +83,7 @@ func (t *trial) auditProcess(ctx context.Context, p config.Plugin) (*audittest.P
 	}
 	at := len(t.host.Status()) - 1
 	killed := false
-	var sink audit.Sink = struct{ audit.Sink }{handle} // without Read, which every handle has
+	var sink audit.Sink = struct{ audit.Sink }{handle} // hides Read, which every handle has
 	if handle.Reads() {
 		sink = handle
 	}

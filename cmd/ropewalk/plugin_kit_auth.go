@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 )
 
-// prepareAuth decides whether the adapter is one of OpenID providers, and reads its samples.
+// prepareAuth decides whether the adapter is for OpenID providers, and reads its samples.
 func (t *trial) prepareAuth() error {
 	keys, err := authtest.NewKeys()
 	if err != nil {
@@ -38,8 +38,7 @@ func (t *trial) prepareAuth() error {
 	return err
 }
 
-// authSettings are the adapter's settings as authtest takes them; "" when it takes some and none
-// were given.
+// authSettings returns the adapter's settings for authtest, or "" if it has settings and none were given.
 func (t *trial) authSettings() string {
 	if t.settingsFile == "" && t.takesSettings() {
 		return ""
@@ -47,7 +46,7 @@ func (t *trial) authSettings() string {
 	return string(t.settings.JSON())
 }
 
-// settingsFor are the settings of the adapter for a provider of the kit, nil when it needs none.
+// settingsFor returns the adapter's settings for one of the kit's providers, or nil if it needs none.
 func (t *trial) settingsFor(p *authtest.Provider) json.RawMessage {
 	if p == nil {
 		return t.settings.JSON()
@@ -56,7 +55,7 @@ func (t *trial) settingsFor(p *authtest.Provider) json.RawMessage {
 	return json.RawMessage(settings)
 }
 
-// goodSettings are settings that the plugin must take, until end.
+// goodSettings returns settings that the plugin must accept, valid until end.
 func (t *trial) goodSettings() (settings json.RawMessage, end func(), err error) {
 	if t.keys == nil {
 		return bytes.ReplaceAll(t.settings.JSON(), []byte(backendPlaceholder), []byte(t.backend)), func() {}, nil

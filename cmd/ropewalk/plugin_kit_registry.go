@@ -15,12 +15,12 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 )
 
-// cataloguePlaceholder stands in the settings of a registry for the folder with the catalogue that the kit generates.
+// cataloguePlaceholder stands for the directory with the generated catalogue, in a registry's settings.
 const cataloguePlaceholder = "${catalogue}"
 
-// prepareRegistry reads what is known of the bundles, and makes the folder that the settings ask for.
+// prepareRegistry reads what is known about the bundles, and creates the directory that the settings ask for.
 func (t *trial) prepareRegistry() (err error) {
-	if t.bundlesFile, err = beside(t.plugin.Path, t.bundlesFile, "bundles.json"); err != nil {
+	if t.bundlesFile, err = givenOrDefault(t.plugin.Path, t.bundlesFile, "bundles.json"); err != nil {
 		return err
 	}
 	wanted := bytes.Contains(t.settings.JSON(), []byte(cataloguePlaceholder))
@@ -85,7 +85,7 @@ func (t *trial) runRegistry(ctx context.Context, r *report) error {
 	return nil
 }
 
-// publishCatalogue writes a catalogue into its folder, and runs the command that gives it to the backend.
+// publishCatalogue writes a catalogue to its directory, and runs the command that passes it to the backend.
 func (t *trial) publishCatalogue(ctx context.Context, c registrytest.Catalogue) error {
 	if err := c.Write(t.catalogue); err != nil || t.publish == "" {
 		return err
@@ -98,7 +98,7 @@ func (t *trial) publishCatalogue(ctx context.Context, c registrytest.Catalogue) 
 	return nil
 }
 
-// folder is the backend of a registry that reads the folder of the catalogue itself: it is moved away and back.
+// folder is the backend of a registry that reads the catalogue's directory itself: it is moved away and back.
 type folder string
 
 func (f folder) Stop(context.Context) error  { return os.Rename(string(f), string(f)+".away") }

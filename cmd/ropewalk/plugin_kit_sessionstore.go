@@ -49,10 +49,10 @@ func (t *trial) runSessionStore(ctx context.Context, r *report) error {
 	return nil
 }
 
-// restart kills the process of the only plugin, and waits until the next one serves.
+// restart kills the only plugin's process, and waits until the next one serves.
 func (t *trial) restart(ctx context.Context) error {
 	before, limit := t.host.Status()[0], 2*t.kit.Start
-	t.restarts-- // one that says nothing against the plugin
+	t.restarts-- // this restart does not count against the plugin
 	if err := syscall.Kill(before.PID, syscall.SIGKILL); err != nil {
 		return err
 	}

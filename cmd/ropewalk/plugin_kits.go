@@ -16,7 +16,7 @@ import (
 
 // kindKit is what plugin test does with plugins of one kind.
 type kindKit struct {
-	open  func(context.Context, config.Plugin) (closer, error) // starts one, as a server would
+	open  func(context.Context, config.Plugin) (closer, error) // starts one like a server
 	run   func(context.Context, *report) error                 // runs the kit of the kind
 	probe protocoltest.Probe
 }

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitFiles lets no file of a process become longer than length, as if the disk were full; negative for no limit.
+// limitFiles prevents a process's files from growing beyond length, as if the disk were full; negative for no
+// limit.
 func limitFiles(pid int, length int64) error {
 	limit := unix.Rlimit{Cur: math.MaxUint64, Max: math.MaxUint64}
 	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &limit); err != nil {

@@ -4,5 +4,5 @@ package main
 
 import "errors"
 
-// limitFiles exists on Linux alone: elsewhere no process can be limited by another one.
+// limitFiles exists only on Linux: on other systems a process cannot limit another one.
 func limitFiles(int, int64) error { return errors.ErrUnsupported }

@@ -53,7 +53,7 @@ func pluginListCommand() *cobra.Command {
 	return cmd
 }
 
-// available are the built-in adapters and the plugins of a home.
+// available returns the built-in adapters and the plugins in a home.
 func available(home string) ([]control.Plugin, error) {
 	var list []control.Plugin
 	of := builtins()
@@ -89,7 +89,7 @@ func printPlugins(w io.Writer, list []control.Plugin) error {
 	return table.w.Flush()
 }
 
-// seconds writes a duration in seconds for people; "" for none.
+// seconds formats a duration in seconds for people; "" for zero.
 func seconds(s float64) string {
 	if s == 0 {
 		return ""
@@ -104,7 +104,7 @@ func megabytes(n uint64) string {
 	return fmt.Sprintf("%d MB", n>>20)
 }
 
-// table prints rows under a heading, columns aligned; an empty cell is a dash.
+// table prints rows under a heading with aligned columns. An empty cell is a dash.
 type table struct{ w *tabwriter.Writer }
 
 func newTable(w io.Writer, heading ...string) table {
@@ -118,5 +118,5 @@ func (t table) row(cells ...string) {
 	for i, cell := range cells {
 		line[i] = cmp.Or(strings.Join(strings.Fields(cell), " "), "-")
 	}
-	_, _ = fmt.Fprintln(t.w, strings.Join(line, "\t")) // Flush reports what failed
+	_, _ = fmt.Fprintln(t.w, strings.Join(line, "\t")) // Flush reports errors
 }

@@ -31,7 +31,7 @@ func pluginProtoCommand() *cobra.Command {
 	}
 }
 
-// writeProto writes the .proto files into dir, and returns their paths.
+// writeProto writes the .proto files to dir and returns their paths.
 func writeProto(dir string) (written []string, err error) {
 	files := proto.Files()
 	err = fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {

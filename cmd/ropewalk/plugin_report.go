@@ -11,14 +11,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// report prints how the checks of a kit went, each as it ends.
+// report prints the results of a kit's checks as each one ends.
 type report struct {
 	w                      io.Writer
 	passed, failed         int
 	unjudged, inapplicable int
-	only                   *regexp.Regexp // the names of the checks to run; nil for all
+	only                   *regexp.Regexp // names of the checks to run; nil for all
 	command                string         // repeats the run, without --run
-	left                   int            // checks that were left out by it
+	left                   int            // checks that only leaves out
 }
 
 func newReport(w io.Writer) *report { return &report{w: w} }
@@ -35,7 +35,7 @@ func (r *report) title(t *trial) {
 	r.print("effort %s, seed %d\n\n", t.kit.Effort, t.kit.Seed)
 }
 
-// judge judges properties one by one, so that the report shows each as it ends.
+// judge tries properties one by one, so that the report shows each as it ends.
 func judge[S any](ctx context.Context, r *report, properties []kit.Property[S], trial kit.Trial, subject S) {
 	for _, property := range properties {
 		if ctx.Err() != nil {
@@ -49,7 +49,7 @@ func judge[S any](ctx context.Context, r *report, properties []kit.Property[S], 
 	}
 }
 
-// outcome prints how a property went, and for a failure the command that repeats it.
+// outcome prints the result of a property and, for a failure, the command that repeats it.
 func (r *report) outcome(o kit.Outcome) {
 	details := o.Covered
 	switch o.Verdict {
@@ -71,7 +71,8 @@ func (r *report) outcome(o kit.Outcome) {
 	}
 }
 
-// end prints the sum. Its error says that the plugin does not keep its contract, or that it could not be judged whole.
+// end prints the totals. The error says that the plugin violates its contract, or that not everything could be
+// judged.
 func (r *report) end() error {
 	if r.left > 0 {
 		r.print("\n%d properties were left out by --run: this says nothing about them.\n", r.left)

@@ -99,7 +99,7 @@ func pluginTestCommand() *cobra.Command {
 	return cmd
 }
 
-// recheck checks a recorded history of a session store again.
+// recheck checks a recorded session store history again.
 func recheck(cmd *cobra.Command, file string) error {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -112,10 +112,10 @@ func recheck(cmd *cobra.Command, file string) error {
 	return nil
 }
 
-// shortening is how long the kit looks for a shorter history after one has failed.
+// shortening is how long the kit looks for a shorter history after a failure.
 const shortening = 30 * time.Second
 
-// repeating is the command line of cmd with the seed, less --run.
+// repeating returns cmd's command line with the seed, without --run.
 func repeating(cmd *cobra.Command, path string, seed uint64) string {
 	line := cmd.CommandPath() + " " + path
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -130,28 +130,28 @@ func repeating(cmd *cobra.Command, path string, seed uint64) string {
 type trial struct {
 	kit          kit.Trial
 	host         *pluginhost.Host
-	home         string      // of host, which is removed at the end
-	heard        *kit.Output // what the plugin wrote
+	home         string      // of host; removed at the end
+	heard        *kit.Output // the plugin's output
 	plugin       config.Plugin
 	who          pluginhost.Identity
-	settingsFile string // "" when there are none
+	settingsFile string // may be ""
 	settings     config.Settings
-	bundlesFile  string            // what is known of a registry's bundles, "" when nothing is
-	samplesFile  string            // "" when there are none
-	samples      *authtest.Samples // of the kind auth alone
-	keys         *authtest.Keys    // of adapters of OpenID providers alone
+	bundlesFile  string            // what is known about a registry's bundles; may be ""
+	samplesFile  string            // may be ""
+	samples      *authtest.Samples // only for the kind auth
+	keys         *authtest.Keys    // only for adapters of OpenID providers
 	restarts     int
 	passEnv      []string
-	data         string              // the folder for the files of an audit sink, "" when there is none
-	receiver     *audittest.Receiver // of what an audit sink passes on, with its server and the proxy in front of it; nil when there is none
+	data         string              // directory for the files of an audit sink; may be ""
+	receiver     *audittest.Receiver // for what an audit sink forwards, with its server and the proxy in front of it; may be nil
 	receiving    *http.Server
 	proxy        *kit.Proxy
-	publish      string // the command that gives a catalogue to a registry's backend, "" when there is none
-	catalogue    string // the folder of a generated catalogue, "" when there is none
-	platforms    string // that a registry's backend can tell apart
-	names        string // the form of names of generated bundles, "" for the kit's own
-	backend      string // the address of the plugin's backend, "" when the kit cannot take it away, "none" when there is none
-	keep         string // a file for a recorded history that fails
+	publish      string // the command that passes a catalogue to a registry's backend; may be ""
+	catalogue    string // directory of a generated catalogue; may be ""
+	platforms    string // that a registry's backend can distinguish
+	names        string // format of the names of generated bundles; "" for the kit's own
+	backend      string // address of the plugin's backend; "" if the kit cannot make it unavailable, "none" if there is none
+	keep         string // file for a failing recorded history
 }
 
 // prepare finds out what the plugin is and reads what is needed to test it.
@@ -162,7 +162,7 @@ func (t *trial) prepare(ctx context.Context, path string, kinds []plugins.Kind, 
 	if t.who, err = t.host.Identify(ctx, t.plugin, kinds...); err != nil {
 		return err
 	}
-	if t.settingsFile, err = beside(t.plugin.Path, settings, "settings.json"); err != nil {
+	if t.settingsFile, err = givenOrDefault(t.plugin.Path, settings, "settings.json"); err != nil {
 		return err
 	}
 	if t.settings, err = config.ReadSection(string(t.who.Kind), t.settingsFile, config.HostEnvironment()); err != nil {
@@ -177,13 +177,13 @@ func (t *trial) prepare(ctx context.Context, path string, kinds []plugins.Kind, 
 	if t.who.Kind != plugins.KindAuth {
 		return nil
 	}
-	if t.samplesFile, err = beside(t.plugin.Path, samples, "samples.json"); err != nil {
+	if t.samplesFile, err = givenOrDefault(t.plugin.Path, samples, "samples.json"); err != nil {
 		return err
 	}
 	return t.prepareAuth()
 }
 
-// cleanUp ends the receiver of an audit sink.
+// cleanUp ends an audit sink's receiver.
 func (t *trial) cleanUp() {
 	if t.receiving != nil {
 		t.proxy.Close()
@@ -191,9 +191,8 @@ func (t *trial) cleanUp() {
 	}
 }
 
-// beside is the file that was given, else the one of that name in testdata beside the plugin, else
-// none.
-func beside(plugin, given, name string) (string, error) {
+// givenOrDefault returns the given file, otherwise the one of that name in testdata next to the plugin, or none.
+func givenOrDefault(plugin, given, name string) (string, error) {
 	if given != "" {
 		return given, nil
 	}
@@ -224,14 +223,14 @@ func (t *trial) takesSettings() bool {
 	return slices.Contains(t.who.Capabilities, plugins.CapabilityConfigure)
 }
 
-// with is the plugin with settings.
+// with returns the plugin with settings.
 func (t *trial) with(settings json.RawMessage) config.Plugin {
 	p := t.plugin
 	p.Settings = config.NewSettings(settings)
 	return p
 }
 
-// closer is a plugin that runs.
+// closer is a running plugin.
 type closer interface{ Close(context.Context) }
 
 // open starts the plugin with settings.
@@ -239,7 +238,7 @@ func (t *trial) open(ctx context.Context, settings json.RawMessage) (closer, err
 	return t.kits()[t.who.Kind].open(ctx, t.with(settings))
 }
 
-// close ends the plugin, and counts how often its process had to be replaced.
+// close ends the plugin, and records how often its process had to be replaced.
 func (t *trial) close(c closer) {
 	for _, s := range t.host.Status() {
 		t.restarts += s.Restarts
@@ -249,8 +248,8 @@ func (t *trial) close(c closer) {
 	c.Close(ctx)
 }
 
-// takesItsSettings starts the plugin once as the kit will: what it says to its settings is reported
-// once, not by each check.
+// takesItsSettings starts the plugin once as the kit will, so that problems with its settings are reported once
+// and not by each check.
 func (t *trial) takesItsSettings(ctx context.Context) error {
 	raw, end, err := t.goodSettings()
 	if err != nil {

@@ -61,7 +61,7 @@ func printReload(cmd *cobra.Command, done control.Reloaded) {
 	}
 }
 
-// printPlan says what a reload would change.
+// printPlan prints what a reload would change.
 func printPlan(cmd *cobra.Command, home string, asJSON bool) error {
 	plan, err := control.Dial(home).Plan(cmd.Context())
 	switch {

@@ -23,7 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/server"
 )
 
-// shutdownTimeout is how long the work in flight may take to finish after SIGTERM and http.shutdownDelaySeconds.
+// shutdownTimeout is how long pending work may take to finish after SIGTERM and http.shutdownDelaySeconds.
 const shutdownTimeout = 25 * time.Second
 
 // sampleTimeout is how long the hints wait for the sample app.
@@ -42,7 +42,7 @@ func serveCommand() *cobra.Command {
 	return cmd
 }
 
-// upCommand is what a new user starts with.
+// upCommand is the command that a new user starts with.
 func upCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
@@ -67,7 +67,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 		}
 		return c, err
 	}
-	hangup := make(chan os.Signal, 1) // SIGHUP must not end the process, not even while it starts or ends
+	hangup := make(chan os.Signal, 1) // SIGHUP must not end the process, not even during start or shutdown
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	c, err := load()
@@ -80,7 +80,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	if err := process.Protect(); err != nil {
 		log.Warn("other processes of this user may read the server's memory", "error", err)
 	}
-	process.Adopt() // so that children of a killed shim are ended as well
+	process.Adopt() // so that children of a killed shim are killed as well
 	srv, err := server.Start(cmd.Context(), server.Options{Config: c, Load: load, Builtins: builtins(), Version: version, Commit: buildInfo().Commit, Logger: log, LogLevels: levels, BodyBudget: footprint.InFlight(memory)})
 	if err != nil {
 		return config.ExplainHome(c.Home, err)
@@ -116,12 +116,12 @@ func wait(ctx context.Context, srv *server.Server, hangup <-chan os.Signal) erro
 		case err := <-srv.Failed():
 			return fmt.Errorf("listener: %w", err)
 		case <-hangup:
-			_, _ = srv.Reload(ctx) // the server logs the outcome
+			_, _ = srv.Reload(ctx) // the server logs the result
 		}
 	}
 }
 
-// addSample declares the sample app, unless the configuration has one of that name.
+// addSample declares the sample app, unless the configuration has an app of that name.
 func addSample(c *config.Config) (*config.Config, error) {
 	if _, taken := c.Apps["sample"]; taken {
 		return c, nil
@@ -142,7 +142,7 @@ func addSample(c *config.Config) (*config.Config, error) {
 	return &with, nil
 }
 
-// newLogger returns the server's logger as the configuration wants it, and its levels.
+// newLogger returns the server's logger for the configuration, and its levels.
 func newLogger(c config.Log, w io.Writer) (hclog.Logger, *logging.Levels) {
 	levels := logging.NewLevels(hclog.LevelFromString(c.Level))
 	return logging.New(logging.Options{Levels: levels, JSON: c.Format == "json"}, w), levels

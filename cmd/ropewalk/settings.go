@@ -6,8 +6,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// settings is where a command finds its configuration: the flags that every command which reads
-// one shares.
+// settings says where a command finds its configuration, through the flags shared by every command that reads
+// one.
 type settings struct {
 	file string
 	home string
@@ -25,12 +25,13 @@ func (s *settings) bindListener(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&s.port, "port", 0, "port to listen on (default http.port, else 27247)")
 }
 
-// load reads the configuration; its error names everything that is wrong.
+// load reads the configuration. Its error lists everything that is wrong.
 func (s *settings) load(cmd *cobra.Command) (*config.Config, error) {
 	return config.Load(s.options(cmd))
 }
 
-// inspect reads the configuration to look at it: values whose environment variables only the server has are unset.
+// inspect reads the configuration for display: values whose environment variables are set only for the server
+// are unset.
 func (s *settings) inspect(cmd *cobra.Command) (c *config.Config, unset config.Problems, err error) {
 	return config.Inspect(s.options(cmd))
 }
@@ -46,18 +47,17 @@ func (s *settings) options(cmd *cobra.Command) config.Options {
 	return o
 }
 
-// findHome returns the service home, which does not depend on the configuration.
+// findHome returns the home, which does not depend on the configuration.
 func (s *settings) findHome() (string, error) {
 	return config.FindHome(s.home, config.HostEnvironment())
 }
 
-// storage reads the section storage of the configuration alone: what is wrong elsewhere is no reason not to back up
-// or restore the state.
+// storage reads only the section storage: problems elsewhere must not prevent a backup or restore.
 func (s *settings) storage() (*config.Config, error) {
 	return config.LoadStorage(config.Options{Path: s.file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
 }
 
-// inspectFrom reads the configuration of a home and a file, both of which may be "", to look at it.
+// inspectFrom reads the configuration of a home and a file, both of which may be "", for display.
 func inspectFrom(home, file string) (c *config.Config, unset config.Problems, err error) {
 	return config.Inspect(config.Options{Path: file, Home: home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
 }

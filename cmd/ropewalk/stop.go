@@ -36,7 +36,7 @@ func stopCommand() *cobra.Command {
 	return cmd
 }
 
-// stop asks a server to end, and returns when its process is gone.
+// stop asks a server to shut down, and returns when its process has ended.
 func stop(cmd *cobra.Command, server control.Status, timeout time.Duration) error {
 	p, err := os.FindProcess(server.PID)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// The build sets these. Without commit and date, those of the repository that Go has recorded count.
+// The build sets these. Without commit and date, those that Go recorded from the repository are used.
 var (
 	version      = "dev"
 	commit, date string //nolint:gochecknoglobals // the linker can set nothing else

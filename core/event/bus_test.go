@@ -32,7 +32,7 @@ func number(e core.Event) string { return e.Data.(core.DataChanged).Tool }
 func TestEveryReaderOfAWorkspaceGetsItsEventsInOrderAndNoOthers(t *testing.T) {
 	b := newBus(t)
 	readers := []*Subscription{b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a")}
-	stranger := b.Subscribe("ws_b", "usr_a")
+	other := b.Subscribe("ws_b", "usr_a")
 	for i := range 100 {
 		b.Publish(change("ws_a", i))
 	}
@@ -43,8 +43,8 @@ func TestEveryReaderOfAWorkspaceGetsItsEventsInOrderAndNoOthers(t *testing.T) {
 			}
 		}
 	}
-	if len(stranger.C) != 0 {
-		t.Fatalf("another workspace's reader got %d events", len(stranger.C))
+	if len(other.C) != 0 {
+		t.Fatalf("another workspace's reader got %d events", len(other.C))
 	}
 }
 

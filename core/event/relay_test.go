@@ -59,7 +59,7 @@ func joined(t *testing.T) (a, b *Bus) {
 
 func TestAnEventOfOneServerReachesTheReadersOfAllWithItsType(t *testing.T) {
 	a, b := joined(t)
-	near, far, stranger := a.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_b", "usr_a")
+	near, far, other := a.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_b", "usr_a")
 	for _, e := range []core.Event{
 		{Name: core.EventBundleInstalled, Data: core.BundleInstalled{Name: "n", BundleName: "@a/n", Status: core.StateRunning, UI: &core.UI{Name: "N"}}},
 		{Name: core.EventBundleInstallFailed, Data: core.BundleInstallFailed{Name: "n", Source: core.SourceURL, Error: core.CodeInstallFailed, Message: "m"}},
@@ -78,7 +78,7 @@ func TestAnEventOfOneServerReachesTheReadersOfAllWithItsType(t *testing.T) {
 			}
 		}
 	}
-	if len(near.C)+len(far.C)+len(stranger.C) != 0 {
+	if len(near.C)+len(far.C)+len(other.C) != 0 {
 		t.Error("an event came twice, or to another workspace")
 	}
 	if got := b.Recent("ws_a", "usr_a"); len(got) != 8 {

@@ -185,8 +185,8 @@ func (s *slot[T]) endAttachment() {
 	}
 }
 
-// untimed returns ctx without its deadline. It still ends when ctx is cancelled.
-func untimed(ctx context.Context) (context.Context, context.CancelFunc) {
+// withoutDeadline returns ctx without its deadline. It still ends when ctx is cancelled.
+func withoutDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	free, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		if errors.Is(ctx.Err(), context.Canceled) {

@@ -159,7 +159,7 @@ const attempts = 3
 func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) error {
 	detached, err := s.tryCall(ctx, fn)
 	for detached {
-		free, cancel := untimed(ctx)
+		free, cancel := withoutDeadline(ctx)
 		detached, err = s.tryCall(free, fn)
 		cancel()
 	}
@@ -198,7 +198,7 @@ func (s *slot[T]) run(ctx context.Context, fn func(context.Context, T) error) (*
 	defer g.slot.release(g)
 	if g.attached != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = untimed(ctx)
+		ctx, cancel = withoutDeadline(ctx)
 		defer cancel()
 	}
 	began := time.Now()

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// account is a linked account as it is listed.
+// account is a linked account in a list.
 type account struct {
 	ID, App, Name, Issuer, State, LinkedAt string
 	Owner                                  *string
@@ -63,7 +63,7 @@ func AccountCommand() *cobra.Command {
 	return cmd
 }
 
-// use says who uses an account, and whether by default.
+// use says who uses an account, and whether it is the default.
 func (a account) use() string {
 	use := "by name"
 	if a.Default {
@@ -81,7 +81,7 @@ func accountsAt(ctx context.Context, client *apiclient.Client, app string) ([]ac
 	return answer.Accounts, err
 }
 
-// pickAccount returns the id of an account at an app that is given by name or id.
+// pickAccount returns the id of an account at an app, given its name or id.
 func pickAccount(ctx context.Context, client *apiclient.Client, app, meant string) (string, error) {
 	found, err := accountsAt(ctx, client, app)
 	if err != nil {
@@ -94,7 +94,7 @@ func pickAccount(ctx context.Context, client *apiclient.Client, app, meant strin
 	return cli.Pick("account", meant, all)
 }
 
-// pollEvery is how often a login in the browser is looked for.
+// pollEvery is how often to check for a login in the browser.
 const pollEvery = time.Second
 
 func linkAccount(c *cli.Connection) *cobra.Command {
@@ -133,7 +133,7 @@ func linkAccount(c *cli.Connection) *cobra.Command {
 	return cmd
 }
 
-// awaitAccount waits until an account was linked, or linked again.
+// awaitAccount waits until an account has been linked, or linked again.
 func awaitAccount(cmd *cobra.Command, client *apiclient.Client, app, name string, before []account, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), wait)
 	defer cancel()

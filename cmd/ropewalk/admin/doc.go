@@ -1,3 +1,3 @@
-// Package admin holds the commands about people and access: `ropewalk workspace`, `ropewalk user`,
-// `ropewalk key` and `ropewalk account`.
+// Package admin contains the commands about people and access: `ropewalk workspace`, `ropewalk user`, `ropewalk
+// key` and `ropewalk account`.
 package admin

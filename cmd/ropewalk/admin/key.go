@@ -44,7 +44,7 @@ func KeyCommand() *cobra.Command {
 	return cmd
 }
 
-// pickKey returns the id of an API key that is given by id or name.
+// pickKey returns the id of an API key, given its id or name.
 func pickKey(ctx context.Context, client *apiclient.Client, meant string) (string, error) {
 	var answer struct{ Keys []key }
 	if err := client.Get(ctx, "/v1/keys", nil, &answer); err != nil {
@@ -57,7 +57,7 @@ func pickKey(ctx context.Context, client *apiclient.Client, meant string) (strin
 	return cli.Pick("key", meant, all)
 }
 
-// printKey creates a key and prints it; what else there is to know goes to standard error.
+// printKey creates a key and prints it. Everything else goes to standard error.
 func printKey(cmd *cobra.Command, c *cli.Connection, body map[string]any) error {
 	type created struct {
 		key
@@ -70,7 +70,7 @@ func printKey(cmd *cobra.Command, c *cli.Connection, body map[string]any) error 
 	})
 }
 
-// key is an API key as it is listed.
+// key is an API key in a list.
 type key struct {
 	ID, Name, Role, CreatedAt string
 	ExpiresAt                 *string

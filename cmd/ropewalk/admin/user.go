@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// user is a person of the organization.
+// user is a person in the organization.
 type user struct {
 	ID, Email, DisplayName, OrgRole string
 	APIKeys                         int
@@ -22,8 +22,8 @@ type user struct {
 
 func (u user) named() cli.Named { return cli.Named{ID: u.ID, Names: []string{u.Email, u.DisplayName}} }
 
-// pickUser returns the id of a user that is given by id, email or name. Who may not list the users gives what the
-// server takes itself.
+// pickUser returns the id of a user, given the id, email or name. A caller who may not list the users must use
+// what the server itself accepts.
 func pickUser(ctx context.Context, client *apiclient.Client, meant string) (string, error) {
 	var answer struct{ Users []user }
 	err := client.Get(ctx, "/v1/users", nil, &answer)

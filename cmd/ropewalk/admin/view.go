@@ -37,7 +37,7 @@ func ViewCommand() *cobra.Command {
 	return cmd
 }
 
-// listedView is a view of GET /v1/views.
+// listedView is a view from GET /v1/views.
 type listedView struct {
 	core.View
 	Declared bool
@@ -67,7 +67,7 @@ func listViews(c *cli.Connection) *cobra.Command {
 	}
 }
 
-// viewFlags are what `view set` makes a definition of.
+// viewFlags are the flags from which `view set` builds a definition.
 type viewFlags struct {
 	file                                           string
 	tools, apps, hiddenTools, hiddenApps, renaming []string
@@ -105,7 +105,7 @@ func setView(c *cli.Connection) *cobra.Command {
 	return cmd
 }
 
-// definition returns the view that the flags describe.
+// definition returns the view described by the flags.
 func (f *viewFlags) definition(cmd *cobra.Command, name string) (core.View, error) {
 	rules := slices.Concat(f.tools, f.apps, f.hiddenTools, f.hiddenApps, f.renaming)
 	if f.file != "" {
@@ -143,7 +143,7 @@ func rulesOf(tools, apps []string) []core.ToolRule {
 	return rules
 }
 
-// readView reads a definition. A key that it does not know is an error: a rule that is spelled wrong would hide nothing.
+// readView reads a definition. An unknown key is an error, because a misspelled rule would hide nothing.
 func readView(cmd *cobra.Command, path, name string) (v core.View, err error) {
 	var text []byte
 	if path == "-" {

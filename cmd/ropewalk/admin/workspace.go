@@ -47,13 +47,13 @@ func WorkspaceCommand() *cobra.Command {
 	return cmd
 }
 
-// workspacePath is the path of a workspace that is given by id or name.
+// workspacePath returns the path of a workspace, given its id or name.
 func workspacePath(ctx context.Context, client *apiclient.Client, meant string) (string, error) {
 	id, err := cli.Workspace(ctx, client, meant)
 	return "/v1/workspaces/" + url.PathEscape(id), err
 }
 
-// members are those of a workspace, as the API lists them.
+// members are a workspace's members, as the API lists them.
 type members struct {
 	Members []struct {
 		User user
@@ -61,7 +61,7 @@ type members struct {
 	}
 }
 
-// pickMember returns the id of a member that is given by id, email or name.
+// pickMember returns the id of a member, given the id, email or name.
 func pickMember(ctx context.Context, client *apiclient.Client, path, meant string) (string, error) {
 	var answer members
 	if err := client.Get(ctx, path+"/members", nil, &answer); err != nil {
@@ -73,20 +73,20 @@ func pickMember(ctx context.Context, client *apiclient.Client, path, meant strin
 	}
 	id, err := cli.Pick("member", meant, all)
 	if _, unknown := errors.AsType[*cli.UnknownError](err); unknown {
-		return meant, nil // the server says that there is none
+		return meant, nil // the server reports that there is none
 	}
 	return id, err
 }
 
-// call is a request of a command.
+// call is a command's request.
 type call struct {
 	method, path string
 	body         any
-	done         string // what is said when it succeeded
-	creates      bool   // a workspace, whose id is printed
+	done         string // message on success
+	creates      bool   // it creates a workspace, whose id is printed
 }
 
-// request is a command that makes one request, and says that it was done.
+// request is a command that makes one request and reports that it succeeded.
 func request(c *cli.Connection, use, short string, args int, build func(ctx context.Context, client *apiclient.Client, args []string) (call, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(args),

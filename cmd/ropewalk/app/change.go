@@ -60,7 +60,7 @@ func updateCommand(c *cli.Connection) *cobra.Command {
 	return cmd
 }
 
-// update updates an app and says from which version to which.
+// update updates an app and prints the old and new versions.
 func update(cmd *cobra.Command, c *cli.Connection, name, version string, d *decisions) error {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
@@ -90,7 +90,7 @@ func update(cmd *cobra.Command, c *cli.Connection, name, version string, d *deci
 	}
 	var after struct{ Since string }
 	if err := client.Get(cmd.Context(), appPath(name), nil, &after); err != nil {
-		after.Since = before.Since // it is installed, which is what was asked for
+		after.Since = before.Since // it is installed, which is what the caller asked for
 	}
 	return cli.Print(c, cmd, answer, func(o *cli.Output, a entry) error {
 		what := "is up to date"

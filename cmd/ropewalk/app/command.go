@@ -33,7 +33,7 @@ func Command() *cobra.Command {
 
 func appPath(name string) string { return "/v1/apps/" + url.PathEscape(name) }
 
-// named adds to the error of a request for an app that is not installed the installed one whose name is like it.
+// named adds the most similar installed name to the error for an app that is not installed.
 func named(ctx context.Context, client *apiclient.Client, name string, err error) error {
 	var installed struct{ Apps []entry }
 	if !apiclient.IsCode(err, "not_found") || client.Get(ctx, "/v1/apps", nil, &installed) != nil {
@@ -52,7 +52,7 @@ func named(ctx context.Context, client *apiclient.Client, name string, err error
 	return fmt.Errorf("%w; `ropewalk app list` shows what is", err)
 }
 
-// do makes a request at a path of an app and prints the response.
+// do makes a request to a path of an app and prints the response.
 func do[T any](c *cli.Connection, cmd *cobra.Command, method, name, path string, body any, render func(*cli.Output, T) error) error {
 	client, err := c.Client(cmd.Context())
 	if err != nil {

@@ -1,2 +1,2 @@
-// Package app holds the `ropewalk app` commands: install, list, operate and uninstall apps.
+// Package app contains the `ropewalk app` commands: install, list, operate and uninstall apps.
 package app

@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// imported is what became of one server of a configuration (docs/api.md 3.6).
+// imported is the result for one server in a configuration (docs/api.md 3.6).
 type imported struct {
 	Name, ServerName, Status, Source, Ref, Version, Error, Message string
 	Args, Env, Headers, Left                                       []string
@@ -91,7 +91,8 @@ func importServers(cmd *cobra.Command, c *cli.Connection, f *importFlags, args [
 	return printImported(cmd, c, f, answer)
 }
 
-// sendImport requests an import, and once more the servers that asked for something when a person, or a flag, has answered.
+// sendImport requests an import. It sends the servers that asked for something again, once a person or a flag
+// has answered.
 func sendImport(cmd *cobra.Command, client *apiclient.Client, f *importFlags, servers map[string]json.RawMessage, values map[string]string) (json.RawMessage, error) {
 	decided := map[string]*change{}
 	for name := range servers {
@@ -110,7 +111,7 @@ func sendImport(cmd *cobra.Command, client *apiclient.Client, f *importFlags, se
 	case f.skip:
 		existing = "skip"
 	}
-	for range 3 { // as in send
+	for range 3 { // like in send
 		var answer json.RawMessage
 		body := map[string]any{"mcpServers": servers, "values": values, "dryRun": f.dryRun, "existing": existing, "permissions": decided}
 		if err := client.Do(cmd.Context(), http.MethodPost, "/v1/apps/import", body, &answer); err != nil {
@@ -140,13 +141,13 @@ func sendImport(cmd *cobra.Command, client *apiclient.Client, f *importFlags, se
 	return json.Marshal(all)
 }
 
-// askForInputs asks on the terminal for the values that servers need and that were not given.
+// askForInputs asks on the terminal for values that servers need and that were not given.
 func askForInputs(cmd *cobra.Command, servers map[string]json.RawMessage, values map[string]string) error {
 	lines := bufio.NewReader(cmd.InOrStdin())
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		d, err := pasted.Read(name, servers[name], values)
 		if err != nil {
-			continue // the server says what is wrong with it
+			continue // the server reports what is wrong with it
 		}
 		for _, in := range d.Inputs {
 			if _, given := values[in.Name]; given {
@@ -172,7 +173,7 @@ func askForInputs(cmd *cobra.Command, servers map[string]json.RawMessage, values
 	return nil
 }
 
-// readAnswer reads a line of the terminal, without showing it when it may be a secret.
+// readAnswer reads a line from the terminal, without echo if it may be a secret.
 func readAnswer(cmd *cobra.Command, lines *bufio.Reader, secret bool) (string, error) {
 	if file, ok := cmd.InOrStdin().(*os.File); ok && secret && lines.Buffered() == 0 {
 		line, err := term.ReadPassword(int(file.Fd()))
@@ -186,7 +187,8 @@ func readAnswer(cmd *cobra.Command, lines *bufio.Reader, secret bool) (string, e
 	return strings.TrimSpace(line), err
 }
 
-// printImported prints a line for each server, what the import does not take over, and what keeps some from being installed.
+// printImported prints a line for each server, what the import does not carry over, and what prevents some from
+// being installed.
 func printImported(cmd *cobra.Command, c *cli.Connection, f *importFlags, answer json.RawMessage) error {
 	var all struct{ Servers []imported }
 	if err := json.Unmarshal(answer, &all); err != nil {
@@ -222,7 +224,7 @@ func printImported(cmd *cobra.Command, c *cli.Connection, f *importFlags, answer
 	return nil
 }
 
-// explain prints to standard error what the line of a server does not say.
+// explain prints to standard error what a server's line does not say.
 func (s imported) explain(cmd *cobra.Command, f *importFlags) {
 	name := cli.Printable(s.Name)
 	switch {

@@ -121,7 +121,7 @@ func install(cmd *cobra.Command, c *cli.Connection, f *installFlags, args []stri
 	})
 }
 
-// send requests an installation.
+// send sends an installation request.
 func send(cmd *cobra.Command, client *apiclient.Client, f *installFlags, r *request) (answer json.RawMessage, err error) {
 	err = f.permissions.asking(cmd, client, r.title(), r.Permissions, func() error {
 		if r.Path != "" && !local(client.Server) {
@@ -132,12 +132,12 @@ func send(cmd *cobra.Command, client *apiclient.Client, f *installFlags, r *requ
 	return answer, err
 }
 
-// title is what a person is asked about.
+// title is how to refer to the app when asking a person.
 func (r *request) title() string {
 	return cmp.Or(r.ServerName, r.Name, r.NPM, r.PyPI, filepath.Base(r.Command), r.Path)
 }
 
-// suggest adds to an error the names in the registries that are like the one that was not found.
+// suggest adds similar names from the registries to an error about a name that was not found.
 func suggest(cmd *cobra.Command, client *apiclient.Client, name string, err error) error {
 	if name == "" || !apiclient.IsCode(err, "install_failed") {
 		return err
@@ -149,7 +149,7 @@ func suggest(cmd *cobra.Command, client *apiclient.Client, name string, err erro
 	return fmt.Errorf("%w; did you mean %s?", err, strings.Join(names, ", "))
 }
 
-// request reads the command line. Exactly one source must be given.
+// request parses the command line. Exactly one source must be given.
 func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, error) {
 	r := &request{NPM: f.npm, PyPI: f.pypi, Bin: f.bin, Command: f.command, ServerName: f.as, StartTimeout: int(f.timeout / time.Second)}
 	if f.bin != "" && f.npm == "" && f.pypi == "" {
@@ -182,8 +182,8 @@ func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, err
 	return r, f.settings(r)
 }
 
-// source decides what an argument means: an address, something on disk, or a name. What is in the working directory
-// does not change the meaning of a name without a slash, nor of one with a scope.
+// source decides what an argument means: an address, something on disk, or a name. The contents of the working
+// directory do not change the meaning of a name without a slash, or with a scope.
 func (r *request) source(arg string) {
 	switch {
 	case strings.HasPrefix(arg, "http://"), strings.HasPrefix(arg, "https://"):
@@ -246,7 +246,7 @@ func (f *installFlags) settings(r *request) (err error) {
 	return nil
 }
 
-// listed makes one list of the values of each name that is given several times, as fields with several values take it.
+// listed joins the values of names that are given several times into one list, for fields with several values.
 func listed(given []string) (all []string) {
 	values := map[string][]string{}
 	for _, g := range given {
@@ -256,7 +256,7 @@ func listed(given []string) (all []string) {
 	for _, g := range given {
 		name, _, _ := strings.Cut(g, "=")
 		if several := values[name]; len(several) > 1 {
-			list, _ := json.Marshal(several) // strings always encode
+			list, _ := json.Marshal(several) // encoding strings cannot fail
 			g = name + "=" + string(list)
 		}
 		all = append(all, g)
@@ -264,7 +264,7 @@ func listed(given []string) (all []string) {
 	return all
 }
 
-// environment reads NAME=VALUE, or NAME for a value of this process's environment.
+// environment parses NAME=VALUE, or NAME for a value from this process's environment.
 func environment(given []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, g := range given {

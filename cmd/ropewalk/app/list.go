@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// entry is what the commands show of an app (docs/api.md 3.1).
+// entry is the part of an app that the commands show (docs/api.md 3.1).
 type entry struct {
 	Name       string
 	BundleName string
@@ -43,7 +43,7 @@ func listCommand(c *cli.Connection) *cobra.Command {
 	}
 }
 
-// statusText is the status as tables show it.
+// statusText returns the status for tables.
 func (a entry) statusText() string {
 	if a.Asleep {
 		return a.Status + " (asleep)"
@@ -51,7 +51,7 @@ func (a entry) statusText() string {
 	return a.Status
 }
 
-// shorten cuts a text to the length of a table cell.
+// shorten truncates a text to the width of a table cell.
 func shorten(text string, limit int) string {
 	if r := []rune(text); len(r) > limit {
 		return string(r[:limit-1]) + "…"

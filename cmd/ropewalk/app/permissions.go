@@ -22,7 +22,7 @@ type access struct {
 	Target string `json:"target"`
 }
 
-// asked is an access that the definition of an app suggests.
+// asked is an access that the app's definition requests.
 type asked struct {
 	access
 	Reason string
@@ -30,7 +30,7 @@ type asked struct {
 	Choice []string
 }
 
-// change is a decision about the permissions of an app.
+// change is a decision about an app's permissions.
 type change struct {
 	Allow  []access `json:"allow,omitempty"`
 	Deny   []access `json:"deny,omitempty"`
@@ -39,7 +39,7 @@ type change struct {
 
 func (c change) isEmpty() bool { return len(c.Allow)+len(c.Deny)+len(c.Revoke) == 0 }
 
-// permissions is the answer of /v1/apps/NAME/permissions.
+// permissions is the response of /v1/apps/NAME/permissions.
 type permissions struct {
 	Name, Status, LastError, Level, Note string
 	Permissions                          []struct {
@@ -60,20 +60,20 @@ type permissions struct {
 // accessFlags are flags that name accesses.
 type accessFlags struct{ read, write, net, only, env []string }
 
-// bind adds the flags; prefix goes before the name of each.
+// bind adds the flags; each name starts with prefix.
 func (f *accessFlags) bind(flags *pflag.FlagSet, prefix, verb string) {
 	flags.StringArrayVar(&f.read, prefix+"read", nil, verb+" a file or directory of the server's machine to be read; may be repeated")
 	flags.StringArrayVar(&f.write, prefix+"write", nil, verb+" a file or directory to be read and written; may be repeated")
 	flags.StringArrayVar(&f.net, prefix+"net", nil, verb+" a port of the server's machine, such as localhost:6379; may be repeated")
 }
 
-// bindMore adds the flags for what no definition asks for.
+// bindMore adds the flags for accesses that no definition requests.
 func (f *accessFlags) bindMore(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.only, "net-only", nil, "a destination HOST:PORT; with one, the app connects to no others. May be repeated")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable of the server's environment; may be repeated")
 }
 
-// all are the accesses. A relative path is one of the working directory when the server is on this machine.
+// all returns the accesses. A relative path refers to the working directory if the server is on this machine.
 func (f *accessFlags) all(here bool) (list []access) {
 	for _, given := range []struct {
 		kind    string
@@ -98,7 +98,7 @@ func permissionsCommand(c *cli.Connection) *cobra.Command {
 	}
 }
 
-// changeCommand is a command that decides about the permissions of an app: allow, deny or revoke.
+// changeCommand is a command that decides about an app's permissions: allow, deny or revoke.
 func changeCommand(c *cli.Connection, verb, short, long, example string, into func(*change) *[]access) *cobra.Command {
 	var f accessFlags
 	var requested bool
@@ -156,7 +156,7 @@ func revokeCommand(c *cli.Connection) *cobra.Command {
 		"  ropewalk app revoke files --write ~/notes", func(ch *change) *[]access { return &ch.Revoke })
 }
 
-// decide sends a decision. It fails when the app was to run and does not.
+// decide sends a decision. It fails if the app should be running but is not.
 func decide(c *cli.Connection, cmd *cobra.Command, name string, body change) error {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
@@ -209,7 +209,7 @@ func printPermissions(o *cli.Output, p permissions) error {
 	return nil
 }
 
-// decisions are the flags of `app install` and others about permissions.
+// decisions are the permission flags of `app install` and other commands.
 type decisions struct {
 	allow, deny accessFlags
 	requested   bool
@@ -221,8 +221,8 @@ func (d *decisions) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&d.requested, "allow-requested", false, "allow all that the app's definition asks for")
 }
 
-// given returns what the flags decide; nil when they decide nothing and nobody can be asked, so that the app is installed
-// with nothing granted.
+// given returns what the flags decide. It returns nil if they decide nothing and nobody can be asked, so that
+// the app is installed without any permissions.
 func (d *decisions) given(cmd *cobra.Command, here bool) *change {
 	ch := &change{Allow: d.allow.all(here), Deny: d.deny.all(here)}
 	if ch.isEmpty() && !d.requested && !canAsk(cmd) {
@@ -231,9 +231,10 @@ func (d *decisions) given(cmd *cobra.Command, here bool) *change {
 	return ch
 }
 
-// asking sends a request, and again when the app asked for something and a person, or a flag, has answered.
+// asking sends a request, and sends it again if the app asked for something and a person, or a flag, has
+// answered.
 func (d *decisions) asking(cmd *cobra.Command, client *apiclient.Client, app string, decided *change, send func() error) (err error) {
-	for range 3 { // an app that is downloaded may ask for more than its arguments say
+	for range 3 { // an app that is downloaded may ask for more than its arguments show
 		done := progress(cmd, client)
 		err = send()
 		done()
@@ -249,7 +250,7 @@ func canAsk(cmd *cobra.Command) bool {
 	return cli.IsTerminal(cmd.InOrStdin()) && cli.IsTerminal(cmd.ErrOrStderr())
 }
 
-// complete adds to what was decided what the answers of a person, or --allow-requested, say about the rest. It reports
+// complete adds the answers of a person, or of --allow-requested, to the decisions made so far. It reports
 // whether there is something new to send.
 func (d *decisions) complete(cmd *cobra.Command, app string, ch *change, details json.RawMessage) bool {
 	var left struct{ Missing []asked }
@@ -270,7 +271,7 @@ func (d *decisions) complete(cmd *cobra.Command, app string, ch *change, details
 	return true
 }
 
-// ask asks a person about one access; nil is no.
+// ask asks a person about one access. nil means no.
 func ask(cmd *cobra.Command, app string, one asked) *access {
 	question, answers := question(one)
 	for range 5 {
@@ -290,7 +291,7 @@ func ask(cmd *cobra.Command, app string, one asked) *access {
 	return nil
 }
 
-// question is what a person is asked about an access, with what the answers mean.
+// question returns the question to ask about an access, with the meaning of the answers.
 func question(one asked) (text string, answers map[string]access) {
 	target := cli.Printable(one.Target)
 	if one.Kind == "net" {
@@ -312,7 +313,7 @@ func question(one asked) (text string, answers map[string]access) {
 	return verb + ": " + choices + "?", answers
 }
 
-// readLine reads a line without taking what follows it, which answers another question.
+// readLine reads a line without consuming what follows it, which answers another question.
 func readLine(cmd *cobra.Command) (string, error) {
 	var line []byte
 	one := make([]byte, 1)
@@ -327,7 +328,7 @@ func readLine(cmd *cobra.Command) (string, error) {
 	}
 }
 
-// printMissing says what an app that was installed asks for, and how it is allowed.
+// printMissing prints what an installed app asks for, and how to allow it.
 func printMissing(cmd *cobra.Command, app string, missing []asked) {
 	for _, one := range missing {
 		cmd.PrintErrf("%s may not use %s, which %s names: ropewalk app allow %s --%s %s\n", app, cli.Printable(one.Target), one.Reason, app, one.Kind, cli.Printable(one.Target))

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// progress shows what the server publishes about an installation until done is called: on one line of a terminal, else
-// on a line for each stage.
+// progress shows the server's events about an installation until done is called: on one line of a terminal,
+// otherwise one line per stage.
 func progress(cmd *cobra.Command, client *apiclient.Client) (done func()) {
 	begin, end, erase := "", "\n", ""
 	if cli.IsTerminal(os.Stderr) {
@@ -25,7 +25,7 @@ func progress(cmd *cobra.Command, client *apiclient.Client) (done func()) {
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		stage := ""
-		_ = client.Stream(ctx, http.MethodGet, "/v1/events", nil, func(e apiclient.Event) error { // only for show
+		_ = client.Stream(ctx, http.MethodGet, "/v1/events", nil, func(e apiclient.Event) error { // only for display
 			var p struct{ Name, Stage, Message string }
 			if e.Name != "bundle.progress" || json.Unmarshal(e.Data, &p) != nil || erase == "" && p.Stage == stage {
 				return nil //nolint:nilerr // an event that cannot be read is not shown

@@ -18,17 +18,17 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// maxFound is how many bundles one search returns at most.
+// maxFound is the maximum number of bundles that one search returns.
 const maxFound = 100
 
-// search is one use of `app search`.
+// search is one run of `app search`.
 type search struct {
 	words    string
 	registry string // "" for all
 	limit    int
 }
 
-// bundles is what a search of the registries found.
+// bundles is the result of searching the registries.
 type bundles struct {
 	Bundles []struct {
 		Name, Version, Description, Registry string
@@ -54,7 +54,7 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 			var answer json.RawMessage
 			asked := s
 			if !c.JSON && s.limit > 0 && s.limit < maxFound {
-				asked.limit++ // one more than is printed shows that there is more
+				asked.limit++ // one more than is printed, to find out whether there are more
 			}
 			if err := client.Get(cmd.Context(), "/v1/registries/search", asked.query(), &answer); err != nil {
 				return err
@@ -75,7 +75,7 @@ func (s search) query() url.Values {
 	return query
 }
 
-// print prints what a search found. A registry that failed is not an error of the others.
+// print prints the results of a search. If one registry fails, the results of the others are still printed.
 func (s search) print(cmd *cobra.Command, client *apiclient.Client, o *cli.Output, r bundles) error {
 	for _, f := range r.Failures {
 		cmd.PrintErrln("warning:", cli.Printable(f))
@@ -97,7 +97,7 @@ func (s search) print(cmd *cobra.Command, client *apiclient.Client, o *cli.Outpu
 	return o.Table([]string{"NAME", "VERSION", "REGISTRY", "TRUST", "DESCRIPTION"}, rows)
 }
 
-// score is a trust score for people: registries that give none say 0.
+// score is a trust score for people. Registries without scores report 0.
 func score(trust int) string {
 	if trust == 0 {
 		return "-"
@@ -105,7 +105,7 @@ func score(trust int) string {
 	return strconv.Itoa(trust)
 }
 
-// nothing says which registries a search has asked in vain, and what to do.
+// nothing says which registries were searched without result, and what to do.
 func (s search) nothing(ctx context.Context, client *apiclient.Client, failed int) string {
 	asked, err := s.asked(ctx, client)
 	switch {
@@ -135,7 +135,7 @@ func (s search) nothing(ctx context.Context, client *apiclient.Client, failed in
 	return fmt.Sprintf("No bundle in %s matches %q%s `ropewalk app search` without words lists every bundle.", from, s.words, meant)
 }
 
-// asked returns the names of the registries that the search asks.
+// asked returns the names of the registries that are searched.
 func (s search) asked(ctx context.Context, client *apiclient.Client) ([]string, error) {
 	if s.registry != "" {
 		return []string{s.registry}, nil
@@ -149,9 +149,9 @@ func (s search) asked(ctx context.Context, client *apiclient.Client) ([]string, 
 	return names, err
 }
 
-// similar returns the names in the registries, or in one of them, that may have been meant by a name: those found by it,
-// those found by what follows its scope, else the nearest of all. It returns none when one of them is the name itself, or
-// when the registries cannot be searched.
+// similar returns names in the registries, or in one of them, that the user may have meant: the results of
+// searching for the name, for the part after its scope, or else the most similar of all. It returns none if one
+// of them is the name itself, or if the registries cannot be searched.
 func similar(ctx context.Context, client *apiclient.Client, name, registry string) []string {
 	for _, words := range []string{name, path.Base(name)} {
 		found := namesOf(ctx, client, search{words: words, registry: registry, limit: 5})
@@ -169,7 +169,7 @@ func similar(ctx context.Context, client *apiclient.Client, name, registry strin
 	if near := schema.Near(name, all); near != "" {
 		return []string{near}
 	}
-	bases := make([]string, len(all)) // the scope may be wrong altogether
+	bases := make([]string, len(all)) // the scope may be completely wrong
 	for i, n := range all {
 		bases[i] = path.Base(n)
 	}
@@ -182,7 +182,7 @@ func similar(ctx context.Context, client *apiclient.Client, name, registry strin
 	return nil
 }
 
-// namesOf returns the names of the bundles that a search finds, none when it fails.
+// namesOf returns the names of the bundles that a search finds, or none if it fails.
 func namesOf(ctx context.Context, client *apiclient.Client, s search) []string {
 	var r bundles
 	if client.Get(ctx, "/v1/registries/search", s.query(), &r) != nil {

@@ -27,13 +27,13 @@ func showCommand(c *cli.Connection) *cobra.Command {
 	}
 }
 
-// shownFirst are the fields of an app that come first, in this order. The others follow by name.
+// shownFirst are the fields of an app to print first, in this order. The others follow alphabetically.
 func shownFirst() []string {
 	return []string{"name", "displayName", "description", "bundleName", "version", "author", "status", "lastError", "lastOutput", "since", "restarts", "memoryBytes", "toolCount", "source", "trust"}
 }
 
-// printFields prints an object one value a line: those of objects in it by their path, such as source.kind,
-// and each element of a list. What is empty is left out.
+// printFields prints an object with one value per line: nested values under their path, such as source.kind,
+// and each element of a list. Empty values are omitted.
 func printFields(o *cli.Output, fields map[string]json.RawMessage) error {
 	var lines []field
 	for name, value := range fields {
@@ -65,8 +65,8 @@ func printFields(o *cli.Output, fields map[string]json.RawMessage) error {
 	return nil
 }
 
-// label is the path of a field in words: source.ref is "source ref", toolCount is "tool count". Names that are not
-// the API's but of the app's own settings stay as they are.
+// label returns a field's path in words: source.ref becomes "source ref", toolCount becomes "tool count". Names
+// from the app's own settings stay unchanged.
 func label(path string) string {
 	top, rest, nested := strings.Cut(path, ".")
 	text := words(top)
@@ -82,7 +82,7 @@ func label(path string) string {
 	return text
 }
 
-// words separates the words of a name of the API. The unit of a size is left out: plainValue writes it.
+// words splits a name from the API into words. It drops a size's unit, which plainValue adds.
 func words(name string) string {
 	var text strings.Builder
 	for _, r := range strings.TrimSuffix(name, "Bytes") {
@@ -126,7 +126,7 @@ func appendFields(lines []field, name string, value json.RawMessage) []field {
 	return lines
 }
 
-// plainValue is a value as people read it. Objects within lists stay JSON.
+// plainValue returns a value for people. Objects in lists stay JSON.
 func plainValue(name string, value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

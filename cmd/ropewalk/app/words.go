@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// inWords replaces the fields of an app that mean something to programs by what a person understands, and leaves out
-// those that say that there is nothing to say.
+// inWords replaces an app's machine-readable fields with text for people, and omits fields without information.
 func inWords(fields map[string]json.RawMessage) {
 	sourceInWords(fields)
 	sandboxInWords(fields)
@@ -41,7 +40,7 @@ func inWords(fields map[string]json.RawMessage) {
 	}
 }
 
-// take decodes a field and removes it. What is not of the type stays.
+// take decodes a field and removes it. A value of another type stays.
 func take(fields map[string]json.RawMessage, name string, into any) bool {
 	raw, ok := fields[name]
 	if !ok || string(raw) == "null" || json.Unmarshal(raw, into) != nil {
@@ -53,7 +52,7 @@ func take(fields map[string]json.RawMessage, name string, into any) bool {
 
 // put sets a field to a text.
 func put(fields map[string]json.RawMessage, name, text string) {
-	if raw, err := json.Marshal(text); err == nil { // a text can be encoded
+	if raw, err := json.Marshal(text); err == nil { // encoding text cannot fail
 		fields[name] = raw
 	}
 }
@@ -112,14 +111,14 @@ func sandboxInWords(fields map[string]json.RawMessage) {
 	}
 }
 
-// limits bound each process tree of an app; 0 is none.
+// limits bound each of an app's process trees; 0 means no limit.
 type limits struct {
 	MemoryMiB, FileSizeMiB int64
 	Processes, OpenFiles   int
 	CPU                    float64
 }
 
-// inWords lists the limits that there are.
+// inWords lists the limits that are set.
 func (l limits) inWords() string {
 	var all []string
 	for _, one := range []struct {
@@ -136,7 +135,7 @@ func (l limits) inWords() string {
 	return strings.Join(all, ", ")
 }
 
-// settingsInWords makes a line of each field of the app's user_config.
+// settingsInWords returns a line for each field of the app's user_config.
 func settingsInWords(fields map[string]json.RawMessage) {
 	var settings map[string]struct {
 		Title, Description         string

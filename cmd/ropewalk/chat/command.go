@@ -1,5 +1,5 @@
-// Package chat holds `ropewalk chat`: a conversation with a model in the terminal, with tool calls as
-// they run and the questions of apps as prompts.
+// Package chat contains `ropewalk chat`: a conversation with a model in the terminal, which shows tool calls as
+// they run and prompts for the questions of apps.
 package chat
 
 import (
@@ -77,11 +77,11 @@ func chat(cmd *cobra.Command, c *cli.Connection, r request, args []string) error
 	return s.loop(r)
 }
 
-// conversationID is the form of the ids of conversations (docs/api.md 1.1). The server answers one of another form, and a
-// workspace that cannot be one, with the same code.
+// conversationID is the format of conversation ids (docs/api.md 1.1). The server uses the same error code for
+// an id in another format and for an invalid workspace.
 var conversationID = regexp.MustCompile(`^conv_[0-9a-f]{16}$`)
 
-// findConversation checks that there is a conversation to continue, unless id is "".
+// findConversation checks that the conversation to continue exists, unless id is "".
 func findConversation(ctx context.Context, client *apiclient.Client, id string) error {
 	if id == "" {
 		return nil
@@ -97,7 +97,7 @@ func findConversation(ctx context.Context, client *apiclient.Client, id string) 
 	return err
 }
 
-// readLines sends the lines of r, and closes the channel at its end.
+// readLines sends the lines of r, and closes the channel at the end.
 func readLines(r io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() { // ends with the process when nobody reads any more
@@ -124,7 +124,7 @@ func (s *session) once(r request) error {
 // exit is the line that ends a chat.
 const exit = "/exit"
 
-// loop sends the lines of standard input until it ends.
+// loop sends lines from standard input until it ends.
 func (s *session) loop(r request) error {
 	if s.asks {
 		s.cmd.PrintErrf("Ctrl-D or %s ends the chat; Ctrl-C cancels an answer.\n", exit)
@@ -159,8 +159,8 @@ func (s *session) loop(r request) error {
 	}
 }
 
-// line returns the next line of the input, io.EOF at its end, or context.Canceled after an interrupt or
-// when ctx is done.
+// line returns the next line of the input, io.EOF at the end, or context.Canceled after an interrupt or when
+// ctx is done.
 func (s *session) line(ctx context.Context, interrupts <-chan os.Signal) (string, error) {
 	select {
 	case line, open := <-s.lines:

@@ -6,7 +6,7 @@ import (
 	"github.com/russross/blackfriday/v2"
 )
 
-// inline renders the emphasis, code and links of a piece of a line. Spaces around it stay.
+// inline renders the emphasis, code and links in a piece of a line. Surrounding spaces stay.
 func (m *markdown) inline(text string) string {
 	words := strings.TrimSpace(text)
 	if words == "" {
@@ -17,7 +17,7 @@ func (m *markdown) inline(text string) string {
 		blackfriday.NoIntraEmphasis | blackfriday.Strikethrough | blackfriday.Autolink | blackfriday.SpaceHeadings))
 	paragraph := parser.Parse([]byte(words)).FirstChild
 	if paragraph == nil || paragraph.Type != blackfriday.Paragraph || paragraph.Next != nil {
-		return text // words in the middle of a line that look like the beginning of a list or of code
+		return text // text in the middle of a line that looks like the start of a list or of code
 	}
 	return before + m.children(paragraph) + after
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// markdown writes Markdown to a terminal while it arrives. It decides line by line what a line is (heading,
-// item, quote, code, text), because blocks may take long to end, and leaves emphasis, code and links inside
-// of a line to the parser. Of a line it writes the words whose markers are closed and keeps the others back.
+// markdown writes Markdown to a terminal as it arrives. It decides line by line what a line is (heading, item,
+// quote, code, text), because a block may take long to end, and leaves emphasis, code and links within a line
+// to the parser. It writes the words of a line whose markers are closed and holds the others back.
 type markdown struct {
 	out   *cli.Output
 	begun bool                // the line's beginning has been written
-	rest  string              // of the line, not written yet
-	fence string              // what ends the block of code, empty outside of one
-	style func(string) string // of the line
+	rest  string              // the part of the line that is not written yet
+	fence string              // what ends the code block; "" outside of one
+	style func(string) string // for the line
 }
 
 var (
@@ -126,7 +126,7 @@ func (m *markdown) advance() error {
 	return err
 }
 
-// closed reports whether every marker in the text has its end there.
+// closed reports whether every marker in the text is closed.
 func closed(text string) bool {
 	if strings.ContainsAny(text, `\<`) {
 		return false

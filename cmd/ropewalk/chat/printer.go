@@ -8,15 +8,15 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// printer prints one run: the answer to out, everything else to notes. A terminal gets the answer's Markdown
-// rendered, anything else gets it as it is.
+// printer prints one run: the answer to out, everything else to notes. On a terminal the answer's Markdown is
+// rendered, otherwise it is printed as it is.
 type printer struct {
 	seen    int  // events
 	refused bool // an event was an error, or could not be printed
 	*session
 	out          io.Writer
 	notes        *cli.Output
-	markdown     *markdown // of an answer on a terminal that shows styles, or nil
+	markdown     *markdown // for an answer on a styled terminal; may be nil
 	conversation string
 	open         bool // the answer's last line has no line break yet
 	done         bool
@@ -56,7 +56,7 @@ func (p *printer) breakLine() {
 	}
 }
 
-// note prints a line beside the answer.
+// note prints a line that is not part of the answer.
 func (p *printer) note(format string, args ...any) {
 	if p.json {
 		return

@@ -14,20 +14,20 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
 )
 
-// question is what an app asks during a run (docs/api.md 5.4).
+// question is a question from an app during a run (docs/api.md 5.4).
 type question struct {
 	ID, Server, Mode, Message, URL string
 	RequestedSchema                params.Schema
 }
 
-// The actions that answer a question.
+// The possible actions in response to a question.
 const (
 	accept  = "accept"
 	decline = "decline"
 	cancel  = "cancel"
 )
 
-// ask puts an app's question to the person, and sends the answer.
+// ask asks the person an app's question and sends the answer.
 func (p *printer) ask(ctx context.Context, q question) error {
 	action, content := decline, map[string]json.RawMessage(nil)
 	if p.asks && !p.json {
@@ -76,7 +76,7 @@ func (p *printer) answer(ctx context.Context, q question) (action string, conten
 	return accept, content, nil
 }
 
-// field asks for one value until it fits; an empty line leaves out what is not required.
+// field asks for one value until it is valid. An empty line skips an optional value.
 func (p *printer) field(ctx context.Context, name string, s params.Schema) (json.RawMessage, error) {
 	property := s.Properties[name]
 	label := property.Title

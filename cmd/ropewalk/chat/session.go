@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// session is one use of the command.
+// session is one run of the command.
 type session struct {
 	cmd        *cobra.Command
 	client     *apiclient.Client
@@ -27,8 +27,8 @@ type session struct {
 	interrupts <-chan os.Signal
 }
 
-// run sends a message, prints the events of the run, and returns the conversation's id. Ctrl-C cancels
-// the run: the error is then context.Canceled.
+// run sends a message, prints the events of the run, and returns the conversation's id. Ctrl-C cancels the run,
+// in which case the error is context.Canceled.
 func (s *session) run(r request) (conversation string, err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.cmd.Context()))
 	defer cancel()
@@ -46,7 +46,7 @@ func (s *session) run(r request) (conversation string, err error) {
 	err = s.client.Stream(ctx, http.MethodPost, "/v1/chat/stream", r, func(e apiclient.Event) error { return p.next(ctx, e) })
 	for try := 0; p.conversation != "" && !p.done && !p.refused && ctx.Err() == nil && try < rejoinTries; try++ {
 		if err = s.rejoin(ctx, p, try); apiclient.IsCode(err, "not_found") {
-			err = nil // it has ended meanwhile
+			err = nil // it has ended in the meantime
 			break
 		}
 	}
@@ -61,10 +61,10 @@ func (s *session) run(r request) (conversation string, err error) {
 	return p.conversation, err
 }
 
-// rejoinTries is how often a run is joined again whose connection was lost.
+// rejoinTries is how many times to rejoin a run whose connection was lost.
 const rejoinTries = 10
 
-// rejoin goes on with the events of a run whose connection was lost.
+// rejoin continues with the events of a run whose connection was lost.
 func (s *session) rejoin(ctx context.Context, p *printer, try int) error {
 	if try == 0 {
 		p.breakLine()
@@ -85,7 +85,7 @@ func (s *session) rejoin(ctx context.Context, p *printer, try int) error {
 	})
 }
 
-// stop ends the run of a conversation on the server.
+// stop ends a conversation's run on the server.
 func (s *session) stop(conversation string) {
 	if conversation == "" {
 		return
@@ -103,7 +103,7 @@ func runOf(conversation string) string {
 	return "/v1/conversations/" + url.PathEscape(conversation) + "/run"
 }
 
-// next prints the next event, and counts it.
+// next prints the next event and counts it.
 func (p *printer) next(ctx context.Context, e apiclient.Event) error {
 	p.seen++
 	err := p.event(ctx, e)

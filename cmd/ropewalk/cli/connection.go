@@ -21,16 +21,16 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// Connection says which server the commands of a group speak to, and how they print.
+// Connection says which server a group's commands talk to, and how they print.
 type Connection struct {
 	server    string
 	workspace string
 	context   string
 	home      string
-	JSON      bool // print what the API says
+	JSON      bool // print the API's response
 }
 
-// Bind adds the flags of the connection to a command and all below it.
+// Bind adds the connection flags to a command and its subcommands.
 func (c *Connection) Bind(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&c.server, "server", "", "address of the server (default ROPEWALK_SERVER, else the context, else the server of the home)")
@@ -40,9 +40,9 @@ func (c *Connection) Bind(cmd *cobra.Command) {
 	flags.BoolVar(&c.JSON, "json", false, "print JSON as the API returns it")
 }
 
-// Client returns a client for the server. What a flag says goes before the environment, which goes
-// before the context, which goes before a server that runs on the home, or would with the home's configuration. A home
-// that was chosen and has neither is an error.
+// Client returns a client for the server. Flags take precedence over the environment, then comes the context,
+// then a server that runs on the home, or would run with the home's configuration. It is an error if a home was
+// chosen and has neither.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	client, err := c.Person(ctx)
 	if err != nil || client.Workspace == "" {
@@ -52,7 +52,7 @@ func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	return client, err
 }
 
-// Person is Client for what concerns no workspace: that of the client may be a name.
+// Person is Client for requests that do not concern a workspace. The client's workspace may be a name.
 func (c *Connection) Person(ctx context.Context) (*apiclient.Client, error) {
 	contextName, named, err := c.namedContext()
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Connection) Person(ctx context.Context) (*apiclient.Client, error) {
 	client.Server, client.ServerFrom = firstFrom(source{"--server", c.server}, source{"ROPEWALK_SERVER", os.Getenv("ROPEWALK_SERVER")}, source{contextName, named.Server})
 	client.Key, client.KeyFrom = firstFrom(source{"ROPEWALK_API_KEY", os.Getenv("ROPEWALK_API_KEY")}, source{contextName, named.Key})
 	if client.Server != "" {
-		if client.Server == named.Server { // a login is for the server of its context alone
+		if client.Server == named.Server { // a login is only for the server of its context
 			client.Login = named.Login
 		}
 		return client, nil
@@ -110,7 +110,7 @@ func (c *Connection) Local(ctx context.Context) (control.Status, error) {
 	return control.Dial(home).Status(ctx)
 }
 
-// ContextName returns the name of the context that was chosen, else of the current one, "" for none.
+// ContextName returns the name of the chosen context, otherwise of the current one, or "".
 func (c *Connection) ContextName(all Contexts) (string, error) {
 	name := first(c.context, os.Getenv("ROPEWALK_CONTEXT"), all.Current)
 	if _, ok := all.Contexts[name]; !ok && name != "" {
@@ -119,8 +119,8 @@ func (c *Connection) ContextName(all Contexts) (string, error) {
 	return name, nil
 }
 
-// ContextFor returns the name of the context to keep a login to a server in: the one that was chosen, else the current
-// one, if it is for that server, else one that is named after the server.
+// ContextFor returns the name of the context in which to store a login to a server: the chosen one, otherwise
+// the current one if it is for that server, otherwise one named after the server.
 func (c *Connection) ContextFor(all Contexts, server string) string {
 	name := first(c.context, os.Getenv("ROPEWALK_CONTEXT"))
 	if name == "" && all.Contexts[all.Current].Server == server {
@@ -132,7 +132,7 @@ func (c *Connection) ContextFor(all Contexts, server string) string {
 	return name
 }
 
-// namedContext returns the context to use, and what errors call it.
+// namedContext returns the context to use, and its name for errors.
 func (c *Connection) namedContext() (string, Context, error) {
 	all, err := LoadContexts()
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *Connection) namedContext() (string, Context, error) {
 // source is a setting and its value.
 type source struct{ name, value string }
 
-// firstFrom returns the first value that is set, and the setting that has it.
+// firstFrom returns the first value that is set, and its setting.
 func firstFrom(sources ...source) (value, from string) {
 	for _, s := range sources {
 		if s.value != "" {
@@ -192,7 +192,7 @@ func Do[T any](c *Connection, cmd *cobra.Command, method, path string, body any,
 	return Print(c, cmd, response, render)
 }
 
-// Print writes a response of the API to standard output: as it is with --json, else as render says,
+// Print writes a response from the API to standard output: unchanged with --json, otherwise through render,
 // with the response decoded into a T.
 func Print[T any](c *Connection, cmd *cobra.Command, answer json.RawMessage, render func(w *Output, value T) error) error {
 	if c.JSON {
@@ -221,7 +221,8 @@ func PrintJSON(w io.Writer, value any) error {
 	return WriteJSON(w, text.String())
 }
 
-// WriteJSON writes a JSON text as it is; a terminal gets what it would obey as escapes.
+// WriteJSON writes a JSON text unchanged, except that characters a terminal would interpret are escaped on a
+// terminal.
 func WriteJSON(w io.Writer, text string) error {
 	if IsTerminal(w) {
 		text = EscapeJSON(text)

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Context is a named server with what a caller needs there.
+// Context is a named server with what a caller needs to use it.
 type Context struct {
 	Server    string `yaml:"server" json:"server"`
 	Workspace string `yaml:"workspace,omitempty" json:"workspace,omitempty"`
 	Key       string `yaml:"key,omitempty" json:"-"`
-	Login     string `yaml:"login,omitempty" json:"-"` // the token of a login
+	Login     string `yaml:"login,omitempty" json:"-"` // token from a login
 }
 
 // Contexts is the file of named contexts.
@@ -28,7 +28,7 @@ type Contexts struct {
 	Contexts map[string]Context `yaml:"contexts" json:"contexts"`
 }
 
-// contextsPath is <user configuration>/ropewalk/contexts.yaml, or the file that ROPEWALK_CONTEXTS names.
+// contextsPath returns <user configuration>/ropewalk/contexts.yaml, or the file named by ROPEWALK_CONTEXTS.
 func contextsPath() (string, error) {
 	if path := os.Getenv("ROPEWALK_CONTEXTS"); path != "" {
 		return path, nil
@@ -40,7 +40,7 @@ func contextsPath() (string, error) {
 	return filepath.Join(dir, "ropewalk", "contexts.yaml"), nil
 }
 
-// LoadContexts reads the named contexts; without a file there are none.
+// LoadContexts reads the named contexts. Without a file there are none.
 func LoadContexts() (Contexts, error) {
 	all := Contexts{Contexts: map[string]Context{}}
 	path, _ := contextsPath()
@@ -63,7 +63,7 @@ func LoadContexts() (Contexts, error) {
 	return all, nil
 }
 
-// Save writes the contexts, readable by their owner only: they may hold keys.
+// Save writes the contexts, readable only by their owner, because they may contain keys.
 func (c Contexts) Save() error {
 	path, err := contextsPath()
 	if err != nil {
@@ -83,7 +83,7 @@ func (c Contexts) Save() error {
 	return os.Rename(next, path)
 }
 
-// ReadKey reads an API key from the terminal without showing it, or from standard input.
+// ReadKey reads an API key from the terminal without echo, or from standard input.
 func ReadKey(cmd *cobra.Command) (string, error) {
 	if IsTerminal(cmd.InOrStdin()) {
 		cmd.PrintErr("API key: ")

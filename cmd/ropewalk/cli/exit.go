@@ -25,13 +25,13 @@ func Usage(err error) error {
 	return exitError{err, StatusUsage}
 }
 
-// Restart marks err as something that takes a restart of the server: exit status 3.
+// Restart marks err as requiring a server restart: exit status 3.
 func Restart(err error) error { return exitError{err, StatusRestart} }
 
 // NotJudged marks err as a test that could not judge everything: exit status 4.
 func NotJudged(err error) error { return exitError{err, StatusNotJudged} }
 
-// Status returns the exit status for what a command returned.
+// Status returns the exit status for a command's error.
 func Status(err error) int {
 	if err == nil {
 		return 0

@@ -16,15 +16,15 @@ type Named struct {
 	Names []string
 }
 
-// UnknownError is the error of Pick when nothing has the id or the name.
+// UnknownError is the error of Pick if nothing has the id or name.
 type UnknownError struct{ Kind, Meant string }
 
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no %s %q; `ropewalk %s list` shows them", e.Kind, e.Meant, e.Kind)
 }
 
-// Pick returns the id of what a person means by its id, or by a name that it alone has. Names are compared without
-// regard to case. The kind, such as "workspace", is for errors.
+// Pick returns the id for an id, or for a name that only one entry has. Names are compared case-insensitively.
+// kind, such as "workspace", is for errors.
 func Pick(kind, meant string, all []Named) (string, error) {
 	var found []string
 	for _, n := range all {
@@ -44,16 +44,16 @@ func Pick(kind, meant string, all []Named) (string, error) {
 	return "", Usage(fmt.Errorf("%q is the name of %d %ss; give the id of one: %s", meant, len(found), kind, strings.Join(found, ", ")))
 }
 
-// workspaceID begins every id of a workspace.
+// workspaceID is the prefix of every workspace id.
 const workspaceID = "ws_"
 
-// Workspace returns the id of a workspace that a person means by its id or its name: of those of the caller, else of
-// those of the organization if the caller may list them.
+// Workspace returns the id of a workspace, given its id or name. It looks among the caller's workspaces, then
+// among the organization's if the caller may list them.
 func Workspace(ctx context.Context, client *apiclient.Client, meant string) (string, error) {
 	if strings.HasPrefix(meant, workspaceID) {
 		return meant, nil
 	}
-	anywhere := *client // the workspace of the requests may be the one that is looked for
+	anywhere := *client // the workspace of the requests may be the one we are looking for
 	anywhere.Workspace = ""
 	var missing error
 	for _, path := range []string{"/v1/workspace", "/v1/workspaces"} {

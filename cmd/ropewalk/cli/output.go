@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Output writes for people: aligned tables, and colour where it is welcome.
+// Output writes for people: aligned tables, and colour where appropriate.
 type Output struct {
 	io.Writer
 	colour   bool
@@ -24,7 +24,7 @@ func NewOutput(w io.Writer) *Output {
 	return &Output{Writer: w, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// Styled returns an Output over w that has colours and bold text whatever w is.
+// Styled returns an Output over w that uses colours and bold text, whatever w is.
 func Styled(w io.Writer) *Output { return &Output{Writer: w, colour: true} }
 
 // IsTerminal reports whether w is a terminal.
@@ -38,7 +38,7 @@ func (o *Output) Line(format string, args ...any) {
 	_, _ = fmt.Fprintf(o, format+"\n", args...)
 }
 
-// Text returns text of an app or a person as it is to be written: a terminal gets nothing that it obeys.
+// Text returns text from an app or a person in a form that is safe to write to a terminal.
 func (o *Output) Text(text string) string {
 	if o.terminal {
 		return Printable(text)
@@ -46,7 +46,7 @@ func (o *Output) Text(text string) string {
 	return text
 }
 
-// Table writes rows below a header, with columns as wide as they need to be. Each row is one line.
+// Table writes rows below a header, with columns as wide as necessary. Each row is one line.
 func (o *Output) Table(header []string, rows [][]string) error {
 	all := append([][]string{header}, rows...)
 	widths := make([]int, len(header))
@@ -80,7 +80,7 @@ func (o *Output) Table(header []string, rows [][]string) error {
 
 func isLineBreak(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
 
-// State colours the name of a state, and leaves other text as it is.
+// State colours the name of a state, and leaves other text unchanged.
 func (o *Output) State(text string) string {
 	switch text {
 	case "running", "ok":
@@ -93,7 +93,7 @@ func (o *Output) State(text string) string {
 	return text
 }
 
-// Count returns a number of things, such as "1 tool".
+// Count formats a number of things, such as "1 tool".
 func Count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -119,7 +119,7 @@ func (o *Output) Underline(text string) string { return o.style("4", "24", text)
 // Code renders code.
 func (o *Output) Code(text string) string { return o.style("36", "39", text) }
 
-// style turns one property of the text on and off again, so that styles can be nested.
+// style switches one text attribute on and off again, so that styles can be nested.
 func (o *Output) style(on, off, text string) string {
 	if !o.colour || text == "" {
 		return text

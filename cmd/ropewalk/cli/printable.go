@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// Printable replaces the characters that a terminal would obey or not show: a model or an app could move the
-// cursor, change what is on the screen or write to the clipboard with them.
+// Printable replaces characters that a terminal would interpret or hide: with them a model or an app could move
+// the cursor, change what is on the screen or write to the clipboard.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -23,13 +23,13 @@ func Printable(text string) string {
 	}, text)
 }
 
-// isObeyed reports whether a terminal acts on a character, or hides it. Joiners are parts of emoji and scripts.
+// isObeyed reports whether a terminal interprets or hides a character. Joiners are allowed, because emoji and
+// scripts use them.
 func isObeyed(r rune) bool {
 	return r != '\n' && r != '\t' && r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf)
 }
 
-// EscapeJSON writes the characters of a JSON text that a terminal would obey as escapes; the value stays the
-// same.
+// EscapeJSON escapes the characters in a JSON text that a terminal would interpret. The value stays the same.
 func EscapeJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -45,7 +45,7 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// Plain returns a writer to w for text without colours: a terminal gets Printable of what is written.
+// Plain returns a writer to w for text without colours: on a terminal, Printable is applied.
 func Plain(w io.Writer) io.Writer {
 	if IsTerminal(w) {
 		return printableWriter{w}
@@ -55,7 +55,7 @@ func Plain(w io.Writer) io.Writer {
 
 type printableWriter struct{ w io.Writer }
 
-// Write writes whole characters: p does not end within one.
+// Write writes whole characters: p must not end in the middle of one.
 func (p printableWriter) Write(text []byte) (int, error) {
 	if _, err := io.WriteString(p.w, Printable(string(text))); err != nil {
 		return 0, err
@@ -63,7 +63,7 @@ func (p printableWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// clean makes every text within a decoded answer Printable; JSON that is not decoded is escaped.
+// clean makes every text in a decoded response Printable. JSON that is not decoded is escaped.
 func clean(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Prepare gives a tree of commands the shared conventions: mistakes in the command line have status 2 and
-// name the nearest command, and groups do nothing by themselves.
+// Prepare applies the shared conventions to a tree of commands: mistakes in the command line have status 2 and
+// suggest the most similar command, and groups do nothing by themselves.
 func Prepare(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -26,8 +26,8 @@ func Prepare(root *cobra.Command) {
 	}
 }
 
-// Execute runs the command that args name. Help about a command that does not exist is a mistake in the command line,
-// where cobra would print the help of its group.
+// Execute runs the command that args name. Asking for help about an unknown command is a mistake, although
+// cobra would print the group's help.
 func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	group, rest, err := root.Find(args)
 	asksHelp := slices.Contains(rest, "--help") || slices.Contains(rest, "-h")
@@ -38,7 +38,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	return root.ExecuteContext(ctx)
 }
 
-// help prints the help of the command that args name.
+// help prints the help for the command that args name.
 func help(cmd *cobra.Command, args []string) error {
 	about, rest, err := cmd.Root().Find(args)
 	if err != nil {
@@ -76,7 +76,7 @@ func prepare(cmd *cobra.Command) {
 	}
 }
 
-// flagError says what a flag takes instead of how its value was parsed.
+// flagError says what a flag accepts, not how parsing its value failed.
 func flagError(err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -91,8 +91,8 @@ func flagError(err error) error {
 	return fmt.Errorf("--%s: want %s, not %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }
 
-// misfit says which argument is missing or too many, by the names in the usage line; what that line does
-// not name is said as err does.
+// misfit says which argument is missing or extra, using the names in the usage line. If that line does not name
+// it, the text of err is used.
 func misfit(cmd *cobra.Command, given []string, err error) string {
 	_, after, _ := strings.Cut(cmd.Use, " ")
 	wanted := strings.Fields(after)
@@ -118,8 +118,7 @@ func misfit(cmd *cobra.Command, given []string, err error) string {
 	return err.Error()
 }
 
-// unknownCommand is what a group of commands does by itself: it prints its help, or names the nearest
-// command.
+// unknownCommand is what a group does by itself: it prints its help, or suggests the most similar command.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		cmd.SetOut(cmd.ErrOrStderr())
@@ -137,7 +136,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return Usage(fmt.Errorf("%s", text))
 }
 
-// startsLike is how many bytes two words have in common at their start: people mistype the end more often.
+// startsLike returns the length of the common prefix of two words in bytes: people mistype the end more often.
 func startsLike(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -146,7 +145,7 @@ func startsLike(a, b string) int {
 	return n
 }
 
-// nearest returns the sub-command that a name most likely meant, or "".
+// nearest returns the subcommand that a name most likely meant, or "".
 func nearest(cmd *cobra.Command, name string) string {
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		return slices.MinFunc(near, func(a, b string) int {

@@ -15,18 +15,18 @@ import (
 // probeTimeout is how long the server may take to say what its MCP endpoint accepts.
 const probeTimeout = 5 * time.Second
 
-// access is what the MCP endpoint of a server says about the key that commands send.
+// access is what a server's MCP endpoint says about the key that commands send.
 type access struct {
-	refused bool // the endpoint does not accept the key, or nothing where there is none
+	refused bool // the endpoint does not accept the key, or requests without one
 	login   bool // clients can log in with OAuth
 }
 
-// probe asks the server for its access. It is the zero value when the server cannot be asked: the configuration of a
-// client does not depend on a server that is up.
+// probe asks the server for its access. It returns the zero value if the server cannot be asked: configuring a
+// client does not require a running server.
 func probe(ctx context.Context, client *apiclient.Client, path string) access {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	// The endpoint authenticates before it refuses the method, so that the request does nothing.
+	// The endpoint authenticates before it rejects the method, so the request has no effect.
 	err := client.Send(ctx, http.MethodHead, path, "", nil, nil)
 	refusal, ok := errors.AsType[*apiclient.Error](err)
 	if !ok || refusal.Status != http.StatusUnauthorized {
@@ -39,7 +39,7 @@ func probe(ctx context.Context, client *apiclient.Client, path string) access {
 	return access{refused: true, login: err != nil || len(document.Servers) > 0}
 }
 
-// advice says what is to be done before a client can connect; "" when nothing is.
+// advice says what must be done before a client can connect, or returns "".
 func (t client) advice(a access, c *apiclient.Client) string {
 	if !a.refused || a.login {
 		return ""

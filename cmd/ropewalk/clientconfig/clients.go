@@ -10,7 +10,7 @@ import (
 
 const keyInEnvironment = "Set ROPEWALK_API_KEY to the key in the environment that the client is started in."
 
-// clients are the clients that are known, by the name on the command line.
+// clients are the known clients, by their name on the command line.
 func clients() map[string]client {
 	return map[string]client{
 		"claude-code": {
@@ -64,7 +64,7 @@ func claudeDesktopFile() (string, error) {
 	return filepath.Join(dir, "Claude", "claude_desktop_config.json"), err
 }
 
-// claudeDesktopEntry goes through mcp-remote: the file of Claude Desktop takes commands only.
+// claudeDesktopEntry uses mcp-remote, because Claude Desktop's file supports only commands.
 func claudeDesktopEntry(e endpoint) (string, any) {
 	args := []string{"-y", "mcp-remote", e.URL}
 	if strings.HasPrefix(e.URL, "http://") {
@@ -82,7 +82,7 @@ func claudeDesktop(e endpoint) string {
 	if strings.HasPrefix(e.URL, "https://") && !e.Key {
 		return fmt.Sprintf("In Claude: Settings > Connectors > Add custom connector, with the URL\n\n  %s", e.URL)
 	}
-	file, _ := claudeDesktopFile() // without a home directory the name alone is shown
+	file, _ := claudeDesktopFile() // without a home directory only the name is shown
 	_, entry := claudeDesktopEntry(e)
 	return fmt.Sprintf("Put this into %s (Node is needed), and restart Claude:\n\n%s", file, snippet("mcpServers", e.Name, entry))
 }
@@ -96,7 +96,8 @@ func vscode(e endpoint) string {
 	return "Put this into .vscode/mcp.json:\n\n" + snippet("servers", e.Name, remote("http", e, "${env:ROPEWALK_API_KEY}"))
 }
 
-// inspectorNeeds is why the command names a version: without one, npx on an older Node.js takes MCP Inspector 0.15.
+// inspectorNeeds explains why the command names a version: without one, npx on an older Node.js uses MCP
+// Inspector 0.15.
 const inspectorNeeds = "This takes MCP Inspector 2, which needs Node.js 22.19 or newer (`node --version`). Older Inspectors have other options " +
 	"and connect to /mcp instead of the whole URL."
 

@@ -1,4 +1,4 @@
-// Package clientconfig holds `ropewalk client-config`: what each MCP client needs to connect to a server.
+// Package clientconfig contains `ropewalk client-config`: what each MCP client needs to connect to a server.
 package clientconfig
 
 import (
@@ -16,20 +16,20 @@ import (
 
 // endpoint is what a client connects to.
 type endpoint struct {
-	URL  string // of the MCP endpoint, with the workspace in its path
-	Name string // what the client calls the server
-	Key  bool   // an API key is needed, in the environment variable ROPEWALK_API_KEY
+	URL  string // of the MCP endpoint, including the workspace
+	Name string // the client's name for the server
+	Key  bool   // an API key is required, in the environment variable ROPEWALK_API_KEY
 }
 
 // client is one MCP client.
 type client struct {
 	title string
-	steps func(endpoint) string              // what to do, for people
-	file  func() (string, error)             // its configuration; nil when it has none to write
-	entry func(endpoint) (key string, v any) // what goes into the file
-	needs string                             // what must be there for the steps to work; "" for nothing special
+	steps func(endpoint) string              // instructions for people
+	file  func() (string, error)             // its configuration; nil if it has none to write
+	entry func(endpoint) (key string, v any) // what to add to the file
+	needs string                             // prerequisites for the steps; may be ""
 
-	keyGoes string // where an API key is put; "" when the client cannot send one
+	keyGoes string // where to put an API key; "" if the client cannot send one
 }
 
 // Command returns `ropewalk client-config`.
@@ -77,8 +77,8 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// resolve returns what the client connects to, with the workspace in the address so that it is complete, and what is
-// to be done before it can; "" when nothing is.
+// resolve returns what the client connects to, including the workspace in the address, and what must be done
+// before it can; may be "".
 func (t client) resolve(cmd *cobra.Command, c *cli.Connection, name string) (e endpoint, advice string, err error) {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
@@ -104,7 +104,7 @@ func (t client) printJSON(cmd *cobra.Command, e endpoint) error {
 	return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{key: map[string]any{e.Name: value}})
 }
 
-// remote is the entry of clients that connect by URL. Type is left out where it is "".
+// remote is the entry for clients that connect by URL. Type may be "".
 func remote(kind string, e endpoint, reference string) map[string]any {
 	entry := map[string]any{"url": e.URL}
 	if kind != "" {
@@ -116,10 +116,10 @@ func remote(kind string, e endpoint, reference string) map[string]any {
 	return entry
 }
 
-// snippet is the JSON of an entry, for people.
+// snippet returns the JSON of an entry, for people.
 func snippet(key, name string, entry any) string {
 	text, err := json.MarshalIndent(map[string]any{key: map[string]any{name: entry}}, "", "  ")
-	if err != nil { // it is made of text only
+	if err != nil { // it consists of text only
 		return ""
 	}
 	return string(text)

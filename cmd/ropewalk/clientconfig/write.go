@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// write adds the server to the client's configuration, or replaces an entry of its name. Everything
-// else in the file stays.
+// write adds the server to the client's configuration, or replaces its entry. Everything else in the file stays
+// unchanged.
 func (t client) write(cmd *cobra.Command, e endpoint) error {
 	if t.file == nil {
 		return cli.Usage(fmt.Errorf("%s has no configuration file; run the command without --write and follow its steps", t.title))
@@ -54,8 +54,8 @@ func (t client) write(cmd *cobra.Command, e endpoint) error {
 	return nil
 }
 
-// readObject reads a JSON object; a file that does not exist is an empty one. A file with comments is
-// refused rather than rewritten without them.
+// readObject reads a JSON object; a missing file is an empty one. A file with comments is rejected rather than
+// rewritten without them.
 func readObject(path string) (map[string]json.RawMessage, error) {
 	document := map[string]json.RawMessage{}
 	text, err := os.ReadFile(path)

@@ -1,4 +1,4 @@
-// Package contexts holds `ropewalk context`: names for servers, so that --server is not needed.
+// Package contexts contains `ropewalk context`: names for servers, so that --server is not needed.
 package contexts
 
 import (
@@ -66,7 +66,7 @@ func setCommand() *cobra.Command {
 			}
 			next := all.Contexts[args[0]]
 			if server := strings.TrimSuffix(c.Server, "/"); server != "" && server != next.Server {
-				next.Server, next.Login = server, "" // a login is for one server alone
+				next.Server, next.Login = server, "" // a login is only for one server
 			}
 			if c.Workspace != "" {
 				next.Workspace = c.Workspace
@@ -89,7 +89,7 @@ func setCommand() *cobra.Command {
 	return cmd
 }
 
-// save writes the contexts, and says which server commands use now.
+// save writes the contexts and prints which server commands use now.
 func save(cmd *cobra.Command, all cli.Contexts) error {
 	if err := all.Save(); err != nil {
 		return err

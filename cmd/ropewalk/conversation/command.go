@@ -1,4 +1,4 @@
-// Package conversation holds the `ropewalk conversation` commands.
+// Package conversation contains the `ropewalk conversation` commands.
 package conversation
 
 import (

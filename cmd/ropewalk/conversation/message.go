@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// message is a message of a conversation (docs/api.md 6.2).
+// message is a message in a conversation (docs/api.md 6.2).
 type message struct {
 	Role, Content, Timestamp string
 	Metadata                 struct {
@@ -18,7 +18,7 @@ type message struct {
 	}
 }
 
-// toolCall is a tool call of a message.
+// toolCall is a tool call in a message.
 type toolCall struct {
 	Name   string
 	Input  json.RawMessage
@@ -27,14 +27,14 @@ type toolCall struct {
 	MS     int64
 }
 
-// part says where a text or a tool call of a message stands.
+// part says where a text or a tool call is in a message.
 type part struct {
 	Type, Text string
 	Index      int
 }
 
-// print prints the texts and tool calls in the order in which they came. Where it is not known, the calls come
-// first: the last text of an answer follows them.
+// print prints the texts and tool calls in their original order. If that is unknown, the calls come first,
+// because the last text of an answer follows them.
 func (m message) print(o *cli.Output) {
 	o.Line("%s", o.Faint(m.Role+", "+m.Timestamp))
 	if len(m.Metadata.Parts) == 0 {
@@ -63,7 +63,7 @@ func (c toolCall) print(o *cli.Output) {
 	o.Line("%s", o.Faint(fmt.Sprintf("→ %s %s %s", c.Name, oneLine(compact(c.Input)), outcome)))
 }
 
-// compact is a JSON text without spaces, or the text itself where it is not JSON.
+// compact returns a JSON text without spaces, or the text itself if it is not JSON.
 func compact(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -72,7 +72,7 @@ func compact(raw json.RawMessage) string {
 	return b.String()
 }
 
-// oneLine makes a text one line of at most 120 characters.
+// oneLine shortens a text to one line of at most 120 characters.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > 120 {

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
-// checkApps asks a running server which apps do not run, and why. A server of another version, which is a
-// finding of its own, may have no answer.
+// checkApps asks a running server which apps are not running, and why. A server of another version, which is
+// reported separately, may not answer.
 func (e *examination) checkApps(ctx context.Context) {
 	if e.running == nil {
 		return
@@ -31,19 +31,19 @@ func (e *examination) checkApps(ctx context.Context) {
 			continue
 		}
 		result := failed
-		if a.Status == string(core.StateCrashed) { // it is tried again
+		if a.Status == string(core.StateCrashed) { // it will be retried
 			result = warning
 		}
 		what := a.LastErr
 		if strings.Contains(what, files.ErrChanged.Error()) {
-			what, _, _ = strings.Cut(what, ": find out") // which the remedy says
+			what, _, _ = strings.Cut(what, ": find out") // the remedy includes this
 		}
 		e.add("apps", result, fmt.Sprintf("%s of %s is %s: %s", a.Name, a.Workspace, a.Status, what), e.appRemedy(a))
 	}
 	e.add("apps", ok, fmt.Sprintf("%d running, %d stopped", counts[string(core.StateRunning)], counts[string(core.StateStopped)]), "")
 }
 
-// appRemedy says what to do about an app that does not run.
+// appRemedy says what to do about an app that is not running.
 func (e *examination) appRemedy(a control.App) string {
 	in := ""
 	if a.Workspace != core.DefaultWorkspaceID {

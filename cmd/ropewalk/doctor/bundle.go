@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
-// writeBundle writes the report and what else helps to understand it. It holds no secrets: settings are
-// redacted, logs and conversations are left out.
+// writeBundle writes the report and everything else that helps to understand it. It contains no secrets:
+// settings are redacted, and logs and conversations are left out.
 func (e *examination) writeBundle(ctx context.Context, path string) (err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -49,7 +49,7 @@ func (e *examination) writeBundle(ctx context.Context, path string) (err error) 
 	return archive.Close()
 }
 
-// names are the names of environment variables: their values are secrets as likely as not.
+// names are the names of environment variables, whose values may well be secret.
 func names(env config.Environment) []string {
 	var all []string
 	for name := range env {

@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// check is a part of an examination.
+// check is one part of an examination.
 type check struct {
-	name string // what it looks at, for people who wait for it
+	name string // what it checks, for people who are waiting
 	run  func(e *examination, ctx context.Context)
 }
 
-// examine makes every check, most of them side by side: what is away makes each wait. What a broken configuration
-// makes impossible is left out.
+// examine runs every check, most of them concurrently, because each waits for anything that is unavailable.
+// Checks that a broken configuration makes impossible are skipped.
 func (e *examination) examine(ctx context.Context, cmd *cobra.Command, terminal bool) {
 	if _, err := os.Lstat(filepath.Join(e.home, "ropewalk.yaml")); errors.Is(err, fs.ErrPermission) {
 		e.add("home", failed, e.home+" cannot be entered: permission denied", "run doctor as the user of the server, or choose another home with --home or ROPEWALK_HOME")
@@ -45,7 +45,7 @@ func (e *examination) examine(ctx context.Context, cmd *cobra.Command, terminal 
 	e.sideBySide(ctx, checks, w.done)
 }
 
-// checks are those to make, in the order of their findings.
+// checks returns the checks to run, in the order of their findings.
 func (e *examination) checks() []check {
 	all := []check{
 		{"the clock", func(e *examination, _ context.Context) { e.checkClock() }},
@@ -87,7 +87,7 @@ func (e *examination) checks() []check {
 	)
 }
 
-// sideBySide makes checks at the same time and adds their findings in their order.
+// sideBySide runs checks concurrently and adds their findings in order.
 func (e *examination) sideBySide(ctx context.Context, checks []check, done func(name string)) {
 	each := make([]examination, len(checks))
 	var group sync.WaitGroup
@@ -104,13 +104,13 @@ func (e *examination) sideBySide(ctx context.Context, checks []check, done func(
 		e.Findings = append(e.Findings, each[i].Findings...)
 	}
 	wrong := slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Check == "clock" && f.Result != ok })
-	e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return wrong && f.Check == "clock" && f.Result == ok }) // a provider's clock tells more
+	e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return wrong && f.Check == "clock" && f.Result == ok }) // a provider's clock is more informative
 }
 
-// The time after which a person at a terminal reads what the examination waits for.
+// The time after which someone at a terminal sees what the examination is waiting for.
 const patience = time.Second
 
-// wait is what is not done yet.
+// wait is the set of unfinished checks.
 type wait struct {
 	mu      sync.Mutex
 	waiting []string
@@ -124,7 +124,7 @@ func (w *wait) done(name string) {
 	}
 }
 
-// line says what is waited for, in at most 76 characters, so that it is one line of a terminal.
+// line says what is being waited for, in at most 76 characters, so that it fits on one terminal line.
 func (w *wait) line() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +146,7 @@ func (w *wait) line() string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-// show writes the line to standard error, from patience on, until the function that it returns is called.
+// show writes the line to standard error, after patience, until the returned function is called.
 func (w *wait) show(cmd *cobra.Command) (done func()) {
 	stop := make(chan struct{})
 	var writer sync.WaitGroup

@@ -15,14 +15,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// Options is what the command needs of the program.
+// Options are what the command needs from the program.
 type Options struct {
 	Version  string
-	Date     string // when this version was written, as RFC 3339; "" when that is unknown
+	Date     string // when this version was written, in RFC 3339; may be ""
 	Builtins pluginhost.Builtins
-	// Load reads the configuration that the command's flags name, which the program adds to it.
+	// Load reads the configuration that the command's flags name. The program adds those flags.
 	Load func(cmd *cobra.Command) (*config.Config, error)
-	// Home returns the service home that the flags and the environment name.
+	// Home returns the home that the flags and the environment name.
 	Home func() (string, error)
 }
 
@@ -35,9 +35,9 @@ type examination struct {
 	o       Options
 	deep    bool
 	home    string
-	config  *config.Config  // nil when it is broken
-	running *control.Status // nil when no server runs on the home, or does not answer
-	silent  error           // why the control socket of a server does not answer
+	config  *config.Config  // nil if it is broken
+	running *control.Status // nil if no server runs on the home, or it does not answer
+	silent  error           // why a server's control socket does not answer
 }
 
 // Command returns `ropewalk doctor`.

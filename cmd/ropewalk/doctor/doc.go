@@ -1,2 +1,2 @@
-// Package doctor holds `ropewalk doctor`: checks of a server and of what it needs, each with its remedy.
+// Package doctor contains `ropewalk doctor`: checks of a server and of what it needs, each with advice.
 package doctor

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/statekey"
 )
 
-// checkEncryption says whether the secrets of apps are encrypted in the database, and reads the keys.
+// checkEncryption reports whether the secrets of apps are encrypted in the database, and reads the keys.
 func (e *examination) checkEncryption(ctx context.Context) {
 	const check = "encryption"
 	from := statekey.SourceOf(e.config)

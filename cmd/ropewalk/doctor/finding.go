@@ -35,7 +35,7 @@ func (r *Report) add(check, result, detail, remedy string) {
 	r.Findings = append(r.Findings, Finding{check, result, detail, remedy})
 }
 
-// reported says whether there is a finding of a check already.
+// reported reports whether a check already has a finding.
 func (r *Report) reported(check string) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == check })
 }
@@ -51,7 +51,8 @@ func (r *Report) worst() string {
 	return worst
 }
 
-// print writes a line for each finding. A remedy that several findings in a row have is written once, after them.
+// print writes a line for each finding. If several consecutive findings have the same remedy, it is printed
+// once, after them.
 func (r *Report) print(o *cli.Output) {
 	for i, f := range r.Findings {
 		o.Line("%s %-15s %s", o.State(f.Result)+strings.Repeat(" ", 8-len(f.Result)), f.Check, o.Text(f.Detail)) // colours have no width

@@ -63,7 +63,7 @@ func (e *examination) checkIdentityProvider(ctx context.Context, a config.Auth) 
 	}
 }
 
-// checkScopes warns of scopes of the configuration that the provider does not offer, as far as it says what it offers: no
+// checkScopes warns about configured scopes that the provider does not offer, if it says what it offers: no
 // client asks for them.
 func (e *examination) checkScopes(a config.Auth, offered []string) {
 	if offered == nil {
@@ -77,7 +77,7 @@ func (e *examination) checkScopes(a config.Auth, offered []string) {
 	}
 }
 
-// getJSON decodes a document and returns the time of its server.
+// getJSON decodes a document and returns its server's time.
 func getJSON(ctx context.Context, address string, into any) (time.Time, error) {
 	res, err := get(ctx, address)
 	if err != nil {
@@ -87,15 +87,15 @@ func getJSON(ctx context.Context, address string, into any) (time.Time, error) {
 	if res.StatusCode != http.StatusOK {
 		return time.Time{}, fmt.Errorf("%s answers %s", address, res.Status)
 	}
-	date, _ := http.ParseTime(res.Header.Get("Date")) // without a date clocks are not compared
+	date, _ := http.ParseTime(res.Header.Get("Date")) // without a date, clocks are not compared
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(into); err != nil {
 		return date, fmt.Errorf("%s: %w", address, err)
 	}
 	return date, nil
 }
 
-// checkLogin begins a login at the provider as a browser would, but without a person: prompt=none. A provider
-// that knows the client id and the redirect URI sends the browser back, or to its login page.
+// checkLogin starts a login at the provider like a browser, but without a person: prompt=none. A provider that
+// knows the client id and the redirect URI redirects the browser back, or to its login page.
 func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint string) {
 	var s struct {
 		ClientID    string `json:"clientId"`
@@ -111,7 +111,7 @@ func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint st
 	query := at.Query()
 	for name, value := range map[string]string{
 		"response_type": "code", "client_id": s.ClientID, "redirect_uri": s.RedirectURI, "scope": "openid", "prompt": "none", "state": "doctor",
-		"code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "code_challenge_method": "S256", // the example of RFC 7636
+		"code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "code_challenge_method": "S256", // the example in RFC 7636
 	} {
 		query.Set(name, value)
 	}
@@ -125,7 +125,8 @@ func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint st
 	e.add("login", ok, answer, "")
 }
 
-// loginAnswer requests the beginning of a login and says how the provider answers; an error when it refuses.
+// loginAnswer requests the start of a login and describes the provider's answer. It returns an error if the
+// provider refuses.
 func loginAnswer(ctx context.Context, address, redirectURI string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

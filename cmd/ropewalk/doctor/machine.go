@@ -46,7 +46,7 @@ func (e *examination) checkHome() {
 	}
 }
 
-// writable writes some bytes into a directory.
+// writable writes a few bytes to a directory.
 func writable(dir string) error {
 	probe, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
@@ -56,7 +56,7 @@ func writable(dir string) error {
 	return bare(errors.Join(err, probe.Close(), os.Remove(probe.Name())))
 }
 
-// bare is the reason of a failed file operation, without the name of the file.
+// bare returns the reason for a failed file operation, without the file name.
 func bare(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -74,7 +74,7 @@ func homeRemedy(err error) string {
 	return "make it writable for the user of the server, or choose another home with --home or ROPEWALK_HOME"
 }
 
-// The free space below which there is a finding.
+// Below this much free space, a finding is reported.
 const (
 	littleSpace   = 1 << 30
 	tooSmallSpace = 100 << 20
@@ -108,8 +108,8 @@ func space(bytes uint64) string {
 	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
 }
 
-// checkClock makes sure that the clock is not before the day on which this program was written: certificates
-// and tokens are refused then.
+// checkClock checks that the clock is not earlier than the day on which this program was written, because
+// certificates and tokens would be rejected.
 func (e *examination) checkClock() {
 	written, err := time.Parse(time.RFC3339, e.o.Date)
 	now := time.Now()
@@ -120,7 +120,7 @@ func (e *examination) checkClock() {
 	e.add("clock", ok, now.UTC().Format(time.RFC3339), "")
 }
 
-// checkCertificates makes sure that https addresses can be verified.
+// checkCertificates checks that https addresses can be verified.
 func (e *examination) checkCertificates() {
 	pool, err := x509.SystemCertPool()
 	if err != nil || pool.Equal(x509.NewCertPool()) {
@@ -130,7 +130,7 @@ func (e *examination) checkCertificates() {
 	e.add("certificates", ok, "root certificates are installed", "")
 }
 
-// program is one that bundles need; modules imports those of its modules that an installation needs.
+// program is a program that bundles need; modules imports those of its modules that an installation needs.
 type program struct{ name, args, need, modules string }
 
 func runtimes() []program {
@@ -142,7 +142,8 @@ func runtimes() []program {
 	}
 }
 
-// checkRuntime looks for a runtime on the PATH of the running server, which starts the apps, else on this one.
+// checkRuntime looks for a runtime on the PATH of the running server, which starts the apps, otherwise on this
+// command's.
 func (e *examination) checkRuntime(ctx context.Context, r program) {
 	environment, place, restart := maps.Clone(config.HostEnvironment()), "PATH", ""
 	if e.running != nil && e.running.SearchPath != "" && e.running.SearchPath != environment["PATH"] {
@@ -202,8 +203,8 @@ func (e *examination) checkSandbox(ctx context.Context) {
 	e.add("sandbox", result, detail, sandboxRemedy(p.Chroot))
 }
 
-// sandboxOfServer is what the running server has to confine apps with, and who holds their limits: its unit or container
-// may give it less than this command has.
+// sandboxOfServer reports what the running server can use to confine apps, and who enforces their limits: its
+// unit or container may allow it less than this command.
 func (e *examination) sandboxOfServer() (p process.Probe, limits string, asked bool) {
 	if e.running == nil || e.running.Version != e.o.Version {
 		return p, "", false
@@ -220,7 +221,7 @@ func (e *examination) sandboxOfServer() (p process.Probe, limits string, asked b
 	return process.Probe{Level: level, OwnUID: given.OwnUser, Reason: given.Reason, Chroot: given.Chroot}, limits, true
 }
 
-// sandboxRemedy says how apps get the strongest sandbox.
+// sandboxRemedy says how to give apps the strongest sandbox.
 func sandboxRemedy(chroot bool) string {
 	if chroot {
 		return "start the server outside of the chroot, or in a container whose root is a mount of its own (pivot_root: systemd's RootDirectory=, " +

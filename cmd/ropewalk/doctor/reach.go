@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// How long something may take that is away: a connection with the lookup of its name, an answer, and a few requests
-// that follow each other.
+// How long something unavailable may take: a connection including name resolution, a response, and a few
+// consecutive requests.
 const (
 	connectTime = 5 * time.Second
 	answerTime  = 10 * time.Second
@@ -21,7 +21,7 @@ const (
 
 func dialer() *net.Dialer { return &net.Dialer{Timeout: connectTime} }
 
-// httpClient returns a client with those limits.
+// httpClient returns a client with these limits.
 func httpClient() *http.Client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer().DialContext, TLSHandshakeTimeout: connectTime, DisableKeepAlives: true}
 	return &http.Client{Timeout: answerTime, Transport: transport}
@@ -35,7 +35,7 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	return httpClient().Do(req)
 }
 
-// reason says in words why something cannot be reached.
+// reason says why something cannot be reached.
 func reason(err error) string {
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
 		switch {

@@ -32,7 +32,7 @@ func (e *examination) checkReadiness(ctx context.Context) {
 	}
 }
 
-// readinessRemedy says what to do about a check of /readyz that fails.
+// readinessRemedy says what to do about a failing check of /readyz.
 func (e *examination) readinessRemedy(check string) string {
 	switch check {
 	case "store":

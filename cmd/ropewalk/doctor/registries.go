@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/mpak"
 )
 
-// checkRegistry requests the address of a registry that has one, and searches it if its adapter is built in. Any answer
-// of the address is right: what a registry answers to is its adapter's matter.
+// checkRegistry requests the address of a registry, if it has one, and searches it if its adapter is built in.
+// Any response from the address is fine, because what a registry answers is up to its adapter.
 func (e *examination) checkRegistry(ctx context.Context, r config.Plugin) {
 	ctx, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
@@ -50,8 +50,8 @@ func (e *examination) checkRegistry(ctx context.Context, r config.Plugin) {
 	e.add("registry", ok, r.Name+": "+s.URL+" answers", "")
 }
 
-// checkFolder reports the files of a registry's folder that it passes over. A folder that is away is reported by its
-// adapter.
+// checkFolder reports the files that a registry skips in its directory. Its adapter reports a missing
+// directory.
 func (e *examination) checkFolder(ctx context.Context, r config.Plugin) {
 	folder := directory.New()
 	if folder.Configure(ctx, plugins.Config{JSON: r.Settings.JSON()}) != nil {
@@ -68,7 +68,7 @@ func (e *examination) checkFolder(ctx context.Context, r config.Plugin) {
 	e.add("registry", ok, fmt.Sprintf("%s: a folder with %s", r.Name, cli.Count(bundles, "bundle")), "")
 }
 
-// search searches a registry once, as the server would.
+// search searches a registry once, like the server.
 func (e *examination) search(ctx context.Context, r config.Plugin) error {
 	if _, builtin := e.o.Builtins[plugins.KindRegistry][r.Adapter]; !builtin || r.Path != "" {
 		return nil

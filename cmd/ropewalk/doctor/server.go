@@ -47,8 +47,8 @@ func (e *examination) checkConfiguration(cmd *cobra.Command) {
 	}
 }
 
-// addProblem reports a problem of the configuration. A running server has an environment of its own: what it has
-// there may be missing here, so that a variable that is not set is a warning then.
+// addProblem reports a problem with the configuration. A running server has its own environment, so a variable
+// that is not set here is only a warning.
 func (e *examination) addProblem(p config.Problem) {
 	switch {
 	case p.Variable != "" && e.running != nil:
@@ -68,7 +68,7 @@ func (e *examination) addProblem(p config.Problem) {
 	}
 }
 
-// findServer asks the control socket of the home for a running server.
+// findServer asks the home's control socket for a running server.
 func (e *examination) findServer(ctx context.Context) {
 	status, err := control.Dial(e.home).Status(ctx)
 	switch {
@@ -79,7 +79,7 @@ func (e *examination) findServer(ctx context.Context) {
 	}
 }
 
-// checkServer examines a running server, or makes sure that one could listen.
+// checkServer examines a running server, or checks that one could listen.
 func (e *examination) checkServer(ctx context.Context) {
 	if e.silent != nil {
 		e.add("server", failed, "its control socket does not answer: "+reason(e.silent), "run doctor as the user of the server, or restart the server")
@@ -101,7 +101,7 @@ func (e *examination) checkServer(ctx context.Context) {
 	e.checkPort(ctx)
 }
 
-// checkPort makes sure that a server could listen.
+// checkPort checks that a server could listen.
 func (e *examination) checkPort(ctx context.Context) {
 	address := net.JoinHostPort(e.config.HTTP.Host, strconv.Itoa(e.config.HTTP.Port))
 	var l net.ListenConfig
@@ -125,7 +125,7 @@ func (e *examination) portRemedy(err error) string {
 	return "set http.host or --host to an address of this machine, or to a name that resolves to one"
 }
 
-// inUse says why an address cannot be listened on, and whether it is another server of this kind that has it.
+// inUse says why an address cannot be listened on, and reports whether another Ropewalk server is using it.
 func inUse(ctx context.Context, address string, err error) string {
 	if o, ok := errors.AsType[*net.OpError](err); ok {
 		err = o.Err
@@ -143,7 +143,7 @@ func inUse(ctx context.Context, address string, err error) string {
 	return "another program listens there"
 }
 
-// clockTolerance is how far clocks may differ before tokens are refused.
+// clockTolerance is how far clocks may differ before tokens are rejected.
 const clockTolerance = 30 * time.Second
 
 // checkAnswer asks the running server for its health.
@@ -157,8 +157,8 @@ func (e *examination) checkAnswer(ctx context.Context, client apiclient.Client) 
 	e.add("health", ok, "GET /v1/health answers 200 OK", "")
 }
 
-// checkKey sends the running server the API key that commands take from the environment, unless that is for the server
-// of ROPEWALK_SERVER.
+// checkKey sends the running server the API key that commands take from the environment, unless that is for the
+// server in ROPEWALK_SERVER.
 func (e *examination) checkKey(ctx context.Context, client apiclient.Client) {
 	const variable = "ROPEWALK_API_KEY"
 	client.Key = os.Getenv(variable)

@@ -24,7 +24,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// checkAdapters has every configured adapter judge its settings.
+// checkAdapters has every configured adapter check its settings.
 func (e *examination) checkAdapters(ctx context.Context) {
 	if e.config == nil {
 		return
@@ -50,7 +50,7 @@ func (e *examination) checkAdapters(ctx context.Context) {
 	}
 }
 
-// checkPlugins asks a running server how its plugins are.
+// checkPlugins asks a running server for the state of its plugins.
 func (e *examination) checkPlugins(ctx context.Context) {
 	if e.running == nil {
 		return
@@ -71,7 +71,7 @@ func (e *examination) checkPlugins(ctx context.Context) {
 	}
 }
 
-// adapterRemedy says what to do about a problem of an adapter or plugin.
+// adapterRemedy says what to do about a problem with an adapter or plugin.
 func adapterRemedy(message string) string {
 	switch {
 	case strings.Contains(message, "does not match its sha256"):
@@ -90,7 +90,7 @@ func adapterRemedy(message string) string {
 	return "correct the section; docs/adapters.md lists the settings of the built-in adapters"
 }
 
-// checkSessionStore connects to a session store with an address.
+// checkSessionStore connects to a session store that has an address.
 func (e *examination) checkSessionStore(ctx context.Context) {
 	var s struct {
 		URL string `json:"url"`
@@ -104,8 +104,8 @@ func (e *examination) checkSessionStore(ctx context.Context) {
 	}
 }
 
-// checkState examines the file of the state, unless a server has it open and so says itself how it is, or
-// logs in to the database.
+// checkState examines the database file, or logs in to the database. If a server has the file open, the server
+// reports its state instead.
 func (e *examination) checkState(ctx context.Context) {
 	const check = "database"
 	at := database.Location{Path: filepath.Join(e.config.Home, "ropewalk.db"), URL: e.config.Storage.URL}
@@ -135,8 +135,8 @@ func (e *examination) checkState(ctx context.Context) {
 	e.add(check, ok, where, "")
 }
 
-// unexamined is what to say of a database file that failed, when the directory failed a write with blocked: SQLite
-// needs space to open a file, which may be in order when there is none.
+// unexamined is the result for a database file that could not be opened while writing to its directory failed
+// with blocked: SQLite needs space to open a file, so the file may be fine.
 func unexamined(where, detail, remedy string, blocked error) (string, string) {
 	if errors.Is(blocked, syscall.ENOSPC) || errors.Is(blocked, syscall.EDQUOT) {
 		return where + " cannot be examined: " + blocked.Error(), homeRemedy(blocked)
@@ -148,7 +148,7 @@ func unexamined(where, detail, remedy string, blocked error) (string, string) {
 func (e *examination) dial(ctx context.Context, check, address, port, remedy string) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
-		return // an address of another form is judged by its adapter
+		return // its adapter checks an address in another format
 	}
 	if u.Port() != "" {
 		port = u.Port()
@@ -182,8 +182,9 @@ func modelRemedy(name string, err error) string {
 	return "check models.default, and the section models.providers." + provider + " (docs/models.md)"
 }
 
-// checkKeys reports the providers of models.default and models.fast that have no key, and whether that of models.default
-// is one of them. Without that of models.fast chat works, but finds no titles.
+// checkKeys reports the providers in models.default and models.fast without a key, and whether that of
+// models.default is one of them. If only that of models.fast lacks a key, chat works, but conversations get no
+// titles.
 func (e *examination) checkKeys() (defaultWithout bool) {
 	byDefault, _, _ := strings.Cut(e.config.Models.Default, ":")
 	for _, name := range e.config.Models.WithoutKey() {
@@ -196,7 +197,7 @@ func (e *examination) checkKeys() (defaultWithout bool) {
 	return defaultWithout
 }
 
-// checkModel says whether chat can work; with --deep it asks the model.
+// checkModel reports whether chat can work. With --deep it asks the model.
 func (e *examination) checkModel(ctx context.Context) {
 	defaultWithoutKey := e.checkKeys()
 	if e.config.Models.Default == "" {

@@ -1,4 +1,4 @@
-// Package event holds `ropewalk events`: what happens in the workspace, as it happens.
+// Package event contains `ropewalk events`: what happens in the workspace, as it happens.
 package event
 
 import (

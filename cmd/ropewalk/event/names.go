@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// known are the events of a server of this version, each with when it is sent.
+// known are the events of this version's server, each with when it is sent.
 func known() [][2]string {
 	return [][2]string{
 		{core.EventBundleProgress, "a step of an installation or an update has begun"},
@@ -44,7 +44,7 @@ func known() [][2]string {
 	}
 }
 
-// list is the known events for people, one a line.
+// list returns the known events for people, one per line.
 func list() string {
 	var b strings.Builder
 	for _, e := range known() {
@@ -53,8 +53,7 @@ func list() string {
 	return b.String()
 }
 
-// check refuses a pattern that is none, and warns of one that matches no event: a server of a later version may
-// have more.
+// check rejects an invalid pattern, and warns about one that matches no event: a newer server may have more.
 func check(cmd *cobra.Command, patterns []string) error {
 	for _, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -67,7 +66,7 @@ func check(cmd *cobra.Command, patterns []string) error {
 	return nil
 }
 
-// matches reports whether an event has a name that a pattern describes.
+// matches reports whether an event's name matches a pattern.
 func matches(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil

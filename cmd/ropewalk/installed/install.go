@@ -16,15 +16,15 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Options is what the commands need of the program.
+// Options are what the commands need from the program.
 type Options struct {
 	Builtins pluginhost.Builtins
 	// Inspect reads the configuration with the given home and file, as config.Inspect.
 	Inspect func(home, file string) (c *config.Config, unset config.Problems, err error)
 }
 
-// configured returns the adapters that the configuration names. Environment variables of their settings, and of other
-// sections, may be set for the server only.
+// configured returns the adapters named in the configuration. Environment variables in their settings, and in
+// other sections, may be set only for the server.
 func (o Options) configured(at place) ([]pluginhost.Configured, error) {
 	c, unset, err := o.Inspect(at.home, at.file)
 	if err != nil {
@@ -43,7 +43,7 @@ func (o Options) configured(at place) ([]pluginhost.Configured, error) {
 	return all, nil
 }
 
-// isIdentity reports whether a path is that of the section at a place, or of what says there which plugin is meant.
+// isIdentity reports whether a path is that of a section, or of the key in it that says which plugin to use.
 func isIdentity(at, path string) bool {
 	at = strings.TrimSuffix(at, ".")
 	return path == at || path == at+".adapter" || path == at+".path" || path == at+".sha256"
@@ -106,7 +106,7 @@ func (o Options) installCommand() *cobra.Command {
 	return cmd
 }
 
-// installer returns the installer of a home. Only the section plugins of the configuration has to be right.
+// installer returns the installer for a home. Only the section plugins of the configuration has to be valid.
 func (o Options) installer(cmd *cobra.Command, at place, timeout time.Duration) (*install.Installer, error) {
 	home, err := at.dir()
 	if err != nil {
@@ -127,7 +127,7 @@ func (o Options) installer(cmd *cobra.Command, at place, timeout time.Duration) 
 	}, nil
 }
 
-// identify starts a plugin with an empty home of its own.
+// identify starts a plugin with its own empty home.
 func identify(ctx context.Context, path string, settings config.Plugins, environment config.Environment, timeout time.Duration) (pluginhost.Identity, error) {
 	home, err := os.MkdirTemp("", "ropewalk-plugin-")
 	if err != nil {

@@ -30,7 +30,7 @@ func (o Options) removeCommand() *cobra.Command {
 				return err
 			}
 			_, running := control.Dial(home).Plugins(cmd.Context())
-			copies := errors.Is(running, control.ErrNotRunning) // a server starts the plugin from its copy again
+			copies := errors.Is(running, control.ErrNotRunning) // a server would start the plugin from its copy again
 			if err := (&install.Installer{Home: home}).Remove(name, copies); err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ func (o Options) removeCommand() *cobra.Command {
 	return cmd
 }
 
-// checkUnused fails when the configuration uses the plugin, or cannot be read.
+// checkUnused returns an error if the configuration uses the plugin, or cannot be read.
 func (o Options) checkUnused(at place, home, name string) error {
 	all, err := o.configured(at)
 	if err != nil {

@@ -39,7 +39,7 @@ func (o Options) verifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			configured, wrong := o.configured(at) // a plugin that is gone makes a configuration wrong, and is to be seen all the same
+			configured, wrong := o.configured(at) // a missing plugin makes a configuration invalid, and must still be listed
 			if wrong == nil {
 				if all, err = withConfigured(all, configured); err != nil {
 					return err
@@ -54,7 +54,7 @@ func (o Options) verifyCommand() *cobra.Command {
 	return cmd
 }
 
-// acceptPlugin takes the name of a file in <home>/plugins, as `plugin verify` prints it.
+// acceptPlugin takes the name of a file in <home>/plugins, as printed by `plugin verify`.
 func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) error {
 	name = sums.FileOf(name)
 	if _, ok := pluginhost.KindOf(name); !ok || name != filepath.Base(name) {

@@ -16,7 +16,7 @@ import (
 	"github.com/cli/browser"
 )
 
-// hasBrowser reports whether a browser that opens here is one that the person sees.
+// hasBrowser reports whether a browser opened here would be visible to the person.
 func hasBrowser() bool {
 	switch {
 	case os.Getenv("BROWSER") != "":
@@ -29,8 +29,8 @@ func hasBrowser() bool {
 	return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
 }
 
-// open opens an address in the browser, which may be the program that BROWSER names. The person has the address on the
-// screen if none opens.
+// open opens an address in the browser, which may be the program named by BROWSER. If none opens, the address
+// is on the screen.
 func open(ctx context.Context, address string) {
 	if program := strings.Fields(os.Getenv("BROWSER")); len(program) > 0 {
 		cmd := exec.CommandContext(context.WithoutCancel(ctx), program[0], append(program[1:], address)...) //nolint:gosec // the person's own setting
@@ -43,14 +43,14 @@ func open(ctx context.Context, address string) {
 	_ = browser.OpenURL(address)
 }
 
-// listener waits for the browser to come back to this computer (RFC 8252 section 7.3).
+// listener waits for the browser to return to this computer (RFC 8252 section 7.3).
 type listener struct {
-	address string // whose path nobody else knows
+	address string // nobody else knows its path
 	server  *http.Server
 	answers chan answer
 }
 
-// answer is what the browser brought. done takes what became of it.
+// answer is what the browser returned. done receives the result.
 type answer struct {
 	code, failure string
 	done          chan error
@@ -82,7 +82,7 @@ func listen(ctx context.Context) (*listener, error) {
 		_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><title>ropewalk login</title><p>"+text+"</p></html>")
 	})
 	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = l.server.Serve(socket) }() // it ends with close, and says only that
+	go func() { _ = l.server.Serve(socket) }() // it ends with close, and reports only that
 	return l, nil
 }
 
@@ -93,7 +93,7 @@ func (l *listener) close() {
 	_ = l.server.Shutdown(ctx)
 }
 
-// wait returns when the browser has brought an answer, and what use said of it.
+// wait returns the browser's answer once it has arrived, and the result of use.
 func (l *listener) wait(ctx context.Context, use func(code string) error) error {
 	select {
 	case <-ctx.Done():

@@ -1,3 +1,3 @@
-// Package login holds the commands that log a person in at a server, and out again: `ropewalk login`, `ropewalk logout`
-// and `ropewalk whoami`.
+// Package login contains the commands that log a person in to a server and out again: `ropewalk login`,
+// `ropewalk logout` and `ropewalk whoami`.
 package login

@@ -22,12 +22,12 @@ type started struct {
 	IntervalSeconds            int
 }
 
-// session is who a login belongs to.
+// session says to whom a login belongs.
 type session struct {
 	User struct{ ID, Email, DisplayName, OrgRole string }
 }
 
-// name is what a person knows the user by.
+// name returns the user's name for people.
 func (s session) name() string {
 	for _, name := range []string{s.User.Email, s.User.DisplayName} {
 		if name != "" {
@@ -65,7 +65,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// address is the server to log in at, without credentials.
+// address returns the server to log in to, without credentials.
 func address(ctx context.Context, c *cli.Connection, args []string) (*apiclient.Client, error) {
 	if len(args) == 0 {
 		client, err := c.Person(ctx)
@@ -111,7 +111,7 @@ func withKey(cmd *cobra.Command, server *apiclient.Client) (*apiclient.Client, e
 	return server, err
 }
 
-// withBrowser starts a login and waits until its person has agreed in a browser.
+// withBrowser starts a login and waits until the person has agreed in a browser.
 func withBrowser(cmd *cobra.Command, server *apiclient.Client, device bool) (*apiclient.Client, error) {
 	host, _ := os.Hostname()
 	if host == "" {

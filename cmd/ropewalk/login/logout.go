@@ -75,7 +75,7 @@ func WhoamiCommand() *cobra.Command {
 	return cmd
 }
 
-// by says what the commands show the server.
+// by describes the credentials that the commands send to the server.
 func by(client *apiclient.Client) string {
 	switch {
 	case client.KeyFrom != "":

@@ -1,4 +1,4 @@
-// Package params turns what a person types into JSON of the type that a JSON Schema asks for: the flags of
+// Package params converts what a person types to JSON of the type that a JSON Schema requires: the flags of
 // `ropewalk tool call`, and the answers to an app's questions.
 package params
 
@@ -26,23 +26,23 @@ type Property struct {
 	Default     json.RawMessage
 }
 
-// Argument is a parameter as it was typed.
+// Argument is a parameter as typed.
 type Argument struct{ Name, Text string }
 
 // Names returns the names of the parameters in order.
 func (s Schema) Names() []string { return slices.Sorted(maps.Keys(s.Properties)) }
 
-// Requires reports whether a parameter must be given.
+// Requires reports whether a parameter is required.
 func (s Schema) Requires(name string) bool { return slices.Contains(s.Required, name) }
 
-// Kind is the type of a parameter: the first that is not null, or "" for any.
+// Kind returns the type of a parameter: the first that is not null, or "" for any.
 func (p Property) Kind() string {
 	var one string
 	if json.Unmarshal(p.Type, &one) == nil {
 		return one
 	}
 	var several []string
-	_ = json.Unmarshal(p.Type, &several) // a schema without a type takes anything
+	_ = json.Unmarshal(p.Type, &several) // a schema without a type accepts anything
 	for _, t := range several {
 		if t != "null" {
 			return t
@@ -51,8 +51,8 @@ func (p Property) Kind() string {
 	return ""
 }
 
-// Value converts what was typed into JSON of the parameter's type. Parameters of any type, objects and
-// lists take JSON; what is not JSON counts as text where text is possible.
+// Value converts typed text to JSON of the parameter's type. Parameters of any type, objects and lists take
+// JSON; text that is not JSON is used as a string where that is allowed.
 func (p Property) Value(name, text string) (json.RawMessage, error) {
 	switch p.Kind() {
 	case "string":
@@ -85,8 +85,7 @@ func (p Property) Value(name, text string) (json.RawMessage, error) {
 	return json.Marshal(text)
 }
 
-// Arguments builds the arguments of a call from what was typed. A list that is given several times
-// collects its values.
+// Arguments builds a call's arguments from typed text. A list that is given several times collects its values.
 func (s Schema) Arguments(given []Argument) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	lists := map[string][]json.RawMessage{}

@@ -1,4 +1,4 @@
-// Package status holds `ropewalk status` and `ropewalk usage`: a server at a glance.
+// Package status contains `ropewalk status` and `ropewalk usage`: a server at a glance.
 package status
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// workspace is what GET /v1/workspace answers (docs/api.md 8.1).
+// workspace is the response of GET /v1/workspace (docs/api.md 8.1).
 type workspace struct {
 	Workspace struct{ ID, Name, Role string }
 	User      *struct{ ID, Email, DisplayName, OrgRole string }

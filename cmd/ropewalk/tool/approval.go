@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// approval is a call of GET /v1/approvals.
+// approval is a call from GET /v1/approvals.
 type approval struct {
 	ID, Tool, State, RequestedAt, ExpiresAt string
 
@@ -39,7 +39,7 @@ func ApprovalCommand() *cobra.Command {
 	return cmd
 }
 
-// decideCall is a command that decides on a call.
+// decideCall is a command that decides about a call.
 func decideCall(c *cli.Connection, decision, short string) *cobra.Command {
 	var reason string
 	cmd := decide(c, "approvals", decision, short, map[string]*string{"reason": &reason}, approval.decided)
@@ -76,8 +76,8 @@ func listApprovals(c *cli.Connection) *cobra.Command {
 	return cmd
 }
 
-// print writes a call. What people and models wrote is quoted: it may hold characters that change how a terminal shows
-// them.
+// print prints a call. Text from people and models is quoted, because it may contain characters that change how
+// a terminal shows it.
 func (a approval) print(o *cli.Output) {
 	o.Line("%s  %s  %s, requested %s, expires %s", a.ID, a.Tool, a.State, a.RequestedAt, a.ExpiresAt)
 	o.Line("  by %s with %s", strconv.QuoteToGraphic(a.Caller.ID+" "+a.Caller.Email), strconv.QuoteToGraphic(string(a.Arguments)))
@@ -96,7 +96,7 @@ func (a approval) decided(o *cli.Output) error {
 	return nil
 }
 
-// standing is a tool of GET /v1/approvals/always.
+// standing is a tool from GET /v1/approvals/always.
 type standing struct {
 	ID, Tool, Since string
 

@@ -63,8 +63,8 @@ func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 	return show(cmd, c, answer)
 }
 
-// isPiped reports whether somebody may have written arguments to standard input. It is not read without `-`: a pipe of
-// a scheduler or of CI may never end.
+// isPiped reports whether standard input may contain arguments. It is not read without `-`, because a pipe from
+// a scheduler or CI may never end.
 func isPiped(stdin io.Reader) bool {
 	file, ok := stdin.(*os.File)
 	if !ok {
@@ -74,8 +74,8 @@ func isPiped(stdin io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }
 
-// explain adds to an error in which way the arguments do not fit the tool's schema. Unread is whether standard input
-// may hold arguments that were not read.
+// explain adds to an error how the arguments violate the tool's schema. unread reports whether standard input
+// may contain arguments that were not read.
 func explain(tool string, err error, unread bool) error {
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok || e.Code != "invalid_input" {
@@ -84,7 +84,7 @@ func explain(tool string, err error, unread bool) error {
 	var d struct {
 		Errors []struct{ Path, Message string }
 	}
-	_ = json.Unmarshal(e.Details, &d) // without details the message alone is shown
+	_ = json.Unmarshal(e.Details, &d) // without details only the message is shown
 	text := e.Error()
 	for _, v := range d.Errors {
 		text += "\n  " + strings.TrimPrefix(v.Path+": "+v.Message, ": ")
@@ -101,7 +101,7 @@ type content struct {
 	Type, Text, URI, MimeType string
 }
 
-// show prints the text of a result, and reports an error of the tool.
+// show prints the text of a result, and returns an error if the tool failed.
 func show(cmd *cobra.Command, c *cli.Connection, answer json.RawMessage) error {
 	var r struct {
 		Content []content
@@ -141,7 +141,7 @@ type commandLine struct {
 	help  bool
 }
 
-// parse separates the options of the command from the parameters of the tool.
+// parse separates the command's options from the tool's parameters.
 func parse(cmd *cobra.Command, args []string) (line commandLine, err error) {
 	own := true // until --, flags that the command knows are its own
 	for len(args) > 0 {

@@ -1,4 +1,4 @@
-// Package tool holds the `ropewalk tool` commands: list, show and call the tools of the workspace.
+// Package tool contains the `ropewalk tool` commands: list, show and call the tools of the workspace.
 package tool
 
 import (
@@ -31,7 +31,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// entry is a tool of GET /v1/tools.
+// entry is a tool from GET /v1/tools.
 type entry struct {
 	Name       string `json:"name"`
 	Server     string `json:"server"`
@@ -118,7 +118,8 @@ func printParameters(o *cli.Output, s params.Schema) error {
 	return o.Table([]string{"PARAMETER", "TYPE", "", "DESCRIPTION"}, rows)
 }
 
-// missing is the error for a tool that is not listed: its app may not run. Listed are the tools that are.
+// missing returns the error for a tool that is not listed, perhaps because its app is not running. listed are
+// the listed tools.
 func missing(ctx context.Context, client *apiclient.Client, name string, listed []entry) error {
 	server, _, full := strings.Cut(name, "__")
 	var app struct{ Status, LastError string }
@@ -130,7 +131,7 @@ func missing(ctx context.Context, client *apiclient.Client, name string, listed 
 		if app.LastError != "" {
 			because = ": " + app.LastError
 		}
-		if strings.Contains(app.LastError, files.ErrChanged.Error()) { // a start would fail again
+		if strings.Contains(app.LastError, files.ErrChanged.Error()) { // a restart would fail again
 			return fmt.Errorf("app %q is %s%s", server, app.Status, because)
 		}
 		return fmt.Errorf("app %q is %s%s; `ropewalk app start %s` starts it", server, app.Status, because, server)
@@ -156,7 +157,7 @@ func nearest(name string, listed []entry) string {
 	return ""
 }
 
-// find returns a tool by its full name, or by its bare name when one app has it.
+// find returns a tool by its full name, or by its bare name if only one app has it.
 func find(ctx context.Context, client *apiclient.Client, name string) (json.RawMessage, entry, error) {
 	var answer struct{ Tools []json.RawMessage }
 	if err := client.Get(ctx, "/v1/tools", nil, &answer); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// change is a changed tool of GET /v1/pins.
+// change is a changed tool from GET /v1/pins.
 type change struct {
 	ID, Server, Tool, Version, RenamedFrom, State, Since string
 
@@ -36,8 +36,8 @@ func pinsCommand(c *cli.Connection) *cobra.Command {
 	}
 }
 
-// print writes a change. Texts of apps are quoted: they may hold characters that change how a terminal
-// shows them.
+// print prints a change. Text from apps is quoted, because it may contain characters that change how a terminal
+// shows it.
 func (c change) print(o *cli.Output) {
 	o.Line("%s  %s__%s  %s, %s since %s", c.ID, c.Server, c.Tool, c.Version, c.State, c.Since)
 	if c.RenamedFrom != "" {
@@ -58,8 +58,8 @@ func (c change) decided(o *cli.Output) error {
 	return nil
 }
 
-// decide is a command that decides about an approval or a pin. more are further members of the request, left out when
-// they are empty.
+// decide is a command that decides about an approval or a pin. more are further members of the request, omitted
+// if empty.
 func decide[T any](c *cli.Connection, list, decision, short string, more map[string]*string, decided func(T, *cli.Output) error) *cobra.Command {
 	return &cobra.Command{
 		Use: decision + " ID", Short: short, Args: cobra.ExactArgs(1),

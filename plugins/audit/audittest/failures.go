@@ -231,11 +231,11 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) (failed error) {
 	}
 	for i := range t.Count(5) {
 		w.note("the backend is unreachable")
-		if err := w.without(ctx, s.Backend.Stop, one, 1+i); err != nil {
+		if err := w.duringOutage(ctx, s.Backend.Stop, one, 1+i); err != nil {
 			return err
 		}
 		w.note("the backend does not answer")
-		if err := w.without(ctx, s.Backend.Stall, one, 1+i); err != nil {
+		if err := w.duringOutage(ctx, s.Backend.Stall, one, 1+i); err != nil {
 			return err
 		}
 	}
@@ -278,8 +278,8 @@ func (w *world) settles(ctx context.Context, s *stream) error {
 	return w.check(ctx, s, keptOnce)
 }
 
-// without writes while stop has made the backend unavailable, and again when it is back.
-func (w *world) without(ctx context.Context, stop func(context.Context) error, s *stream, n int) error {
+// duringOutage writes while stop has made the backend unavailable, and again when it is back.
+func (w *world) duringOutage(ctx context.Context, stop func(context.Context) error, s *stream, n int) error {
 	if err := stop(ctx); errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	} else if err != nil {

@@ -15,17 +15,17 @@ type grant struct {
 
 // accounts are what a Provider knows of the logins at it. The mutex of the Provider guards them.
 type accounts struct {
-	subject   string           // who logs in
-	refreshes bool             // logins get refresh tokens, each good once
-	refresh   map[string]grant // by refresh token
-	ended     map[string]bool  // sessions that were ended
-	becomes   string           // whom every login is about from now on; "" for its own subject
-	access    map[string]grant // by access token; those that are over are gone
-	forge     func(claims map[string]any) any
-	plain     bool           // tokens have neither name nor e-mail address
-	more      map[string]any // what UserInfo says differently
-	stranger  bool           // access tokens are somebody else's
-	idTokens  map[string]any // the last one that was given, by the nonce of its login
+	subject      string           // who logs in
+	refreshes    bool             // logins get refresh tokens, each good once
+	refresh      map[string]grant // by refresh token
+	ended        map[string]bool  // sessions that were ended
+	becomes      string           // whom every login is about from now on; "" for its own subject
+	access       map[string]grant // by access token; those that are over are gone
+	forge        func(claims map[string]any) any
+	plain        bool           // tokens have neither name nor e-mail address
+	more         map[string]any // what UserInfo says differently
+	otherSubject bool           // access tokens are somebody else's
+	idTokens     map[string]any // the last one that was given, by the nonce of its login
 }
 
 func newAccounts() accounts {
@@ -87,14 +87,14 @@ func (p *Provider) refresh(w http.ResponseWriter, token, client string) {
 // grantTokens answers with the tokens of a login, with a refresh token unless it is empty.
 func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce string) {
 	p.mu.Lock()
-	subject, forge, plain, stranger := p.accounts.who(g), p.accounts.forge, p.accounts.plain, p.accounts.stranger
+	subject, forge, plain, otherSubject := p.accounts.who(g), p.accounts.forge, p.accounts.plain, p.accounts.otherSubject
 	p.mu.Unlock()
 	claims := changed(p.Claims(), map[string]any{"sub": subject, "name": nameOf(subject), "email": emailOf(subject)})
 	if plain {
 		claims = changed(claims, map[string]any{"name": nil, "email": nil, "email_verified": nil})
 	}
 	access := p.tokenOf(p.signer(), changed(claims, map[string]any{"jti": rand.Text()}))
-	if stranger {
+	if otherSubject {
 		access = p.Token(map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com", RoleClaim: "owner"})
 	}
 	claims = changed(claims, map[string]any{"sid": g.session, "aud": p.ClientID, "scope": nil})

@@ -194,7 +194,7 @@ func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.
 			}
 		})
 		defer p.set(func(acc *accounts) {
-			acc.forge, acc.plain, acc.more, acc.stranger = before.forge, before.plain, before.more, before.stranger
+			acc.forge, acc.plain, acc.more, acc.otherSubject = before.forge, before.plain, before.more, before.otherSubject
 		})
 		code, err := st.browse(ctx, trial, a)
 		if err != nil {
@@ -252,10 +252,10 @@ func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.
 			}, nil, nil)
 		},
 		func() error {
-			return login("the access token is somebody else's", func(a *accounts) { a.stranger = true }, nil, nil)
+			return login("the access token is somebody else's", func(a *accounts) { a.otherSubject = true }, nil, nil)
 		},
 		func() error {
-			return login("the access token is somebody else's, name and address are missing", func(a *accounts) { a.stranger, a.plain = true, true }, nil, nil)
+			return login("the access token is somebody else's, name and address are missing", func(a *accounts) { a.otherSubject, a.plain = true, true }, nil, nil)
 		},
 		func() error { return st.loginFails(ctx, trial, chance) },
 		func() error { return st.loginsAtOnce(ctx, trial) },

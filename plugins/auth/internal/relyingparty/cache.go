@@ -72,7 +72,7 @@ func (c *cache[T]) renew(ctx context.Context) (T, error) {
 	var none T
 	select {
 	case <-ctx.Done():
-		return none, away("the provider's %s did not come in time: %w", c.what, ctx.Err())
+		return none, unavailable("the provider's %s did not come in time: %w", c.what, ctx.Err())
 	case done := <-c.inFlight.DoChan("", c.attempt):
 		if done.Err != nil {
 			return none, done.Err
@@ -109,7 +109,7 @@ func (c *cache[T]) attempt() (any, error) {
 		if needed, ok := errors.AsType[*waiting](err); ok {
 			c.next = needed.until
 		}
-		c.failed = away("the provider's %s cannot be had: %w", c.what, err)
+		c.failed = unavailable("the provider's %s cannot be had: %w", c.what, err)
 		c.log.Warn("The identity provider did not give its "+c.what+"; what is known of them stays in use.", "error", err)
 		return nil, c.failed
 	}

@@ -11,7 +11,7 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", plugins.ErrUnauthenticated, fmt.Errorf(format, args...))
 }
 
-// away returns the error for an adapter that cannot decide.
-func away(format string, args ...any) error {
+// unavailable returns the error for an adapter that cannot decide.
+func unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", plugins.ErrUnavailable, fmt.Errorf(format, args...))
 }

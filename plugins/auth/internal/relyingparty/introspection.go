@@ -19,7 +19,7 @@ func (p *Party) introspect(ctx context.Context, compact string, claims Claims) e
 		return err
 	}
 	if doc.IntrospectionEndpoint == "" {
-		return away("the provider's metadata names no introspection_endpoint, which the setting introspect needs")
+		return unavailable("the provider's metadata names no introspection_endpoint, which the setting introspect needs")
 	}
 	form := url.Values{"token": {compact}, "token_type_hint": {"access_token"}}
 	methods := doc.IntrospectionAuthMethods
@@ -33,7 +33,7 @@ func (p *Party) introspect(ctx context.Context, compact string, claims Claims) e
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, doc.IntrospectionEndpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return away("the provider's introspection endpoint: %w", err)
+		return unavailable("the provider's introspection endpoint: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
@@ -43,7 +43,7 @@ func (p *Party) introspect(ctx context.Context, compact string, claims Claims) e
 	answer, err := p.readIntrospection(req)
 	switch {
 	case err != nil:
-		return away("the provider's introspection endpoint cannot be asked: %w", err)
+		return unavailable("the provider's introspection endpoint cannot be asked: %w", err)
 	case !*answer.Active:
 		return refuse("the provider says that the token is not active any more")
 	case answer.Subject != "" && answer.Subject != claims.Text("sub"):

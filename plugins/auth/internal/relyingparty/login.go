@@ -138,7 +138,7 @@ func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, err
 		return nil, err
 	}
 	if doc.AuthorizationEndpoint == "" || doc.TokenEndpoint == "" {
-		return nil, away("the provider's metadata names no authorization or token endpoint")
+		return nil, unavailable("the provider's metadata names no authorization or token endpoint")
 	}
 	return &oauth2.Config{
 		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret,
@@ -160,11 +160,11 @@ func (p *Party) style(methods []string) oauth2.AuthStyle {
 func exchangeError(err error) error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || answer.Response == nil {
-		return away("the provider's token endpoint cannot be asked: %w", err)
+		return unavailable("the provider's token endpoint cannot be asked: %w", err)
 	}
 	status := answer.Response.StatusCode
 	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {
-		return away("the provider's token endpoint answered %d", status)
+		return unavailable("the provider's token endpoint answered %d", status)
 	}
 	return refuse("the provider refused the code: %d %s", status, clip(answer.ErrorCode))
 }

@@ -139,11 +139,11 @@ func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
 		return refuse("the provider's UserInfo endpoint refuses the access token of the login: %d", answer.code)
 	}
 	if err != nil {
-		return away("the provider's UserInfo endpoint cannot be asked: %w", err)
+		return unavailable("the provider's UserInfo endpoint cannot be asked: %w", err)
 	}
 	var claims Claims
 	if json.Unmarshal(body, &claims) != nil || claims.Text("sub") == "" {
-		return away("the provider's UserInfo endpoint answered something else than claims")
+		return unavailable("the provider's UserInfo endpoint answered something else than claims")
 	}
 	if claims.Text("sub") != subject {
 		return refuse("the provider's UserInfo endpoint answers about another subject")
@@ -159,9 +159,9 @@ func refreshError(err error) error {
 	}
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if ok && answer.Response != nil {
-		return away("the provider's token endpoint answered %d %s to a refresh", answer.Response.StatusCode, clip(answer.ErrorCode))
+		return unavailable("the provider's token endpoint answered %d %s to a refresh", answer.Response.StatusCode, clip(answer.ErrorCode))
 	}
-	return away("the provider's token endpoint cannot be asked: %w", err)
+	return unavailable("the provider's token endpoint cannot be asked: %w", err)
 }
 
 // published returns nil if a key is in the provider's key set, read at most keysChecked ago.
