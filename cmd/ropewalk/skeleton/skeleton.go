@@ -24,14 +24,16 @@ var files embed.FS
 // Languages are those that a plugin can be begun in.
 func Languages() []string { return []string{"go", "java", "python"} }
 
-// shared is what a language's plugins take from an example, as it is but for the name of the example. In Java
-// that includes its adapter, a session store in memory, which the other kinds replace.
-var shared = map[string]struct {
-	example string
-	files   []string
-}{
-	"java":   {"sessionstore-java", []string{"pom.xml", "sessionstore-java", "src/main/java"}},
-	"python": {"auth-python", []string{"auth-python", "src/main.py", "src/plugin"}},
+// shared returns what a language's plugins take from an example, unchanged except for the example's name. In Java that
+// includes its adapter, a session store in memory, which the other kinds replace.
+func shared(language string) (example string, files []string) {
+	switch language {
+	case "java":
+		return "sessionstore-java", []string{"pom.xml", "sessionstore-java", "src/main/java"}
+	case "python":
+		return "auth-python", []string{"auth-python", "src/main.py", "src/plugin"}
+	}
+	return "", nil
 }
 
 // Options say what to write.
@@ -44,11 +46,12 @@ type Options struct {
 	SDK      SDK    // in Go
 }
 
-var (
-	nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
-	// taken are the names of other files next to the executable.
-	taken = []string{"build", "gen", "proto", "src", "target", "testdata"}
-)
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+
+// isTaken reports whether another file next to the executable has a name.
+func isTaken(name string) bool {
+	return slices.Contains([]string{"build", "gen", "proto", "src", "target", "testdata"}, name)
+}
 
 // Write writes a plugin into dir, which must be empty or not there.
 func Write(dir string, o Options) error {
@@ -112,7 +115,7 @@ func wordsOf(o Options) (words, error) {
 	if !nameForm.MatchString(o.Name) {
 		return w, fmt.Errorf("%q is not a plugin's name: names are made of a-z, 0-9 and -", o.Name)
 	}
-	if slices.Contains(taken, o.Name) {
+	if isTaken(o.Name) {
 		return w, fmt.Errorf("a plugin cannot be called %s: a file of that name lies next to it; choose another name", o.Name)
 	}
 	if w.Module == "" {
@@ -123,15 +126,15 @@ func wordsOf(o Options) (words, error) {
 
 // share writes what is the same in every plugin of a language.
 func share(dir string, o Options) error {
-	from := shared[o.Language]
-	own := strings.NewReplacer(from.example, o.Name, "<version>1.0.0</version> <!--", "<version>0.1.0</version> <!--")
-	for _, root := range from.files {
-		err := fs.WalkDir(examples.Files(), from.example+"/"+root, func(path string, entry fs.DirEntry, err error) error {
+	example, files := shared(o.Language)
+	own := strings.NewReplacer(example, o.Name, "<version>1.0.0</version> <!--", "<version>0.1.0</version> <!--")
+	for _, root := range files {
+		err := fs.WalkDir(examples.Files(), example+"/"+root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			to, mode := strings.TrimPrefix(path, from.example+"/"), fs.FileMode(0o644)
-			if to == from.example {
+			to, mode := strings.TrimPrefix(path, example+"/"), fs.FileMode(0o644)
+			if to == example {
 				to, mode = o.Name, 0o755
 			}
 			return write(filepath.Join(dir, filepath.FromSlash(to)), []byte(own.Replace(string(must(examples.Files().ReadFile(path))))), mode)
