@@ -139,7 +139,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"plugin info directory --kind auth", "", 1, "", `no plugin is named "directory"`},
 		{"plugin info", "", 2, "", "missing PATH or NAME; usage: ropewalk plugin info"},
 		{"plugin info auth oidc", "", 2, "", "unexpected argument \"oidc\""},
-		{"plugin info " + t.TempDir(), "", 1, "", "is a directory: give the executable in it"},
+		{"plugin info " + t.TempDir(), "", 1, "", "is a directory: name the executable in it"},
 		{"plugin verify", "", 0, nothing, "There is no plugin in "},
 		{"audit verify", "", 2, "", "the configuration has no audit.file: give the FILE"},
 		{"app import", "", 2, "", "the input is empty: give the file"},

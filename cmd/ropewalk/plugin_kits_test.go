@@ -87,7 +87,7 @@ func TestPluginTestTellsWhichPromiseIsBroken(t *testing.T) {
 		"sessionstore-careless":  {"  settings that are wrong are problems", "the contract: \"A setting that does not exist"},
 		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process lived through everything\n", "was replaced", "2 failed", "left out by --run"},
 		"sessionstore-nameless":  {"  Info and health always answer the same\n", "and a version"},
-		"sessionstore-rude":      {"  settings that are wrong are problems", "that is an OK answer"},
+		"sessionstore-rude":      {"  settings that are wrong are problems", "that is an OK response"},
 		"sessionstore-vague":     {"  settings that are wrong are problems", "a problem with the path"},
 	} {
 		t.Run(name, func(t *testing.T) {
