@@ -1,4 +1,4 @@
-// Package cleanup removes what apps leave behind.
+// Package cleanup deletes files and directories that apps leave behind.
 package cleanup
 
 import (
@@ -10,13 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxOpenLevels bounds the descriptors that a removal takes: an app decides how deep its directories are.
+// maxOpenLevels limits how many file descriptors a removal uses, because an app decides how deep its directories are.
 const maxOpenLevels = 64
 
-// RemoveAll removes a file, or a directory and all in it, however deep it is and whatever the modes in it are. One that
-// does not exist is no error. It follows no symbolic link. No app may change the directory meanwhile.
+// RemoveAll removes a file, or a directory with all its contents, regardless of depth and permissions. It is not an
+// error if the path does not exist. Symbolic links are removed, not followed. No app may change the directory in the
+// meantime.
 //
-// [os.RemoveAll] needs a descriptor for each level, and leaves directories that their owner may not read.
+// It exists because [os.RemoveAll] uses a descriptor for each level and fails on directories that their owner may not
+// read.
 func RemoveAll(dir string) error {
 	info, err := os.Lstat(dir)
 	switch {
@@ -33,7 +35,7 @@ func RemoveAll(dir string) error {
 	}
 	r := removal{root: root}
 	err = r.empty(root, 0)
-	for err == nil && r.moved > 0 { // what was too deep lies in root now
+	for err == nil && r.moved > 0 { // directories that were too deep are now in root
 		r.moved = 0
 		err = r.empty(root, 0)
 	}
@@ -43,14 +45,14 @@ func RemoveAll(dir string) error {
 	return os.Remove(dir)
 }
 
-// removal is one removal of a tree.
+// removal is one run of RemoveAll.
 type removal struct {
-	root  int // the descriptor of the directory
-	moved int // directories that were too deep and were moved to root
-	names int // that were given to them
+	root  int // descriptor of the directory
+	moved int // number of directories that were too deep and were moved to root since the last pass
+	names int // number of names generated for them
 }
 
-// empty removes all that is in a directory, but what it moves to the root.
+// empty removes everything in a directory, except what it moves to the root.
 func (r *removal) empty(dir, depth int) error {
 	names, err := namesIn(dir)
 	if err != nil {
@@ -73,7 +75,7 @@ func (r *removal) remove(dir int, name string, depth int) error {
 	case removed == nil:
 		return nil
 	case errors.Is(removed, unix.ENOTDIR):
-		return err // of a file
+		return err // name is a file: return the error of the first attempt
 	}
 	inner, err := openDirectory(dir, name)
 	if err != nil {
@@ -88,7 +90,7 @@ func (r *removal) remove(dir int, name string, depth int) error {
 	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 }
 
-// moveUp moves a directory to the root, under a name that is free there.
+// moveUp moves a directory to the root, under an unused name.
 func (r *removal) moveUp(dir int, name string) error {
 	for {
 		r.names++
@@ -104,7 +106,8 @@ func (r *removal) moveUp(dir int, name string) error {
 	}
 }
 
-// openDirectory opens a directory in another one. Its owner may read and write it then.
+// openDirectory opens a directory inside another one. If necessary, it changes the mode so that the owner has all
+// permissions.
 func openDirectory(at int, name string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	dir, err := unix.Openat(at, name, flags, 0)
