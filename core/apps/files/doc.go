@@ -1,14 +1,13 @@
-// Package files keeps the files of installed apps on this server.
+// Package files manages the files of installed apps on this server.
 //
-// It owns where the files of a bundle are below the home, whether they are complete, their copy for the
-// other servers of a cluster, and the removal of files that no record names. How a bundle is found and
-// unpacked for the first time is source's; which apps are installed is apps'.
+// It owns the location of a bundle's files below the home, the checks that they are complete and unchanged, their copy
+// for the other servers of a cluster, and the removal of files that no record refers to. Package source finds a bundle
+// and unpacks it for the first time; package apps knows which apps are installed.
 //
-// Each server of a cluster runs its own process of an app, from files in its own home. The server that
-// installs an app stores its files with the records, and one that starts an app without having its
-// files takes them from there. So all servers run the same files, even when their source changes or
-// disappears.
+// Each server of a cluster runs its own process of an app, from files in its own home. The server that installs an app
+// stores the files together with the records. A server that starts an app without having its files gets them from
+// there. So all servers run the same files, even if the original source changes or disappears.
 //
-// Python virtual environments contain their own path in many files and cannot be moved: they are
-// installed again from their registry, in the recorded version.
+// Python virtual environments contain their own path in many files and cannot be moved. They are installed again from
+// their registry, in the recorded version.
 package files

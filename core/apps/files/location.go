@@ -11,13 +11,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-// Owns reports whether the server itself put the bundle's files where they are.
+// Owns reports whether the server itself put the bundle's files in place.
 func (s *Store) Owns(r core.Installation) bool {
 	return r.Dir != "" && strings.HasPrefix(r.Dir, source.LayoutOf(s.o.Home, r.Workspace).BundlesDir(r.Name)+string(os.PathSeparator))
 }
 
-// CurrentDir returns where a bundle's files are now: they move with the home, and each server of a
-// cluster has them in its own home.
+// CurrentDir returns the current location of a bundle's files. They move with the home, and each server of a cluster
+// has them in its own home.
 func (s *Store) CurrentDir(r core.Installation) string {
 	inHome := filepath.Join("apps", r.Name, "bundle", filepath.Base(r.Dir))
 	if !strings.HasSuffix(r.Dir, string(filepath.Separator)+inHome) {
@@ -30,8 +30,8 @@ func (s *Store) CurrentDir(r core.Installation) string {
 	return dir
 }
 
-// RemoveUnused removes the directories of bundles that no record names, what uninstalled apps wrote into
-// theirs, and all files of installs that were interrupted. Data and logs stay.
+// RemoveUnused removes bundle directories that no record refers to, the layers of uninstalled apps, and all files of
+// interrupted installs. Data and logs are kept.
 func (s *Store) RemoveUnused(records []core.Installation) {
 	used, installed := make(map[string]bool, len(records)), make(map[string]bool, len(records))
 	for _, r := range records {
@@ -58,7 +58,7 @@ func (s *Store) RemoveUnused(records []core.Installation) {
 	}
 }
 
-// subdirectories returns the directories in dir, none when it does not exist.
+// subdirectories returns the paths of the directories in dir. It returns nil if dir does not exist.
 func subdirectories(dir string) []string {
 	entries, _ := os.ReadDir(dir)
 	var dirs []string
@@ -70,8 +70,8 @@ func subdirectories(dir string) []string {
 	return dirs
 }
 
-// Remove removes a directory that is not used any more, and the hashes of its files. A failure is only logged: the next Open
-// tries again.
+// Remove removes a directory that is no longer used, and the list of hashes of its files. A failure is only logged: the
+// next Open tries again.
 func (s *Store) Remove(dir string) {
 	if err := errors.Join(cleanup.RemoveAll(dir), os.RemoveAll(source.SumsFile(dir))); err != nil {
 		s.o.Logger.Warn("unused directory could not be removed", "dir", dir, "error", err)

@@ -18,20 +18,20 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// ErrChanged is wrapped by the error for files that are not as they were when the app was installed.
+// ErrChanged is wrapped by the error for files that have changed since the app was installed.
 var ErrChanged = errors.New("the files of the app were changed")
 
-// namedFiles bounds how many files an error names.
+// namedFiles limits how many files an error names.
 const namedFiles = 3
 
-// isSealed reports whether an app's files are checked at each start: those that the server put in place.
-// The servers of a cluster install a virtual environment each, with other bytes on each.
+// isSealed reports whether an app's files are checked at each start. That is the case if the server put them in place.
+// In a cluster, virtual environments are not checked: each server installs its own, and the bytes differ.
 func (s *Store) isSealed(r core.Installation) bool {
 	return s.Owns(r) && (s.o.Cluster == nil || !IsImmovable(r.Dir))
 }
 
-// Seal hashes an app's files and returns what the record keeps as core.Installation.Sum; "" when they are
-// not checked at each start.
+// Seal hashes an app's files and returns the value for core.Installation.Sum, or "" if the files are not checked at
+// each start.
 func (s *Store) Seal(ctx context.Context, r core.Installation) (sum string, err error) {
 	if !s.isSealed(r) {
 		return "", nil
@@ -48,16 +48,16 @@ func (s *Store) Seal(ctx context.Context, r core.Installation) (sum string, err 
 
 func writeSums(r core.Installation, sums bundle.Sums) error {
 	var list bytes.Buffer
-	_, _ = sums.WriteTo(&list) // memory
+	_, _ = sums.WriteTo(&list) // a write to memory cannot fail
 	if err := renameio.WriteFile(source.SumsFile(r.Dir), list.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("the hashes of its files cannot be written: %w", err)
 	}
 	return nil
 }
 
-// Verify checks that an app's files are those that were sealed; all of them are read. With mayAdd, the
-// app may have added files, as one does that writes beside its code without a sandbox. The error
-// wraps ErrChanged and names the first files that differ.
+// Verify checks that an app's files are the ones that were sealed. It reads all of them. With mayAdd, the app may have
+// added files, as an app without a sandbox does when it writes next to its code. The error wraps ErrChanged and names
+// the first files that differ.
 func (s *Store) Verify(ctx context.Context, r core.Installation, mayAdd bool) error {
 	if r.Sum == "" || !s.isSealed(r) {
 		return nil
@@ -86,8 +86,8 @@ func (s *Store) Verify(ctx context.Context, r core.Installation, mayAdd bool) er
 	return changed(text)
 }
 
-// restoreSums writes the list of an app's files again when it is missing or was changed, as after a restore of the
-// state. The caller has found that the files have the hash of the record: nothing else may become the list.
+// restoreSums writes the list of an app's files again if it is missing or changed, for example after a restore of the
+// state. The caller must have checked that the files match the hash in the record.
 func (s *Store) restoreSums(r core.Installation, now bundle.Sums) {
 	if _, err := readSealed(r); err == nil {
 		return
@@ -97,7 +97,7 @@ func (s *Store) restoreSums(r core.Installation, now bundle.Sums) {
 	}
 }
 
-// readSealed reads the list that Seal wrote, if it is still that one.
+// readSealed reads the list that Seal wrote. It fails if the list no longer matches the record.
 func readSealed(r core.Installation) (bundle.Sums, error) {
 	raw, err := os.ReadFile(source.SumsFile(r.Dir))
 	if err != nil {
@@ -114,7 +114,7 @@ func changed(what string) error {
 	return fmt.Errorf("%w after it was installed (%s), so it is not started: find out who did that, then update the app or uninstall it and install it again", ErrChanged, what)
 }
 
-// removeUnusedSums removes the lists of bundles that are gone.
+// removeUnusedSums removes the hash lists of bundles that no longer exist.
 func (s *Store) removeUnusedSums(bundles string) {
 	lists, _ := filepath.Glob(filepath.Join(bundles, "*.sums"))
 	for _, list := range lists {
@@ -124,17 +124,18 @@ func (s *Store) removeUnusedSums(bundles string) {
 	}
 }
 
-// incompleteMark is a file next to the directory of a bundle. While it exists, the directory is being
-// filled or is complete only until the machine restarts: the file then contains the boot id.
+// incompleteMark returns the path of a file next to a bundle's directory. While the file exists, the directory is still
+// being filled, or it is guaranteed to be complete only until the machine restarts. In the second case the file
+// contains the boot ID.
 func incompleteMark(dir string) string { return dir + ".unready" }
 
-// isComplete reports whether a directory that exists contains the whole bundle.
+// isComplete reports whether a directory contains the whole bundle. The directory must exist.
 func isComplete(dir string) bool {
 	mark, err := os.ReadFile(incompleteMark(dir))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && len(mark) > 0 && string(mark) == bootID()
 }
 
-// bootID identifies this boot of the machine, "" where the system has no such id.
+// bootID identifies the current boot of the machine. It is "" if the system does not provide an ID.
 func bootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -18,43 +18,43 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Records has the files that servers have stored with the records.
+// Records reads the files that servers have stored with the records.
 type Records interface {
-	// Files writes what Cluster.PutFiles stored; core.CodeNotFound when it is not stored.
+	// Files writes the content that Cluster.PutFiles stored under sum. The error is core.CodeNotFound if there is none.
 	Files(ctx context.Context, sum string, to io.Writer) error
 }
 
 // Cluster stores files for the other servers.
 type Cluster interface {
-	// PutFiles stores content under its SHA-256. It is not read when it is stored already.
+	// PutFiles stores content under its SHA-256. It does not read content if that is already stored.
 	PutFiles(ctx context.Context, sum string, content io.Reader) error
 }
 
-// Options is what a Store is made of.
+// Options configures a Store.
 type Options struct {
-	Home     string // the service's home directory, absolute
+	Home     string // the server's home directory, absolute
 	Records  Records
-	Cluster  Cluster // nil for a server on its own
+	Cluster  Cluster // nil for a server that is not in a cluster
 	Resolver *source.Resolver
 	Logger   hclog.Logger
-	Timeout  time.Duration // for fetching and unpacking
-	// Begin counts work in the background, so that the shutdown waits for it. Its context ends when the
-	// server shuts down, and its error says that it does.
+	Timeout  time.Duration // for fetching and unpacking an app's files
+	// Begin registers background work, so that a shutdown waits for it. The returned context is cancelled when the
+	// server shuts down; err is set when it is already shutting down.
 	Begin func(ctx context.Context) (c context.Context, done func(), err error)
 }
 
-// Store keeps the files of installed apps below the home. It is safe for concurrent use; two calls for
-// one app must not overlap.
+// Store manages the files of installed apps below the home. It is safe for concurrent use, but two calls for the same
+// app must not overlap.
 type Store struct{ o Options }
 
-// New returns a Store.
+// New returns a Store with the given options.
 func New(o Options) *Store { return &Store{o} }
 
-// retryPause is how long to wait before records that cannot be reached are tried again.
+// retryPause is how long to wait before trying again to reach the records.
 const retryPause = time.Second
 
-// Share stores the files of a bundle that was put in place for other servers. A directory that
-// would be used where it is, is used in its present state from a copy in the home.
+// Share stores the files of a placed bundle for the other servers of the cluster. If the bundle is a directory that
+// would be used in place, Share copies its present state into the home, and the app uses the copy.
 func (s *Store) Share(ctx context.Context, found *source.Candidate) error {
 	r := &found.Record
 	if s.o.Cluster == nil || r.Dir == "" || IsImmovable(r.Dir) {
@@ -73,7 +73,7 @@ func (s *Store) Share(ctx context.Context, found *source.Candidate) error {
 	return s.Provide(ctx, *r)
 }
 
-// IsImmovable reports whether a bundle's files work in their place only.
+// IsImmovable reports whether a bundle's files work only at their present path.
 func IsImmovable(dir string) bool { return Exists(filepath.Join(dir, "venv", "pyvenv.cfg")) }
 
 // Exists reports whether there is a file or directory at path.
@@ -82,7 +82,7 @@ func Exists(path string) bool {
 	return err == nil
 }
 
-// Put stores a bundle's files for the other servers, and returns their SHA-256.
+// Put stores a bundle's files for the other servers and returns the SHA-256 of the packed files.
 func (s *Store) Put(ctx context.Context, r core.Installation) (sum string, err error) {
 	incoming := source.LayoutOf(s.o.Home, r.Workspace).IncomingDir()
 	if err := os.MkdirAll(incoming, 0o700); err != nil {
@@ -109,14 +109,15 @@ func (s *Store) Put(ctx context.Context, r core.Installation) (sum string, err e
 	return sum, s.o.Cluster.PutFiles(ctx, sum, f)
 }
 
-// Provide makes sure that an app's files are on this server.
+// Provide makes sure that an app's files are on this server. While the records are unavailable, it tries again until
+// Timeout.
 func (s *Store) Provide(ctx context.Context, r core.Installation) error {
 	if r.Dir == "" || Exists(r.Dir) && isComplete(r.Dir) {
 		return nil
 	}
 	if !s.Owns(r) {
 		if s.o.Cluster == nil {
-			return nil // the start of the app says what is wrong
+			return nil // starting the app reports what is wrong
 		}
 		return fmt.Errorf("its directory %s is not on this server: uninstall it and install it again", r.Dir)
 	}
@@ -143,7 +144,8 @@ func (s *Store) fetch(ctx context.Context, r core.Installation) error {
 	return errors.New("its files are neither on this server nor with the records: uninstall it and install it again")
 }
 
-// installAgain installs an app from its registry again, in exactly the recorded version and bundle.
+// installAgain installs an app from its registry again. It fails unless the registry still has exactly the recorded
+// version and bundle.
 func (s *Store) installAgain(ctx context.Context, r core.Installation) error {
 	found, err := s.o.Resolver.Resolve(ctx, source.Order{
 		Workspace: r.Workspace, ServerName: r.Name, Exact: true, Source: core.Source{Kind: r.Source.Kind, Ref: r.Source.Ref}, Version: r.Version, Env: r.Env,
@@ -169,7 +171,7 @@ func (s *Store) installAgain(ctx context.Context, r core.Installation) error {
 	return os.Remove(mark)
 }
 
-// wait reports whether retryPause has passed before ctx ended.
+// wait waits for retryPause. It returns false if ctx ends first.
 func wait(ctx context.Context) bool {
 	t := time.NewTimer(retryPause)
 	defer t.Stop()

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// unpackStored makes an app's directory from the files that are stored with the records.
+// unpackStored creates an app's directory from the files that are stored with the records.
 func (s *Store) unpackStored(ctx context.Context, r core.Installation) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -24,7 +24,7 @@ func (s *Store) unpackStored(ctx context.Context, r core.Installation) error {
 	read := make(chan error, 1)
 	go func() {
 		err := s.o.Records.Files(ctx, r.Files, in)
-		_ = in.CloseWithError(err) // nil is the end
+		_ = in.CloseWithError(err) // nil means end of file
 		read <- err
 	}()
 	err := gunzip(out, func(content io.Reader) error {
@@ -33,7 +33,7 @@ func (s *Store) unpackStored(ctx context.Context, r core.Installation) error {
 	_ = out.CloseWithError(err)
 	cancel()
 	if failed := <-read; failed != nil && err != nil && !errors.Is(failed, context.Canceled) {
-		err = failed // the cause
+		err = failed // err is only a consequence of this
 	}
 	if err != nil {
 		return fmt.Errorf("its files cannot be taken from the records: %w", err)
@@ -43,12 +43,12 @@ func (s *Store) unpackStored(ctx context.Context, r core.Installation) error {
 	return nil
 }
 
-// syncToDisk writes unpacked files through to the disk in the background. Until that is done, the mark
-// contains the boot id of the machine for which the files are complete.
+// syncToDisk flushes unpacked files to disk in the background. Until that is done, the mark contains the ID of the boot
+// for which the files are complete.
 func (s *Store) syncToDisk(ctx context.Context, dir string) {
 	_, done, err := s.o.Begin(context.WithoutCancel(ctx))
 	if err != nil {
-		return // the mark stays: the files are unpacked again after a restart of the machine
+		return // the mark stays, so the files are unpacked again after the machine restarts
 	}
 	go func() {
 		defer done()
