@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// DataDirVariable names the environment variable that tells an app where it may keep its data.
+// DataDirVariable is the name of the environment variable with the directory in which an app may keep its data.
 const DataDirVariable = "ROPEWALK_DATA_DIR"
 
-// baseEnvironment is the environment of every app's process before the values of its manifest and
-// its installation are added: an allow-list of the host's environment, and directories of its own as
-// HOME and TMPDIR, so that what a runtime caches stays with the app.
+// baseEnvironment returns the environment of an app's process before the values of its manifest and its installation
+// are added. It is an allow-list of the host's environment. HOME and TMPDIR are directories of the app, so that the
+// caches of its runtime stay with the app.
 func baseEnvironment(host map[string]string, dataDir string) map[string]string {
 	env := map[string]string{}
 	for name, value := range host {
@@ -26,8 +26,8 @@ func baseEnvironment(host map[string]string, dataDir string) map[string]string {
 	return env
 }
 
-// environment is baseEnvironment with what people granted. git refuses directories of other users unless safe.directory
-// names them: it names those that were granted.
+// environment adds what was granted to baseEnvironment. git rejects directories of other users unless safe.directory
+// lists them, so the granted directories are listed there.
 func (s *Starter) environment(spec Spec) map[string]string {
 	env := baseEnvironment(s.HostEnv, spec.DataDir)
 	for _, name := range grantedVariables(spec) {
@@ -51,8 +51,8 @@ func (s *Starter) environment(spec Spec) map[string]string {
 	return env
 }
 
-// IsPassedOn reports whether apps get a variable of the host: the search path, the language and time
-// zone, and trusted certificates. Everything else of the host's environment is withheld.
+// IsPassedOn reports whether apps get a variable of the host's environment: the search path, the language and time
+// zone, and trusted certificates. All other variables are withheld.
 func IsPassedOn(name string) bool {
 	switch name {
 	case "PATH", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS":
@@ -61,8 +61,7 @@ func IsPassedOn(name string) bool {
 	return strings.HasPrefix(name, "LC_")
 }
 
-// withPackagePath puts the commands of an installed package before the others on PATH, as uvx and npx
-// do.
+// withPackagePath puts the commands of an installed package first on PATH, as uvx and npx do.
 func withPackagePath(env map[string]string, dir string) map[string]string {
 	for _, bin := range []string{filepath.Join(dir, "venv", "bin"), filepath.Join(dir, "node_modules", ".bin")} {
 		if info, err := os.Stat(bin); dir != "" && err == nil && info.IsDir() {

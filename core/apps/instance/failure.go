@@ -7,18 +7,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// Failure says why an instance ended or could not be started. It is an error, and safe to show.
+// Failure describes why an instance ended or could not be started. It is an error, and safe to show to users.
 type Failure struct {
 	Reason string
-	Output []string // the last lines of the process on stderr
+	Output []string // the last lines that the process wrote to stderr
 	Final  bool     // another attempt would fail for the same reason
-	Status int      // the HTTP status with which a remote server refused the handshake; 0 for none
+	Status int      // the HTTP status with which a remote server rejected the handshake; 0 for none
 	cause  error    // link.ErrRefused, the core.Error of an account, or nil
 
-	Challenge remote.Challenge // with Status 401 or 403
+	Challenge remote.Challenge // set with Status 401 or 403
 }
 
-// NewFailure returns a Failure with the last lines that a process wrote to stderr.
+// NewFailure returns a Failure with the last lines of output from the process.
 func NewFailure(reason string, output *logs.Output) *Failure {
 	f := &Failure{Reason: reason}
 	if tail := output.Tail(); tail != "" {
@@ -35,5 +35,5 @@ func (f *Failure) Error() string {
 	return f.Reason + "; its last lines on stderr: " + strings.Join(f.Output, "\n")
 }
 
-// Unwrap returns link.ErrRefused when the app refused the handshake, or the core.Error of its account.
+// Unwrap returns link.ErrRefused if the app refused the handshake, the core.Error of the account, or nil.
 func (f *Failure) Unwrap() error { return f.cause }

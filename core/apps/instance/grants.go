@@ -10,7 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// CheckGrant refuses a path that an app with these settings could not use with the user id of its own that it has.
+// CheckGrant returns core.CodeForbidden for a path that an app with these settings could not use because it runs under
+// its own user ID.
 func (c Confinement) CheckGrant(s config.Sandbox, dataDir string, a core.Access) error {
 	if !a.Kind.IsPath() || !c.ownUser(s) {
 		return nil
@@ -23,9 +24,9 @@ func (c Confinement) CheckGrant(s config.Sandbox, dataDir string, a core.Access)
 	return core.Errorf(core.CodeForbidden, "%s cannot be given to the app, which has the user id %d of its own on this server: %v; to allow it, run setfacl -R -m u:%d:rwX,d:u:%d:rwX %s", a.Target, uid, err, uid, uid, a.Target)
 }
 
-// way says how a user of an app's own gets a path: through a mount that maps its owner to that user, or as it is. A mapped
-// mount comes first, so that the owner can use what the app writes. What root owns is mapped to be written only: to read,
-// an app has no rights of root.
+// way determines how an app's own user gets access to a path: through a mount that maps the path's owner to that user,
+// or directly. A mapped mount is preferred, so that the owner can use the files that the app writes. Root-owned paths
+// are mapped only for writing; an app that only reads does not get root's rights.
 func (c Confinement) way(a core.Access, uid int, level sandbox.Level) (mapped bool, err error) {
 	write := a.Kind == core.PermissionWrite
 	owner, err := sandbox.OwnerOf(a.Target)
@@ -46,7 +47,7 @@ func (c Confinement) way(a core.Access, uid int, level sandbox.Level) (mapped bo
 	return false, err
 }
 
-// addGrants adds the paths that people granted. One that the app's own user cannot use stays closed.
+// addGrants adds the granted paths to the profile. A path that the app's own user cannot use is logged and left closed.
 func (s *Starter) addGrants(p *sandbox.Profile, spec Spec) {
 	for _, a := range spec.Grants {
 		if !a.Kind.IsPath() || slices.Contains(p.Exact, a.Target) {
@@ -72,8 +73,8 @@ func (s *Starter) addGrants(p *sandbox.Profile, spec Spec) {
 	}
 }
 
-// network is what the configuration says with the grants. It wins: where it names no connections, or its own list, no
-// grant opens more.
+// network combines the configured network rules with the grants. The configuration wins: if it allows no connections,
+// or has its own list, no grant adds to it.
 func network(n sandbox.Network, grants []core.Access) sandbox.Network {
 	var ports, only []string
 	for _, a := range grants {
@@ -101,7 +102,7 @@ func network(n sandbox.Network, grants []core.Access) sandbox.Network {
 	return n
 }
 
-// grantedVariables are the variables of the server's environment that people granted.
+// grantedVariables returns the names of the granted variables of the server's environment.
 func grantedVariables(spec Spec) (names []string) {
 	for _, a := range spec.Grants {
 		if a.Kind == core.PermissionEnv {
@@ -111,7 +112,8 @@ func grantedVariables(spec Spec) (names []string) {
 	return names
 }
 
-// denied is what a process calls for each service of this machine that it was refused.
+// denied returns the function that a process calls when it was denied a connection to a service on this machine. It
+// returns nil if no one wants to know.
 func (s Spec) denied() func(target string, count int) {
 	if s.OnDenied == nil {
 		return nil
@@ -121,7 +123,7 @@ func (s Spec) denied() func(target string, count int) {
 	}
 }
 
-// keepsUser reports whether an app can use what user_config gives it with a user id of its own.
+// keepsUser reports whether an app can use the paths from its user_config under its own user ID.
 func (s *Starter) keepsUser(spec Spec, level sandbox.Level) bool {
 	uid := process.AppUID(spec.DataDir)
 	return !slices.ContainsFunc(spec.Given, func(a core.Access) bool {

@@ -25,49 +25,49 @@ type Instance interface {
 	Info() link.Info
 
 	AddListChange(kind core.Kind)
-	ListsChanged() <-chan struct{} // receives after the app announced changed lists
-	TakeListChanges() []core.Kind  // which; each is returned once
+	ListsChanged() <-chan struct{} // receives after the app has announced changed lists
+	TakeListChanges() []core.Kind  // the changed lists; each change is returned once
 
-	Done() <-chan struct{} // closed when the instance cannot be called any more
-	Failure() *Failure     // why, after Done
+	Done() <-chan struct{} // closed when the instance can no longer be called
+	Failure() *Failure     // why it ended; call it after Done is closed
 	Shutdown(grace time.Duration) error
 }
 
-// Spec says how to start one instance of an app.
+// Spec describes how to start one instance of an app.
 type Spec struct {
 	Record  core.Installation
-	DataDir string // where the app may keep its data; made when it does not exist
-	Layer   string // where what the app writes into its bundle is kept; "" for nowhere
-	LogPath string // of the log file of its stderr
+	DataDir string // where the app may keep its data; created if necessary
+	Layer   string // where the app's writes to its bundle are kept; "" if it may not write there
+	LogPath string // the log file for stderr
 	Logger  hclog.Logger
 	Sandbox config.Sandbox // how its processes are confined
 
-	StartTimeout time.Duration // named in errors; the context enforces it
+	StartTimeout time.Duration // for error messages; the context enforces it
 
-	Declared bool          // the configuration declares the app, with its user_config
-	Grants   []core.Access // that people granted, checked and in force
-	Given    []core.Access // those of Grants that may cost the app its own user: they come from user_config
+	Declared bool          // the configuration declares the app and its user_config
+	Grants   []core.Access // grants that were checked and are in force
+	Given    []core.Access // the Grants that come from user_config, for which the app may lose its own user
 
-	OnDenied func(a core.Access, count int) // called when the sandbox refused something; nil to not be
+	OnDenied func(a core.Access, count int) // called when the sandbox denied something; may be nil
 
-	// Of a remote app that is called with accounts: the account that the instance is for. Without one, the instance cannot be
-	// called, and its lists are those that are published.
+	// For a remote app that uses accounts, Authorizer is the account of the instance. Without an account, the instance
+	// cannot be called, and it lists what is in Published.
 	Authorizer remote.Authorizer
 	Published  core.AppLists
 
-	Stateless          bool            // try link.StatelessVersion first, instead of the handshake
-	ClientCapabilities json.RawMessage // the client capabilities announced to the app; nil for none
+	Stateless          bool            // try link.StatelessVersion before the stateful handshake
+	ClientCapabilities json.RawMessage // client capabilities announced to the app; nil for none
 
 	OnRequest      link.RequestHandler                   // answers the app's requests to its client
-	OnNotification func(rpc.Notification, []link.Caller) // as link.Options.OnNotification; nil to drop them
+	OnNotification func(rpc.Notification, []link.Caller) // see link.Options.OnNotification; nil to drop notifications
 }
 
-// StartedTooLong is the time that a start took up, with the setting that gives it more.
+// StartedTooLong returns the start timeout and how to raise it, for error messages.
 func (s Spec) StartedTooLong() string {
 	return fmt.Sprintf("%v; apps.%s.startTimeoutSeconds, or --timeout at its installation, gives it longer", s.StartTimeout, s.Record.Name)
 }
 
-// The requests of an app to its client.
+// These are the requests that an app can send to its client.
 const (
 	MethodElicit = "elicitation/create"
 	MethodSample = "sampling/createMessage"

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// addLayers lets an app write into its bundle and the packages that it links to: some programs keep a
-// lock file or their data beside their code. The changes go to a layer of the installation.
+// addLayers lets an app write into its bundle and into the packages that the bundle links to, because some programs
+// keep a lock file or data next to their code. The changes go to a layer that belongs to the installation.
 func addLayers(p *sandbox.Profile, spec Spec, dirs []string) error {
 	if spec.Layer == "" || p.Level < sandbox.LevelNamespaces {
 		return nil
@@ -28,14 +28,14 @@ func addLayers(p *sandbox.Profile, spec Spec, dirs []string) error {
 	return nil
 }
 
-// prepareLayer makes the directories of a layer, unless it has them. A user of its own may write only
-// into directories that it owns: the layer gets all directories of the bundle, which the kernel merges
-// with those below.
+// prepareLayer creates the directories of a layer if they do not exist. If the app has its own user, that user can
+// write only into directories that it owns. So the layer gets a copy of the bundle's directory tree, which the kernel
+// merges with the original.
 func prepareLayer(l sandbox.Layer, uid int) error {
 	if _, err := os.Stat(l.Work); err == nil {
-		return permit(l.Upper, 0o755) // the app may have taken them away
+		return permit(l.Upper, 0o755) // the app may have removed permissions
 	}
-	if err := os.MkdirAll(l.Upper, 0o755); err != nil { //nolint:gosec // what the app sees; the home is closed
+	if err := os.MkdirAll(l.Upper, 0o755); err != nil { //nolint:gosec // the app sees this mode; the home itself is closed
 		return err
 	}
 	if uid != 0 {
@@ -43,7 +43,7 @@ func prepareLayer(l sandbox.Layer, uid int) error {
 			return errors.Join(err, os.RemoveAll(l.Upper))
 		}
 	}
-	return os.Mkdir(l.Work, 0o700) // last: it says that all the rest is done
+	return os.Mkdir(l.Work, 0o700) // last, because it marks the layer as complete
 }
 
 func ownDirectories(l sandbox.Layer, uid int) error {

@@ -7,17 +7,17 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// ListChanges collects which lists an app announced as changed since they were last read.
+// ListChanges collects the lists that an app has announced as changed since they were last taken.
 type ListChanges struct {
 	mu    sync.Mutex
 	lists []core.Kind
-	wake  chan struct{} // holds one
+	wake  chan struct{} // capacity 1
 }
 
-// NewListChanges returns a ListChanges without changes.
+// NewListChanges returns an empty ListChanges.
 func NewListChanges() *ListChanges { return &ListChanges{wake: make(chan struct{}, 1)} }
 
-// AddListChange notes an announcement. The kinds are those of link.Options.OnListChanged.
+// AddListChange records an announcement. For the kinds, see link.Options.OnListChanged.
 func (l *ListChanges) AddListChange(kind core.Kind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,12 +28,12 @@ func (l *ListChanges) AddListChange(kind core.Kind) {
 	}
 	select {
 	case l.wake <- struct{}{}:
-	default: // the one that is not read yet stands for this one, too
+	default: // an unread signal covers this change as well
 	}
 }
 
-// AnnouncedLists returns the lists that an announcement is about: MCP announces changes of resources
-// and of resource templates by one notification.
+// AnnouncedLists returns the lists that an announcement covers. MCP announces changes of resources and of resource
+// templates with the same notification.
 func AnnouncedLists(kind core.Kind) []core.Kind {
 	if kind == core.KindResources {
 		return []core.Kind{core.KindResources, core.KindTemplates}
@@ -41,10 +41,10 @@ func AnnouncedLists(kind core.Kind) []core.Kind {
 	return []core.Kind{kind}
 }
 
-// ListsChanged receives after the app announced changes.
+// ListsChanged returns a channel that receives after the app has announced changes.
 func (l *ListChanges) ListsChanged() <-chan struct{} { return l.wake }
 
-// TakeListChanges returns the lists that changed, each once, and forgets them.
+// TakeListChanges returns each changed list once and clears them.
 func (l *ListChanges) TakeListChanges() []core.Kind {
 	l.mu.Lock()
 	defer l.mu.Unlock()

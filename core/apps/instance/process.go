@@ -10,10 +10,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
-// exitWait is how long the exit status of a process may come after the end of its output.
+// exitWait is how long to wait for the exit status of a process after its output has ended.
 const exitWait = 500 * time.Millisecond
 
-// Process is an app that runs as a process of this machine.
+// Process is an app that runs as a process on this machine. It implements Instance.
 type Process struct {
 	*link.Link
 	*ListChanges
@@ -22,21 +22,20 @@ type Process struct {
 	ownUser bool
 }
 
-// watch closes the connection when the process has ended, even if a descendant still holds its
-// output. The log is closed then, too: nothing writes to it any more.
+// watch closes the connection and the log when the process has ended, even if a descendant still has its output open.
 func (p *Process) watch() {
 	<-p.process.Done()
 	_ = p.Close()
 	_ = p.output.Close()
 }
 
-// Report writes a sentence about what the app did wrong into its log.
+// Report writes a message about the app's misbehaviour to the app's log.
 func (p *Process) Report(sentence string) {
-	_, _ = p.output.Write([]byte("ropewalk: " + sentence + "\n")) // a full disk must not end the app
+	_, _ = p.output.Write([]byte("ropewalk: " + sentence + "\n")) // a full disk must not stop the app
 }
 
-// Failure says how the process ended. A process that has closed its output but runs on cannot be
-// called any more.
+// Failure returns how the process ended. A process that closed its output but is still running can no longer be called
+// either.
 func (p *Process) Failure() *Failure {
 	late := time.NewTimer(exitWait)
 	defer late.Stop()
@@ -48,7 +47,7 @@ func (p *Process) Failure() *Failure {
 	}
 }
 
-// LimitExceeded is the limit of its sandbox that the process was ended for; "" for none.
+// LimitExceeded returns the sandbox limit for which the process was killed; "" for none.
 func (p *Process) LimitExceeded() string {
 	if exit, ok := errors.AsType[*process.ExitError](p.process.Err()); ok {
 		return exit.Limit
@@ -56,16 +55,17 @@ func (p *Process) LimitExceeded() string {
 	return ""
 }
 
-// OwnUser reports whether the process has a user id of its own.
+// OwnUser reports whether the process runs under its own user ID.
 func (p *Process) OwnUser() bool { return p.ownUser }
 
-// Memory is what the processes of the app hold of the machine's memory, in bytes.
+// Memory returns how much of the machine's memory the app's processes use, in bytes.
 func (p *Process) Memory() int64 { return p.process.Memory() }
 
-// Activity is what the processes of the app have done and hold; ok is false when the system does not show it.
+// Activity returns what the app's processes have done and which resources they hold. ok is false if the system does not
+// report it.
 func (p *Process) Activity() (a process.Activity, ok bool) { return p.process.Activity() }
 
-// Shutdown closes the connection and ends the whole process tree: SIGTERM, then SIGKILL after grace.
+// Shutdown ends the whole process tree (SIGTERM, then SIGKILL after grace) and closes the connection.
 func (p *Process) Shutdown(grace time.Duration) error {
 	err := p.process.Stop(context.Background(), grace)
 	_ = p.Close()

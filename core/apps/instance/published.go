@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// Published stands for a remote app that is called with accounts, where no account is chosen: it shows the lists that are
-// published, and cannot be called.
+// Published stands in for a remote app that uses accounts when no account is selected. It shows the published lists and
+// cannot be called.
 type Published struct {
 	*ListChanges
 	app  string
@@ -30,7 +30,7 @@ func newPublished(spec Spec) *Published {
 	}
 }
 
-// Publish replaces the lists.
+// Publish replaces the lists and announces the change.
 func (p *Published) Publish(lists core.AppLists) {
 	p.mu.Lock()
 	p.lists = lists
@@ -40,7 +40,7 @@ func (p *Published) Publish(lists core.AppLists) {
 	}
 }
 
-// Call implements Instance.
+// Call implements Instance. It returns core.CodeLoginNeeded.
 func (p *Published) Call(context.Context, link.Request) (json.RawMessage, error) {
 	return nil, core.Errorf(core.CodeLoginNeeded, "app %s is called with a linked account, and this call has none", p.app)
 }
@@ -52,13 +52,14 @@ func (p *Published) List(_ context.Context, kind core.Kind) ([]json.RawMessage, 
 	return p.lists.Lists[kind], nil
 }
 
-// Subscribe implements Instance: the app does not hear of subscriptions, because it has no connection that is everybody's.
+// Subscribe implements Instance. It does nothing, because the app has no shared connection that could carry
+// subscriptions.
 func (p *Published) Subscribe(context.Context, string) error { return nil }
 
-// Unsubscribe implements Instance.
+// Unsubscribe implements Instance. It does nothing.
 func (p *Published) Unsubscribe(context.Context, string) error { return nil }
 
-// Notify implements Instance.
+// Notify implements Instance. It does nothing.
 func (p *Published) Notify(context.Context, string, json.RawMessage) error { return nil }
 
 // Info implements Instance.

@@ -7,14 +7,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// Remote is an app that is a server elsewhere.
+// Remote is an app that runs on a remote server. It implements Instance.
 type Remote struct {
 	*link.Link
 	*ListChanges
 	redactor logs.Redactor
 }
 
-// Failure says why the connection was lost.
+// Failure returns why the connection was lost.
 func (r *Remote) Failure() *Failure {
 	if err := r.Err(); err != nil {
 		return &Failure{Reason: "the connection was lost: " + r.redactor.Text(err.Error())}

@@ -20,15 +20,15 @@ import (
 // Confinement is what the sandboxes of all apps have in common.
 type Confinement struct {
 	Probe process.Probe
-	Home  string   // the server's home, which stays closed but for the app's own directories
+	Home  string   // the server's home, which stays closed except for the app's own directories
 	Hide  []string // further paths of the server that stay closed
 
-	Cgroups   *cgroup.Tree // bounds the process trees of apps; nil where that is not possible
-	NoCgroups string       // why it is nil
+	Cgroups   *cgroup.Tree // limits the process trees of apps; nil if not available
+	NoCgroups string       // why Cgroups is nil
 }
 
-// Held are the limits of an app with these settings that hold: those of the kernel's cgroups at any level, the
-// others in a sandbox only.
+// Held returns the limits that are actually enforced for an app with these settings. Limits by cgroup are enforced at
+// every level, the others only in a sandbox.
 func (c Confinement) Held(s config.Sandbox) sandbox.Limits {
 	if c.Level(s) > sandbox.LevelNone {
 		return s.Limits
@@ -37,16 +37,16 @@ func (c Confinement) Held(s config.Sandbox) sandbox.Limits {
 	return held
 }
 
-// Level is the level at which an app with these settings runs.
+// Level returns the sandbox level at which an app with these settings runs.
 func (c Confinement) Level(s config.Sandbox) sandbox.Level { return min(s.Level, c.Probe.Level) }
 
-// ownUser reports whether an app with these settings gets a user id of its own, if its files allow it.
+// ownUser reports whether an app with these settings gets its own user ID, provided that its files allow it.
 func (c Confinement) ownUser(s config.Sandbox) bool {
 	return c.Probe.OwnUID && c.Level(s) > sandbox.LevelNone && len(s.Write) == 0
 }
 
-// profile is the sandbox of a process; nil for none. It is made from the configuration, the bundle's
-// place and the installations of the programs that run it, not from what the manifest asks for.
+// profile returns the sandbox profile of a process; nil for no sandbox. It is based on the configuration, the location
+// of the bundle, the programs that run it and the grants. The manifest has no influence on it.
 func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, error) {
 	settings := spec.Sandbox
 	level := s.Confinement.Level(settings)
@@ -82,8 +82,8 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	return p, addLayers(p, spec, own)
 }
 
-// runtimes are the installations of the programs that run the app. A program that the manifest names, and
-// that is not on the server's search path, opens nothing but itself.
+// runtimes returns the paths of the runtimes that the app needs. If the manifest names a program outside the server's
+// search path, only that program becomes readable.
 func (s *Starter) runtimes(spec Spec, program string) []string {
 	if spec.Record.Dir == "" || slices.Contains(s.searchPath(), filepath.Dir(program)) {
 		return sandbox.RuntimePaths(program, s.searchPath(), s.protected())
@@ -93,11 +93,11 @@ func (s *Starter) runtimes(spec Spec, program string) []string {
 
 func (s *Starter) searchPath() []string { return filepath.SplitList(s.HostEnv["PATH"]) }
 
-// protected are directories that no program opens by lying in them.
+// protected returns the directories that do not become readable because a program is inside them.
 func (s *Starter) protected() []string { return []string{s.Confinement.Home, s.HostEnv["HOME"]} }
 
-// granted are the directories that the configuration gives an app that it declares, when it is installed from a path of
-// this machine. What people grant is in Spec.Grants.
+// granted returns the directories that the configuration gives to an app that it declares and that is installed from a
+// path on this machine. Grants by people are in Spec.Grants.
 func (s *Starter) granted(spec Spec) ([]string, error) {
 	if !spec.Declared || spec.Record.Source.Kind != core.SourcePath {
 		return nil, nil
@@ -119,8 +119,8 @@ func (s *Starter) granted(spec Spec) ([]string, error) {
 	return paths, nil
 }
 
-// setUser gives the app a user id of its own where it can read what it needs with it. Directories that
-// the configuration opens belong to the server's user, so an app that has such keeps that user.
+// setUser gives the app its own user ID if that user can read everything the app needs. Directories that the
+// configuration opens for writing belong to the server's user, so an app with such directories runs as that user.
 func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtimes []string) error {
 	own := s.Confinement.ownUser(spec.Sandbox) && len(p.Write) == 1
 	own = own && s.keepsUser(spec, p.Level)
@@ -132,7 +132,7 @@ func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtime
 	for _, path := range append([]string{spec.Record.Dir}, runtimes...) {
 		own = own && readableByAll(path)
 	}
-	if own && p.Level < sandbox.LevelNamespaces { // the directories above are the machine's there
+	if own && p.Level < sandbox.LevelNamespaces { // below that level, the app sees the machine's parent directories
 		p.Group = process.AppsGroup
 		for _, path := range append([]string{spec.DataDir, spec.Record.Dir, program}, runtimes...) {
 			reachable, err := openWay(path)
@@ -148,16 +148,16 @@ func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtime
 	if !s.Confinement.Probe.OwnUID {
 		return nil
 	}
-	// Its directory for temporary files may be a new one.
+	// The temporary directory may have just been created.
 	if err := errors.Join(process.Own(spec.DataDir, p.UID), process.Own(filepath.Join(spec.DataDir, "tmp"), p.UID)); err != nil {
 		return fmt.Errorf("its data directory cannot be given to its user: %w", err)
 	}
 	return nil
 }
 
-// openWay lets the group of all apps pass through the directories above a path that only the server's user can pass, and
-// reports whether a user of an app's own gets through all of them. The group has no other members than apps, which their
-// sandbox keeps from everything else there.
+// openWay gives the group of all apps the permission to pass through those directories above a path that only the
+// server's user could pass. It reports whether an app's own user can now pass through all of them. Only apps are in
+// that group, and their sandbox denies them everything else in these directories.
 func openWay(path string) (reachable bool, err error) {
 	for dir := filepath.Dir(path); filepath.IsAbs(path); dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
@@ -167,7 +167,7 @@ func openWay(path string) (reachable bool, err error) {
 		mode, owner := info.Mode().Perm(), info.Sys().(*syscall.Stat_t)
 		switch {
 		case mode&0o001 != 0 || owner.Gid == process.AppsGroup && mode&0o010 != 0:
-		case int(owner.Uid) != os.Geteuid() || mode&0o070 != 0: // a group of the operator's may use it
+		case int(owner.Uid) != os.Geteuid() || mode&0o070 != 0: // a group of the operator may use it
 			return false, nil
 		default:
 			if err := errors.Join(os.Chown(dir, -1, process.AppsGroup), os.Chmod(dir, mode|0o010)); err != nil {
@@ -181,8 +181,8 @@ func openWay(path string) (reachable bool, err error) {
 	return true, nil
 }
 
-// publish makes the files of an installed bundle readable to all users. The server's home, in which they
-// lie, stays closed to others.
+// publish makes the files of an installed bundle readable for all users. The server's home, which contains them, stays
+// closed to other users.
 func publish(dir string) error {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o005 == 0o005 {
 		return err
@@ -200,7 +200,7 @@ func publish(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.Chmod(dir, 0o755) //nolint:gosec // last: it says that all the rest is done
+	return os.Chmod(dir, 0o755) //nolint:gosec // last, because it marks the bundle as readable
 }
 
 func readBits(mode fs.FileMode) fs.FileMode {
@@ -210,11 +210,11 @@ func readBits(mode fs.FileMode) fs.FileMode {
 	return 0o044
 }
 
-// checkedEntries bounds how much of a directory is looked at.
+// checkedEntries limits how many entries of a directory are checked.
 const checkedEntries = 200
 
-// readableByAll reports whether every user may read a directory and what lies in it, as far as a short
-// look shows.
+// readableByAll reports whether every user may read a path and, for a directory, its first entries. A path that does
+// not exist counts as readable.
 func readableByAll(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -238,8 +238,8 @@ func readableByAll(path string) bool {
 	return true
 }
 
-// linkedPackages are the installed packages that a bundle directory shares by a symbolic link: the
-// targets of node_modules and of virtual environments. Other links lead nowhere in the sandbox.
+// linkedPackages returns the installed packages that a bundle directory shares through a symbolic link: the targets of
+// node_modules and of virtual environments. In the sandbox, other links out of the bundle are dangling.
 func linkedPackages(dir, home string) []string {
 	var found []string
 	for _, name := range []string{"node_modules", "venv", ".venv"} {
@@ -255,7 +255,7 @@ func linkedPackages(dir, home string) []string {
 	return found
 }
 
-// Within reports whether path is dir or lies below it.
+// Within reports whether path is dir or is inside it.
 func Within(path, dir string) bool {
 	rest, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rest)

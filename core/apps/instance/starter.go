@@ -21,18 +21,18 @@ import (
 
 // Starter starts instances.
 type Starter struct {
-	HostEnv     map[string]string // the host's environment; apps see an allow-list of it
+	HostEnv     map[string]string // the host's environment; apps get an allow-list of it
 	Remote      remote.Options    // how remote apps are reached, and which addresses are allowed
-	Version     string            // the server's version, which apps see
-	MaxCalls    int               // calls in flight of one connection
-	MaxAnswer   int               // bytes of one message of an app; 0 is 16 MiB
+	Version     string            // the server's version, reported to apps
+	MaxCalls    int               // maximum number of calls in flight per connection
+	MaxAnswer   int               // maximum size in bytes of a message from an app; 0 means 16 MiB
 	Confinement Confinement
 
-	Measure func(app, method string, took time.Duration, err error) // called at the end of each request to an app; nil measures nothing
+	Measure func(app, method string, took time.Duration, err error) // called at the end of each request to an app; may be nil
 }
 
-// Start starts what a record describes and completes the MCP handshake. Its errors are safe to show.
-// That of a handshake is a *Failure, which wraps link.ErrRefused when the app refused it.
+// Start starts the app in spec.Record and completes the MCP handshake. Its errors are safe to show to users. A failed
+// handshake returns a *Failure, which wraps link.ErrRefused if the app refused it.
 func (s *Starter) Start(ctx context.Context, spec Spec) (Instance, error) {
 	if spec.Record.Remote != nil {
 		return s.connect(ctx, spec)
@@ -73,7 +73,7 @@ func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error)
 	return p, nil
 }
 
-// plan works out the process of a bundle, and makes the directories that it may use.
+// plan returns how to start the process of a bundle. It also creates the app's data directory.
 func (s *Starter) plan(spec Spec) (bundle.Launch, error) {
 	m, err := bundle.ParseManifest(spec.Record.Manifest)
 	if err != nil {
@@ -89,8 +89,8 @@ func (s *Starter) plan(spec Spec) (bundle.Launch, error) {
 	})
 }
 
-// makeData makes the data directory of an app, with its directory for temporary files. What the app made of them is set
-// right: it must not keep itself from starting, and a link of its own leads nowhere.
+// makeData creates an app's data directory and the directory for temporary files in it. It repairs changes that the app
+// has made: an app must not be able to prevent its own start, and tmp must not be a symbolic link.
 func makeData(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -110,7 +110,7 @@ func makeData(dir string) error {
 	return nil
 }
 
-// permit adds permissions to those of a directory.
+// permit adds permissions to a directory.
 func permit(dir string, mode fs.FileMode) error {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm()&mode == mode {
@@ -119,8 +119,8 @@ func permit(dir string, mode fs.FileMode) error {
 	return os.Chmod(dir, info.Mode().Perm()|mode)
 }
 
-// abandon ends a process that did not complete the handshake, and says why. When the app answered
-// the handshake, its answer is the reason: that the process ended then was our doing.
+// abandon stops a process that did not complete the handshake, and returns the reason. If the app answered the
+// handshake, the answer is the reason, even if the process ended afterwards.
 func (s *Starter) abandon(ctx context.Context, spec Spec, p *Process, redactor logs.Redactor, err error) error {
 	reason := handshakeFailure(ctx, spec, err)
 	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrBadHandshake); !answered && ctx.Err() == nil {
@@ -148,7 +148,7 @@ func handshakeFailure(ctx context.Context, spec Spec, err error) string {
 		return "initialize timed out after " + spec.StartedTooLong()
 	}
 	if failed, ok := errors.AsType[*remote.Error](err); ok {
-		return failed.Error() // a sentence of its own
+		return failed.Error() // already a complete sentence
 	}
 	return fmt.Sprintf("initialize failed: %v", err)
 }
@@ -173,7 +173,7 @@ func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
 		return nil, ctx.Err()
 	}
 	failure := &Failure{Reason: r.redactor.Text(handshakeFailure(ctx, spec, err)), cause: refusal(err)}
-	if needed, ok := errors.AsType[*core.Error](err); ok { // of the account
+	if needed, ok := errors.AsType[*core.Error](err); ok { // an error of the account
 		failure.cause = needed
 	}
 	if answered, ok := errors.AsType[*remote.Error](err); ok {
@@ -196,7 +196,7 @@ func (s *Starter) linkOptions(spec Spec, changes *ListChanges) link.Options {
 	}
 }
 
-// refusal returns link.ErrRefused when the app refused the handshake.
+// refusal returns link.ErrRefused if the app refused the handshake, and nil otherwise.
 func refusal(err error) error {
 	if errors.Is(err, link.ErrRefused) {
 		return link.ErrRefused
