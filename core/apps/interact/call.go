@@ -15,29 +15,29 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// ErrTimeout is the cause of the context of a call whose app was silent for too long.
+// ErrTimeout is the cancellation cause of a call whose app was silent for longer than Options.CallTimeout.
 var ErrTimeout = errors.New("the app did not answer in time")
 
-// Call is one call of an app, which becomes one request or several.
+// Call is one call to an app. It becomes one request or several.
 type Call struct {
 	link.Request
-	Account string  // the linked account that the call is made with; "" for an app without accounts
-	Client  *Client // the client that the call is made for; nil for one that cannot be asked anything
-	Asker   Asker   // asks Client while the call is in flight; nil when it cannot be asked
+	Account string  // the linked account to call with; "" for an app without accounts
+	Client  *Client // the client on whose behalf the call is made; nil when there is no client to ask
+	Asker   Asker   // asks Client while the call is in flight; nil when the client cannot be asked
 	Owner   string  // the identity of a stateless client: only the owner can resume its suspended calls
-	AsTask  bool    // the tool that is called can only be called as a task (taskSupport: required)
+	AsTask  bool    // the tool can only be called as a task (taskSupport: required)
 }
 
-// Asker asks the client of a call what its app asks.
+// Asker passes an app's question to the client of a call.
 type Asker interface {
-	// Ask returns the raw answer. A *rpc.Error is passed to the app as it is. ctx ends when the app cancels its
-	// request, and when the call that it belongs to ends.
+	// Ask returns the client's raw answer. An *rpc.Error is passed to the app unchanged. ctx is cancelled when the app
+	// cancels its request, and when the call that the question belongs to ends.
 	Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error)
 }
 
-// Do makes a call on the instance that is right for its client: shared, or one of the session pool. A call whose app
-// was silent for Options.CallTimeout is cancelled. Progress that the caller receives resets this clock, and it stands
-// still while the caller's own client is asked something.
+// Do makes a call on the right instance for its client: the shared one, or one from the session pool. A call is
+// cancelled when its app has been silent for Options.CallTimeout. Progress notifications reset this clock, and it stops
+// while the caller's client is answering a question.
 func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (result json.RawMessage, err error) {
 	f, end := d.begin(ctx, c.Client, c.Asker)
 	defer end()
@@ -63,8 +63,8 @@ func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (resu
 	return result, nil
 }
 
-// send makes a call of one request, or of a task. Apps of link.StatelessVersion have no tools that are only called as
-// tasks.
+// send makes the call as a single request, or as a task. Apps that speak link.StatelessVersion have no tools that can
+// only be called as tasks.
 func (f *inFlight) send(in instance.Instance, c Call) (json.RawMessage, error) {
 	r := c.Request
 	r.Caller = f
@@ -74,8 +74,9 @@ func (f *inFlight) send(in instance.Instance, c Call) (json.RawMessage, error) {
 	return in.Call(f.ctx, r)
 }
 
-// route picks the instance for a call: the shared one, unless the client speaks the other kind of
-// MCP revision or is one that the app asks. An app that cannot run twice serves all with one instance.
+// route picks the instance for a call. This is the shared instance, unless the client speaks the other kind of MCP
+// revision or the app asks questions that this client can answer. An app that cannot run twice serves every client with
+// one instance.
 func (d *Dialog) route(f *inFlight, shared instance.Instance) (in instance.Instance, release func(), err error) {
 	keep := func() {}
 	if f.account != "" {
@@ -91,7 +92,7 @@ func (d *Dialog) route(f *inFlight, shared instance.Instance) (in instance.Insta
 		return shared, keep, nil
 	case err != nil:
 		return nil, nil, err
-	case f.client.stateless && !p.instance.Info().Stateless: // it completed the handshake after all
+	case f.client.stateless && !p.instance.Info().Stateless: // it completed the stateful handshake after all
 		d.learn(func(c *bundleCapabilities) { c.onlySessions = true })
 		release()
 		d.broker.pool.discard(p)
@@ -100,7 +101,8 @@ func (d *Dialog) route(f *inFlight, shared instance.Instance) (in instance.Insta
 	return p.instance, release, nil
 }
 
-// routeAccount picks the instance of an account: that of the client's session where the app asks its clients.
+// routeAccount picks the instance of an account. If the app asks its clients questions, the client's session gets an
+// instance of its own.
 func (d *Dialog) routeAccount(f *inFlight) (in instance.Instance, release func(), err error) {
 	key := poolKey{dialog: d, account: f.account}
 	if f.client != nil && f.asker != nil && f.client.abilities&d.known().asks != 0 {
@@ -113,7 +115,7 @@ func (d *Dialog) routeAccount(f *inFlight) (in instance.Instance, release func()
 	return p.instance, release, nil
 }
 
-// accountError is the error of an instance of an account that could not be started.
+// accountError returns the error for an account's instance that could not be started.
 func (d *Dialog) accountError(err error) error {
 	failure, ok := errors.AsType[*instance.Failure](err)
 	if _, known := errors.AsType[*core.Error](err); known || !ok {
@@ -122,7 +124,7 @@ func (d *Dialog) accountError(err error) error {
 	return core.Wrap(core.CodeUnavailable, err, "app "+d.key.Name+" could not be reached with the account: "+failure.Reason)
 }
 
-// Connect starts the instance of an account, if there is none, before it is called.
+// Connect starts the instance of an account, if there is none yet, ahead of the first call.
 func (d *Dialog) Connect(ctx context.Context, account string) error {
 	f, end := d.begin(ctx, nil, nil)
 	defer end()
@@ -135,13 +137,13 @@ func (d *Dialog) Connect(ctx context.Context, account string) error {
 	return nil
 }
 
-// EndAccount ends the instances of an account of any app, and waits for that.
+// EndAccount ends all instances that use an account, in any app, and waits until they have ended.
 func (b *Broker) EndAccount(account string) {
 	b.pool.shutdownAll(func(k poolKey) bool { return k.account == account && account != "" })
 }
 
-// poolKey returns which instance of the session pool a call belongs to; pooled is false when it
-// belongs to the shared instance.
+// poolKey returns the key of the session pool's instance that serves a call. pooled is false when the shared instance
+// serves it.
 func (d *Dialog) poolKey(shared instance.Instance, client *Client, asker Asker) (key poolKey, pooled bool) {
 	key.dialog = d
 	if client == nil || shared.Info().Stateless {
@@ -158,22 +160,22 @@ func (d *Dialog) poolKey(shared instance.Instance, client *Client, asker Asker) 
 	return key, false
 }
 
-// inFlight is a call in flight: its clock, and how its client is asked. The clock ends the call when the app is silent
-// for too long. It stands still while the client is asked something, because a person may take longer than an app may
-// be silent.
+// inFlight is a call in flight: its clock, and how to ask its client. The clock ends the call when the app is silent
+// for too long. It stops while the client is being asked something, because a person may need more time than an app is
+// allowed.
 type inFlight struct {
 	dialog  *Dialog
-	account string          // that the call is made with; "" for none
-	client  *Client         // nil when nobody can be asked
+	account string          // the account to call with; "" for none
+	client  *Client         // nil when there is no client to ask
 	asker   Asker           // nil when the client cannot be asked
-	ctx     context.Context //nolint:containedctx // ends with the call, by ErrTimeout when the app was silent
+	ctx     context.Context //nolint:containedctx // cancelled when the call ends; ErrTimeout if the app was silent
 
 	mu    sync.Mutex
 	clock *time.Timer
 	open  int // questions that the client has not answered yet
 }
 
-// begin starts the clock of a call; end must be called when the call is over.
+// begin starts the clock of a call. The caller must call end when the call is over.
 func (d *Dialog) begin(ctx context.Context, client *Client, asker Asker) (f *inFlight, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	f = &inFlight{dialog: d, client: client, asker: asker, ctx: ctx}
@@ -182,7 +184,7 @@ func (d *Dialog) begin(ctx context.Context, client *Client, asker Asker) (f *inF
 		cancel(nil)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.clock.Stop() // what comes later does not set it again
+		f.clock.Stop() // later progress does not restart it: the context is cancelled
 	}
 }
 
@@ -213,7 +215,7 @@ func (f *inFlight) addOpen(n int) {
 	}
 }
 
-// resetClock is called on progress: the app is not silent.
+// resetClock is called on each progress notification, which shows that the app is still alive.
 func (f *inFlight) resetClock() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -222,14 +224,14 @@ func (f *inFlight) resetClock() {
 	}
 }
 
-// restartClock sets the clock anew, unless the call is over. mu is held.
+// restartClock restarts the clock, unless the call is over. The caller holds the mutex.
 func (f *inFlight) restartClock() {
 	if f.ctx.Err() == nil {
 		f.clock.Reset(f.dialog.broker.o.CallTimeout)
 	}
 }
 
-// withClock returns notify, resetting the clock at each notification; nil for nil.
+// withClock wraps notify so that each notification resets the clock. It returns nil if notify is nil.
 func (f *inFlight) withClock(notify func(rpc.Notification)) func(rpc.Notification) {
 	if notify == nil {
 		return nil
@@ -240,17 +242,17 @@ func (f *inFlight) withClock(notify func(rpc.Notification)) func(rpc.Notificatio
 	}
 }
 
-// codeHeaderMismatch is the error code of a remote app whose HTTP headers are not those that its
-// schemas ask for (MCP 2026-07-28).
+// codeHeaderMismatch is the error code of a remote app when the HTTP headers are not the ones that its schemas require
+// (MCP 2026-07-28).
 const codeHeaderMismatch = -32020
 
-// CallError returns what became of a request without a result: core.CodeUnavailable when the app died, was too slow,
-// sent too much or has too many requests in flight; core.CodeBadRequest for params that are not an object; *rpc.Error
-// as the app sent it; ctx's error when the caller gave up.
+// CallError turns the error of a request into the error for the caller: core.CodeUnavailable when the app died, was too
+// slow, sent too much or has too many requests in flight; core.CodeBadRequest when params is not an object; an
+// *rpc.Error as the app sent it; ctx's error when the caller gave up.
 func (d *Dialog) CallError(ctx context.Context, in instance.Instance, method string, err error) error {
 	name := d.key.Name
 	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok {
-		if rpcErr.Code == codeHeaderMismatch { // its schemas may have changed: the next call has the headers they ask for
+		if rpcErr.Code == codeHeaderMismatch { // its schemas may have changed: list the tools again
 			in.AddListChange(core.KindTools)
 		}
 		return rpcErr

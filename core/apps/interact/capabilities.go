@@ -16,17 +16,17 @@ import (
 // Bundle is one version of a bundle.
 type Bundle struct{ Name, Version string }
 
-// bundleCapabilities is what was found out about a bundle in use. The zero value is right for most.
+// bundleCapabilities is what the server has learned about a bundle in use. The zero value is right for most bundles.
 type bundleCapabilities struct {
 	asks          ability // what it asks its clients for
-	onlyStateless bool    // it refuses the handshake: it speaks link.StatelessVersion only
+	onlyStateless bool    // it refuses the handshake: it speaks only link.StatelessVersion
 	onlySessions  bool    // it does not speak link.StatelessVersion
 }
 
-// maxBundles bounds the bundles that are remembered; past it the memory starts anew.
+// maxBundles limits how many bundles are remembered. When it is reached, everything is forgotten and learned again.
 const maxBundles = 4096
 
-// capabilities keeps what was found out about bundles, for all workspaces.
+// capabilities holds what was learned about bundles, across all workspaces.
 type capabilities struct {
 	mu    sync.RWMutex
 	known map[Bundle]bundleCapabilities
@@ -42,7 +42,7 @@ func (c *capabilities) get(b Bundle) bundleCapabilities {
 	return c.known[b]
 }
 
-// update changes what is known of a bundle, and returns it from before and after.
+// update changes what is known about a bundle and returns the capabilities before and after the change.
 func (c *capabilities) update(b Bundle, change func(*bundleCapabilities)) (before, after bundleCapabilities) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *capabilities) update(b Bundle, change func(*bundleCapabilities)) (befor
 	return before, after
 }
 
-// learn remembers something about the app's bundle. What it asks its clients for is also recorded.
+// learn remembers something about the app's bundle. Only what it asks its clients for is also stored.
 func (d *Dialog) learn(change func(*bundleCapabilities)) {
 	b := *d.bundle.Load()
 	before, after := d.broker.capabilities.update(b, change)
@@ -68,32 +68,32 @@ func (d *Dialog) learn(change func(*bundleCapabilities)) {
 	}
 }
 
-// known returns what is known of the app's bundle.
+// known returns what is known about the app's bundle.
 func (d *Dialog) known() bundleCapabilities { return d.broker.capabilities.get(*d.bundle.Load()) }
 
-// OnlyStateless reports whether the app is known to speak link.StatelessVersion only.
+// OnlyStateless reports whether the app is known to speak only link.StatelessVersion.
 func (d *Dialog) OnlyStateless() bool { return d.known().onlyStateless }
 
-// LearnOnlyStateless remembers that the app speaks link.StatelessVersion only.
+// LearnOnlyStateless remembers that the app speaks only link.StatelessVersion.
 func (d *Dialog) LearnOnlyStateless() {
 	d.learn(func(c *bundleCapabilities) { c.onlyStateless = true })
 }
 
-// asksPrefix begins the names of the settings that record what bundles ask their clients for.
+// asksPrefix is the prefix of the names of the settings that store what bundles ask their clients for.
 const asksPrefix = "bundle.asks."
 
-// recordTimeout is how long recording one may take.
+// recordTimeout limits how long it may take to store one such setting.
 const recordTimeout = 5 * time.Second
 
-// Settings keeps values under names, for all servers of a cluster.
+// Settings stores named values that all servers of a cluster share.
 type Settings interface {
 	PutSetting(ctx context.Context, name, value string) error
-	// Settings returns the values whose names begin with prefix.
+	// Settings returns the values whose names start with prefix, by name.
 	Settings(ctx context.Context, prefix string) (map[string]string, error)
 }
 
-// asksRecord is what one version of a bundle asks its clients for, as it is recorded. Everything else
-// that is found out about a bundle is found out again by each server.
+// asksRecord is the stored form of what one version of a bundle asks its clients for. Each server learns everything
+// else about a bundle by itself.
 type asksRecord struct {
 	Bundle  string   `json:"bundle"`
 	Version string   `json:"version"`
@@ -118,11 +118,11 @@ func newAsksRecord(b Bundle, asks ability) (name, value string) {
 		}
 	}
 	sum := sha256.Sum256([]byte(b.Name + "\x00" + b.Version))
-	raw, _ := json.Marshal(r) // strings always marshal
+	raw, _ := json.Marshal(r) // a struct of strings always marshals
 	return asksPrefix + hex.EncodeToString(sum[:16]), string(raw)
 }
 
-// abilities ignores words that another version of this server wrote.
+// abilities returns the recorded abilities. It ignores words that another version of this server wrote.
 func (r asksRecord) abilities() (asks ability) {
 	for _, w := range abilityWords() {
 		if slices.Contains(r.Asks, w.word) {
@@ -132,8 +132,8 @@ func (r asksRecord) abilities() (asks ability) {
 	return asks
 }
 
-// LoadCapabilities reads what was recorded before, by this server or another one of the cluster. What
-// cannot be read is found out again in use.
+// LoadCapabilities reads what this server or another one in the cluster recorded earlier. Records that cannot be read
+// are logged and skipped; the server learns them again in use.
 func (b *Broker) LoadCapabilities(ctx context.Context) {
 	settings, err := b.o.Settings.Settings(ctx, asksPrefix)
 	if err != nil {
@@ -150,7 +150,7 @@ func (b *Broker) LoadCapabilities(ctx context.Context) {
 	}
 }
 
-// recordAsks records what a bundle asks its clients for, in the background.
+// recordAsks stores what a bundle asks its clients for, in the background.
 func (b *Broker) recordAsks(bundle Bundle, asks ability) {
 	_, leave, err := b.o.Begin(context.Background())
 	if err != nil {
@@ -167,7 +167,7 @@ func (b *Broker) recordAsks(bundle Bundle, asks ability) {
 	}()
 }
 
-// ChangesCapabilities reports whether a change by another server concerns recorded capabilities.
+// ChangesCapabilities reports whether a change made by another server affects recorded capabilities.
 func ChangesCapabilities(c core.Change) bool {
 	return c.Kind == core.ChangeAll || c.Kind == core.ChangeSetting && strings.HasPrefix(c.Name, asksPrefix)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 )
 
-// Client is the client that calls are made for, as apps see it. It is immutable.
+// Client describes the client of a call to the apps. It is immutable.
 type Client struct {
 	session      string
 	stateless    bool
@@ -14,16 +14,16 @@ type Client struct {
 	abilities    ability
 }
 
-// NewClient describes a client. session is unique among all sessions of the server, or "" for a
-// client without one: no app gets an instance of its own for it. stateless says that the client
-// speaks link.StatelessVersion, in which apps ask by their results. capabilities are the client
-// capabilities that it declared, as JSON; nil for none.
+// NewClient describes a client. session is unique among all sessions of the server. It is "" for a client without a
+// session, which gets no instances of its own. stateless means that the client speaks link.StatelessVersion, in which
+// apps ask for input in their results. capabilities are the client capabilities that it declared, as JSON; nil for
+// none.
 func NewClient(session string, stateless bool, capabilities json.RawMessage) *Client {
 	return &Client{session: session, stateless: stateless, capabilities: capabilities, abilities: parseAbilities(capabilities)}
 }
 
-// Session returns the session that apps may have instances of their own for, "" for all stateless
-// clients. ok is false for a client, nil among them, that is served by shared instances only.
+// Session returns the session that apps may have their own instances for, or "" for all stateless clients. ok is false
+// for a client (including nil) that only shared instances serve.
 func (c *Client) Session() (session string, ok bool) {
 	if c == nil {
 		return "", false
@@ -31,13 +31,13 @@ func (c *Client) Session() (session string, ok bool) {
 	return c.session, c.stateless || c.session != ""
 }
 
-// AcceptsURLs reports whether the client can send its person to a page (elicitation in URL mode).
+// AcceptsURLs reports whether the client can send its user to a web page (elicitation in URL mode).
 func (c *Client) AcceptsURLs() bool { return c != nil && c.abilities&abilityURL != 0 }
 
-// AcceptsForms reports whether the client can show its person a form (elicitation in form mode).
+// AcceptsForms reports whether the client can show its user a form (elicitation in form mode).
 func (c *Client) AcceptsForms() bool { return c != nil && c.abilities&abilityForm != 0 }
 
-// ability is a set of requests that a client can answer.
+// ability is a set of the kinds of request that a client can answer.
 type ability uint8
 
 const (
@@ -48,13 +48,13 @@ const (
 	abilitySamplingTools
 )
 
-// AllCapabilities are the client capabilities that are announced to the shared instance of an app:
-// whether an app asks its clients shows when it does. The extension is that of MCP Apps.
+// AllCapabilities are the client capabilities that are announced to the shared instance of an app. The server announces
+// everything because it learns what an app asks only when the app asks. The extension is for MCP Apps.
 const AllCapabilities = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}},"roots":{},` +
 	`"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`
 
-// parseAbilities reads client capabilities. An elicitation capability without a mode means forms
-// (MCP 2025-11-25, client/elicitation).
+// parseAbilities reads client capabilities. An elicitation capability without a mode means forms (MCP 2025-11-25,
+// client/elicitation). Capabilities that cannot be parsed give 0.
 func parseAbilities(capabilities json.RawMessage) ability {
 	var declared struct {
 		Elicitation *struct {
@@ -90,7 +90,7 @@ func parseAbilities(capabilities json.RawMessage) ability {
 	return can
 }
 
-// neededAbilities returns the abilities that a client needs to answer a request, 0 for other methods.
+// neededAbilities returns the abilities that a client needs to answer a request. It is 0 for other methods.
 func neededAbilities(method string, params json.RawMessage) ability {
 	switch method {
 	case instance.MethodSample:

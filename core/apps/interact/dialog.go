@@ -13,54 +13,54 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// AppKey names an app: short names are unique in a workspace only.
+// AppKey identifies an app. Server names are unique only within a workspace.
 type AppKey struct{ Workspace, Name string }
 
-// App starts the instances of the session pool.
+// App is an app as a Dialog needs it: it starts instances for the session pool.
 type App interface {
 	IsRunning() bool
-	// Roots are the directories of this machine that the app may use.
+	// Roots returns the directories on this machine that the app may use.
 	Roots() []string
-	// StartFor starts another instance of the app, for one session or for all stateless clients, in the time that the
-	// app has.
+	// StartFor starts another instance of the app, for one session or for all stateless clients. The app's start
+	// timeout applies.
 	StartFor(ctx context.Context, s Session) (instance.Instance, error)
 }
 
-// Session is what an instance of the session pool is started for.
+// Session says what an instance of the session pool is for.
 type Session struct {
 	ID                 string          // "" for all stateless clients, and for all clients of an account
-	Account            string          // the linked account that it is called with; "" for none
-	OneCall            bool            // it serves one call, and no session
+	Account            string          // the linked account to call with; "" for none
+	OneCall            bool            // it serves a single call and no session
 	ClientCapabilities json.RawMessage // of the session's client; nil for stateless clients
 	OnRequest          link.RequestHandler
 }
 
 // PeerRequester sends requests to the other servers of a cluster.
 type PeerRequester interface {
-	// ServerID is this server's id.
+	// ServerID returns the ID of this server.
 	ServerID() string
-	// RequestPeer sends a request about a topic to another server: core.CodeNotFound when it is gone.
+	// RequestPeer sends a request to another server. The error is core.CodeNotFound when that server is gone.
 	RequestPeer(ctx context.Context, server, topic string, request json.RawMessage) (json.RawMessage, error)
 }
 
-// Options is what a Broker is made of.
+// Options configures a Broker.
 type Options struct {
 	Settings     Settings
-	Peers        PeerRequester // nil for a server on its own
+	Peers        PeerRequester // nil for a server that is not in a cluster
 	Logger       hclog.Logger
 	CallTimeout  time.Duration   // how long an app may be silent during a call
-	MaxCalls     int             // calls of one app in flight
-	MaxAnswer    int             // bytes of an answer, named in errors
-	Grace        time.Duration   // from asking a process to end to killing it
-	MaxInstances int             // of the session pool
+	MaxCalls     int             // maximum number of calls in flight per app
+	MaxAnswer    int             // maximum size of an answer in bytes, for error messages
+	Grace        time.Duration   // how long a process may take to end before it is killed
+	MaxInstances int             // maximum size of the session pool
 	InstanceIdle time.Duration   // how long an unused instance is kept
-	Life         context.Context //nolint:containedctx // ends when the server shuts down
-	// Begin counts work in the background, so that the shutdown waits for it. Its context ends when the
-	// server shuts down, and its error says that it does.
+	Life         context.Context //nolint:containedctx // cancelled when the server shuts down
+	// Begin registers background work, so that a shutdown waits for it. The returned context is cancelled when the
+	// server shuts down; err is set when it is already shutting down.
 	Begin func(ctx context.Context) (c context.Context, done func(), err error)
 }
 
-// Broker is shared by the dialogs of all apps of a server.
+// Broker is the part that the dialogs of all apps of a server share.
 type Broker struct {
 	o            Options
 	capabilities *capabilities
@@ -69,7 +69,7 @@ type Broker struct {
 	suspended    *suspendedCalls
 }
 
-// NewBroker returns a Broker without apps.
+// NewBroker returns a Broker that has no apps yet.
 func NewBroker(o Options) *Broker {
 	server := ""
 	if o.Peers != nil {
@@ -81,30 +81,30 @@ func NewBroker(o Options) *Broker {
 	}
 }
 
-// Dialog is one app's side of a Broker.
+// Dialog handles the calls and questions of one app.
 type Dialog struct {
 	broker *Broker
 	key    AppKey
 	app    App
 	log    hclog.Logger
 	bundle atomic.Pointer[Bundle]
-	slots  chan struct{} // holds one token for each call in flight
+	slots  chan struct{} // holds one token per call in flight
 }
 
-// NewDialog returns the Dialog of an app, whose version is to be set.
+// NewDialog returns the Dialog of an app. Call SetBundle before using it.
 func (b *Broker) NewDialog(key AppKey, app App, log hclog.Logger) *Dialog {
 	d := &Dialog{broker: b, key: key, app: app, log: log, slots: make(chan struct{}, b.o.MaxCalls)}
 	d.bundle.Store(&Bundle{})
 	return d
 }
 
-// SetBundle says which version of which bundle the app is.
+// SetBundle sets the bundle, and its version, that the app runs.
 func (d *Dialog) SetBundle(b Bundle) { d.bundle.Store(&b) }
 
-// Slots are the places for calls in flight: who sends holds one until it receives.
+// Slots returns the app's slots for calls in flight. A caller sends to take a slot and receives to free it.
 func (d *Dialog) Slots() chan struct{} { return d.slots }
 
-// AcquireSlot takes a place among the app's calls in flight, if one is free.
+// AcquireSlot takes one of the app's slots for calls in flight. It reports false if none is free.
 func (d *Dialog) AcquireSlot() bool {
 	select {
 	case d.slots <- struct{}{}:
@@ -114,10 +114,10 @@ func (d *Dialog) AcquireSlot() bool {
 	}
 }
 
-// ReleaseSlot is the opposite of AcquireSlot.
+// ReleaseSlot frees a slot that AcquireSlot took.
 func (d *Dialog) ReleaseSlot() { <-d.slots }
 
-// server names the app among those of all workspaces.
+// server identifies the app across all workspaces.
 func (d *Dialog) server() string { return d.key.Workspace + "/" + d.key.Name }
 
 func unavailable(after time.Duration, format string, args ...any) error {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	maxRounds   = 10 // results of one call that ask for input
-	maxRequests = 32 // input requests of one result
+	maxRounds   = 10 // how often one call may ask for input
+	maxRequests = 32 // input requests in one result
 )
 
-// inputRequired is a result of link.StatelessVersion that asks the client for input first.
+// inputRequired is a link.StatelessVersion result that asks the client for input.
 type inputRequired struct {
 	ResultType    string                  `json:"resultType"`
 	InputRequests map[string]inputRequest `json:"inputRequests"`
@@ -29,7 +29,7 @@ type inputRequest struct {
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// parseInputRequired reads a result that asks for input. Few results contain the word at all.
+// parseInputRequired reads a result that asks for input. The search for the word avoids parsing most results.
 func parseInputRequired(result json.RawMessage) (r inputRequired, ok bool) {
 	if !bytes.Contains(result, []byte(`"input_required"`)) {
 		return r, false
@@ -38,8 +38,8 @@ func parseInputRequired(result json.RawMessage) (r inputRequired, ok bool) {
 	return r, err == nil && r.ResultType == "input_required"
 }
 
-// sendWithInput calls a stateless app for a client of an older revision: the input that a result asks
-// for is requested from the client, and the request repeated with it.
+// sendWithInput calls a stateless app on behalf of a client with an older revision. When a result asks for input, it
+// asks the client and repeats the request with the answers.
 func (f *inFlight) sendWithInput(in instance.Instance, c Call) (json.RawMessage, error) {
 	r := c.Request
 	r.Caller = f
@@ -66,7 +66,7 @@ func (f *inFlight) sendWithInput(in instance.Instance, c Call) (json.RawMessage,
 	return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asks for input again and again"}
 }
 
-// requestInput asks the client for everything that a result asks for, at the same time.
+// requestInput asks the client for all input of a result concurrently. The first error cancels the remaining requests.
 func (f *inFlight) requestInput(required inputRequired) (map[string]json.RawMessage, error) {
 	if len(required.InputRequests) > maxRequests {
 		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asks for too much input at once"}
@@ -95,7 +95,7 @@ func (f *inFlight) requestInput(required inputRequired) (map[string]json.RawMess
 	return responses, failure
 }
 
-// withResponses returns the params of a call with the input that its last result asked for.
+// withResponses returns the params of a call with the input and the requestState for its next round.
 func withResponses(params json.RawMessage, responses map[string]json.RawMessage, state json.RawMessage) (json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if len(params) > 0 {

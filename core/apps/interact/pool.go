@@ -14,10 +14,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// pool is the session pool: the instances that running apps have beside their shared one. An app has
-// one for each session whose client it asks, and one for the clients of the other kind of MCP
-// revision, since a connection cannot serve both well. They are started when a call needs them, their
-// number is bounded, and they end with their session, with their app, or after a time without use.
+// pool is the session pool: the instances that running apps have in addition to their shared one. An app has one for
+// each session whose client it asks, and one for clients that speak the other kind of MCP revision, because one
+// connection cannot serve both kinds well. Instances start when a call needs them. They end with their session, with
+// their app, or after a time without use. Their number is limited.
 type pool struct {
 	o Options
 
@@ -26,20 +26,21 @@ type pool struct {
 	ending sync.WaitGroup
 }
 
-// restartPause is how long an instance that could not be started is not tried again.
+// restartPause is how long to wait before trying again to start an instance that failed to start.
 const restartPause = time.Minute
 
-// An instance of an account is a connection, which may fail for moments. There is one for each account in use.
+// The instance of an account is a connection, which can fail briefly, so the pause is short. There is one for each
+// account in use.
 const (
 	accountPause        = time.Second
 	maxAccountInstances = 1024
 )
 
-// errCannotStart means that an app could not be started once more: some cannot run twice.
+// errCannotStart means that another instance of an app could not be started. Some apps cannot run twice.
 var errCannotStart = errors.New("the app could not be started once more")
 
-// poolKey says which clients an instance serves: one session, or all stateless clients for "". With an account, it serves
-// calls with that alone.
+// poolKey says whom an instance serves: one session, or all stateless clients if session is "". If account is set, the
+// instance serves only calls with that account.
 type poolKey struct {
 	dialog  *Dialog
 	session string
@@ -48,9 +49,9 @@ type poolKey struct {
 
 func newPool(o Options) *pool { return &pool{o: o, open: map[poolKey]*pooled{}} }
 
-// acquire returns the instance for key, and starts it if there is none; release is called when the
-// call is over. With exclusive the call gets an instance to itself, one of several with this key. The
-// error is ctx's, core.CodeUnavailable when there are too many instances, or errCannotStart.
+// acquire returns the instance for key and starts it if necessary. The caller must call release when the call is over.
+// With exclusive, the call gets an instance of its own; several can exist for one key. The error is the cause of ctx,
+// core.CodeUnavailable when the app is not running or there are too many instances, or errCannotStart.
 func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, f *inFlight) (x *pooled, release func(), err error) {
 	if x, err = p.reserve(key, exclusive, f); err != nil {
 		return nil, nil, err
@@ -69,7 +70,7 @@ func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, f *inFl
 	return x, release, nil
 }
 
-// reserve returns the instance for key, with one more user. It may still be starting.
+// reserve returns the instance for key and adds a user to it. The instance may still be starting.
 func (p *pool) reserve(key poolKey, exclusive bool, f *inFlight) (*pooled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +119,7 @@ func (p *pool) start(key poolKey, exclusive bool, f *inFlight) *pooled {
 	return x
 }
 
-// isFull reports whether there are as many instances as there may be, of accounts or of sessions.
+// isFull reports whether the limit on instances is reached. Instances of accounts and of sessions count separately.
 func (p *pool) isFull(key poolKey) bool {
 	most, n := p.o.MaxInstances, 0
 	if key.account != "" {
@@ -132,8 +133,8 @@ func (p *pool) isFull(key poolKey) bool {
 	return n >= most
 }
 
-// evictIdle removes the instance that has been unused for longest, of accounts or of sessions, and reports whether there
-// was one.
+// evictIdle removes the instance of the same class (accounts or sessions) that has been unused for longest. It reports
+// whether there was one.
 func (p *pool) evictIdle(key poolKey) bool {
 	var oldest *pooled
 	for other, x := range p.open {
@@ -164,7 +165,7 @@ func (p *pool) release(x *pooled) {
 	})
 }
 
-// discard removes an instance that is of no use.
+// discard removes an instance that turned out to be useless.
 func (p *pool) discard(x *pooled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +194,7 @@ func (p *pool) shutdown(x *pooled) {
 	}
 }
 
-// shutdownAll ends the instances that match, and waits for that.
+// shutdownAll ends the instances that match, and waits until they have ended.
 func (p *pool) shutdownAll(match func(poolKey) bool) {
 	p.mu.Lock()
 	var ending sync.WaitGroup
@@ -228,19 +229,19 @@ func (p *pool) find(match func(poolKey) bool) (found []instance.Instance) {
 type pooled struct {
 	key       poolKey
 	exclusive bool               // it serves one call at a time
-	cancel    context.CancelFunc // gives up its start
+	cancel    context.CancelFunc // cancels its start
 	ready     chan struct{}      // closed when instance or err is set
 	instance  instance.Instance
 	err       error
 	failedAt  time.Time                // when its start failed
-	newest    atomic.Pointer[inFlight] // the newest call: its client gets requests that belong to no call
+	newest    atomic.Pointer[inFlight] // the newest call: its client gets the requests that belong to no call
 
-	users       int         // calls in flight; guarded by the pool's mutex, as the rest
+	users       int         // calls in flight; the pool's mutex guards this and the fields below
 	unusedSince time.Time   // when the last call ended
-	timer       *time.Timer // ends the instance after a time without use; nil while in use
+	timer       *time.Timer // ends the instance when it stays unused; nil while in use
 }
 
-// isOver reports whether the instance has ended, or failed so long ago that it may be tried again.
+// isOver reports whether the instance has ended, or failed so long ago that a new start may be tried.
 func (x *pooled) isOver() bool {
 	switch {
 	case !isClosed(x.ready):
@@ -254,7 +255,7 @@ func (x *pooled) isOver() bool {
 	return isClosed(x.instance.Done())
 }
 
-// session says what the instance is started for.
+// session describes what the instance is started for.
 func (x *pooled) session() Session {
 	if x.key.session == "" {
 		return Session{Account: x.key.account, OnRequest: x.key.dialog.AnswerShared}
@@ -262,7 +263,7 @@ func (x *pooled) session() Session {
 	return Session{ID: x.key.session, Account: x.key.account, OneCall: x.exclusive, ClientCapabilities: x.newest.Load().client.capabilities, OnRequest: x.answer}
 }
 
-// answer answers a question of the instance of one session: it goes to that session's client, with the
+// answer answers a question from the instance of one session. The question goes to that session's client, through the
 // newest of the calls that it may belong to.
 func (x *pooled) answer(ctx context.Context, q rpc.Question, callers []link.Caller) (json.RawMessage, error) {
 	var asked link.Caller = x.newest.Load()
@@ -272,14 +273,14 @@ func (x *pooled) answer(ctx context.Context, q rpc.Question, callers []link.Call
 	return asked.Answer(ctx, q, callers)
 }
 
-// EndSession ends what apps keep for one session.
+// EndSession ends all instances that apps have for a session, and waits until they have ended.
 func (b *Broker) EndSession(session string) {
 	if session != "" {
 		b.pool.shutdownAll(func(k poolKey) bool { return k.session == session })
 	}
 }
 
-// NotifyRootsChanged tells the instances that apps have for a session that its client's roots changed.
+// NotifyRootsChanged notifies a session's instances that its client's roots have changed.
 func (b *Broker) NotifyRootsChanged(ctx context.Context, session string) {
 	for _, in := range b.pool.find(func(k poolKey) bool { return session != "" && k.session == session }) {
 		if err := in.Notify(ctx, "notifications/roots/list_changed", nil); err != nil {
@@ -291,17 +292,17 @@ func (b *Broker) NotifyRootsChanged(ctx context.Context, session string) {
 // Wait waits until the instances that were removed from the pool have ended.
 func (b *Broker) Wait() { b.pool.ending.Wait() }
 
-// EndInstances ends the app's instances of the session pool, and waits for that.
+// EndInstances ends the app's instances in the session pool, and waits until they have ended.
 func (d *Dialog) EndInstances() {
 	d.broker.pool.shutdownAll(func(k poolKey) bool { return k.dialog == d })
 }
 
-// Instances returns the app's instances of the session pool.
+// Instances returns the app's instances in the session pool that have started.
 func (d *Dialog) Instances() []instance.Instance {
 	return d.broker.pool.find(func(k poolKey) bool { return k.dialog == d })
 }
 
-// Sessions returns the sessions for which the app has an instance of its own, "" for stateless clients.
+// Sessions returns the sessions that have their own instance of the app; "" stands for stateless clients.
 func (d *Dialog) Sessions() (found []string) {
 	p := d.broker.pool
 	p.mu.Lock()
@@ -314,8 +315,8 @@ func (d *Dialog) Sessions() (found []string) {
 	return found
 }
 
-// AwaitInstances returns the app's instances for exactly this session, waiting while they are being
-// started. For "", those that serve single calls of stateless clients are among them.
+// AwaitInstances returns the app's instances for exactly this session, and waits for those that are starting. For "",
+// it includes the instances that serve single calls of stateless clients.
 func (d *Dialog) AwaitInstances(ctx context.Context, session string) (found []instance.Instance) {
 	for _, x := range d.pooledFor(session) {
 		select {

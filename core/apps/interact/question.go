@@ -15,9 +15,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// AnswerShared answers a question of the app's shared instance. Before link.StatelessVersion an app
-// cannot say which call its question belongs to, so it reaches a client only when a single call
-// runs. That the app asks is remembered: from then on each session gets an instance of its own.
+// AnswerShared answers a question from the app's shared instance. Before link.StatelessVersion, an app cannot say which
+// call its question belongs to, so the question reaches a client only if exactly one call is in flight. The server
+// remembers that the app asks: from then on, each session gets its own instance.
 func (d *Dialog) AnswerShared(ctx context.Context, q rpc.Question, callers []link.Caller) (json.RawMessage, error) {
 	needed := neededAbilities(q.Method, q.Params)
 	d.learn(func(c *bundleCapabilities) { c.asks |= needed })
@@ -30,15 +30,15 @@ func (d *Dialog) AnswerShared(ctx context.Context, q rpc.Question, callers []lin
 	return d.refuse(q.Method, "calls of several clients are in flight and the request names none; ask again in the next call")
 }
 
-// Answer implements link.Caller: it puts a question to the client. It may belong to any of the callers, which are all
-// of that client: it is cancelled when the last of them ends, and stops the clocks of all of them.
+// Answer implements link.Caller: it puts a question to the client. The question may belong to any of the callers, which
+// all have the same client. It is cancelled when the last of them ends, and it stops the clocks of all of them.
 func (f *inFlight) Answer(ctx context.Context, q rpc.Question, callers []link.Caller) (json.RawMessage, error) {
 	needed := neededAbilities(q.Method, q.Params)
 	if !f.canAsk(needed) {
 		return f.dialog.refuse(q.Method, "the client of this call did not declare the capability")
 	}
 	if q.Method == instance.MethodRoots && len(q.Params) == 0 {
-		q.Params = json.RawMessage(`{}`) // some clients refuse a request without params
+		q.Params = json.RawMessage(`{}`) // some clients reject a request without params
 	}
 	d := f.dialog
 	if needed == abilityURL {
@@ -62,8 +62,8 @@ func (f *inFlight) canAsk(needed ability) bool {
 	return f.asker != nil && f.client != nil && f.client.abilities&needed == needed
 }
 
-// untilAllEnd returns a context that ends with ctx, and when all callers have ended; without callers it
-// ends with ctx alone.
+// untilAllEnd returns a context that is cancelled when ctx is, or when all callers have ended. Without callers it
+// follows ctx alone.
 func untilAllEnd(ctx context.Context, callers []link.Caller) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	running := new(atomic.Int64)
@@ -79,7 +79,8 @@ func untilAllEnd(ctx context.Context, callers []link.Caller) (context.Context, c
 	return ctx, cancel
 }
 
-// refuse answers a request that no client can be asked. The roots of an app are then the directories that it was granted.
+// refuse answers a request that cannot be put to any client. A request for roots gets the directories that the app was
+// granted; everything else gets an error.
 func (d *Dialog) refuse(method, reason string) (json.RawMessage, error) {
 	if method == instance.MethodRoots {
 		type root struct {
@@ -95,7 +96,7 @@ func (d *Dialog) refuse(method, reason string) (json.RawMessage, error) {
 	return nil, &rpc.Error{Code: rpc.CodeMethodNotFound, Message: method + " cannot be answered: " + reason}
 }
 
-// SessionOf returns the session that all callers belong to, "" when there is none.
+// SessionOf returns the session that all callers share, or "" if they do not share one.
 func SessionOf(callers []link.Caller) (session string) {
 	for i, c := range callers {
 		if i > 0 && c.Session() != session {
@@ -106,11 +107,11 @@ func SessionOf(callers []link.Caller) (session string) {
 	return session
 }
 
-// maxElicitations bounds the URL elicitations that are remembered; past it the oldest are forgotten.
+// maxElicitations limits how many URL elicitations are remembered. The oldest are dropped first.
 const maxElicitations = 1000
 
-// elicitations remembers which session was sent to a URL, so that the notification of its completion
-// (notifications/elicitation/complete) reaches that session only.
+// elicitations remembers which session was sent to which URL, so that the completion notification
+// (notifications/elicitation/complete) reaches only that session.
 type elicitations struct {
 	mu       sync.Mutex
 	sessions map[elicitation]string
@@ -128,7 +129,7 @@ func elicitationID(params json.RawMessage) string {
 	var elicit struct {
 		ID string `json:"elicitationId"`
 	}
-	_ = json.Unmarshal(params, &elicit) // without an id there is nothing to remember
+	_ = json.Unmarshal(params, &elicit) // without an ID there is nothing to remember
 	return elicit.ID
 }
 
@@ -150,8 +151,8 @@ func (e *elicitations) record(d *Dialog, params json.RawMessage, session string)
 	}
 }
 
-// ElicitationSession returns the session that a notification about the end of an elicitation is for,
-// "" when it is not known.
+// ElicitationSession returns the session that an elicitation's completion notification is for, or "" when it is
+// unknown.
 func (d *Dialog) ElicitationSession(n rpc.Notification) string {
 	e := d.broker.elicitations
 	e.mu.Lock()
@@ -159,14 +160,14 @@ func (d *Dialog) ElicitationSession(n rpc.Notification) string {
 	return e.sessions[elicitation{d.key, elicitationID(n.Params)}]
 }
 
-// Errors of apps that say what the user or the client must do first.
+// These are error codes with which an app says what the user or the client must do first.
 const (
-	codeURLElicitationRequired = -32042 // 2025-11-25: the user must visit the URLs in its data, then the call is made again
-	codeMissingCapability      = -32021 // link.StatelessVersion: the client did not declare a capability that is needed
+	codeURLElicitationRequired = -32042 // 2025-11-25: the user must visit the URLs in the data before the call is repeated
+	codeMissingCapability      = -32021 // link.StatelessVersion: the client did not declare a required capability
 )
 
-// urlElicitationResult turns the error by which an app sends the user to URLs into the result that
-// asks for it in link.StatelessVersion, which has no such error. Other errors are returned as they are.
+// urlElicitationResult turns the error with which an app sends the user to URLs into a result that asks for the same in
+// link.StatelessVersion, which has no such error. Other errors are returned unchanged.
 func (f *inFlight) urlElicitationResult(err error) (json.RawMessage, error) {
 	rpcErr, ok := errors.AsType[*rpc.Error](err)
 	if !ok || rpcErr.Code != codeURLElicitationRequired {

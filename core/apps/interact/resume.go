@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// Resume resumes a suspended call if c carries the input of one. Only its owner can resume it, for the
-// same app, method and target; to anyone else it does not exist.
+// Resume resumes a suspended call if c carries the input for one. Only its owner can resume it, with the same app,
+// method and target. To anyone else the call does not exist.
 func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, resumed bool, err error) {
 	var p struct {
 		RequestState   string                     `json:"requestState"`
@@ -22,8 +22,8 @@ func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, re
 			Token json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
 	}
-	if bytes.Contains(c.Params, []byte(statePrefix)) { // few requests do
-		_ = json.Unmarshal(c.Params, &p) // unreadable params are for the app to judge
+	if bytes.Contains(c.Params, []byte(statePrefix)) { // few requests contain it
+		_ = json.Unmarshal(c.Params, &p) // the app reports unreadable params
 	}
 	if !strings.HasPrefix(p.RequestState, statePrefix) {
 		return nil, false, nil
@@ -44,8 +44,8 @@ func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, re
 	return result, true, err
 }
 
-// withToken passes the app's notifications on to the request that resumed the call: the app uses the
-// progress token of the first request, which is not the token of this one.
+// withToken forwards the app's notifications to the request that resumed the call. The app still uses the progress
+// token of the first request, so withToken replaces it with the new one.
 func withToken(notify func(rpc.Notification), token json.RawMessage) func(rpc.Notification) {
 	if notify == nil {
 		return nil
@@ -61,13 +61,13 @@ func withToken(notify func(rpc.Notification), token json.RawMessage) func(rpc.No
 	}
 }
 
-// A client can resume a suspended call on any server of a cluster: the server that gets the request
-// sends it on to the one that has the call, which the requestState names.
+// A client can resume a suspended call on any server of a cluster. The requestState names the server that has the call,
+// and the server that gets the request forwards it there.
 
-// PeerTopic is the topic of the peer requests about suspended calls.
+// PeerTopic is the topic of peer requests about suspended calls.
 const PeerTopic = "calls"
 
-// PeerResume is a request of a client to resume a call, on its way to the server that has the call.
+// PeerResume is a client's request to resume a call, forwarded to the server that has the call.
 type PeerResume struct {
 	Workspace string          `json:"workspace"`
 	App       string          `json:"app"`
@@ -84,12 +84,12 @@ type peerResult struct {
 	Text   string          `json:"text,omitempty"`
 }
 
-// errUnknownState is the error for calls that are not suspended, not any more, or not the caller's.
+// errUnknownState is the error for a requestState whose call does not exist, has expired, or belongs to someone else.
 func errUnknownState() error {
 	return &rpc.Error{Code: rpc.CodeInvalidParams, Message: "requestState is unknown or has expired: make the call again"}
 }
 
-// statePrefixOf begins the requestState of the calls that a server suspends.
+// statePrefixOf returns the prefix of the requestState of every call that a server suspends.
 func statePrefixOf(server string) string {
 	if server == "" {
 		return statePrefix
@@ -127,8 +127,8 @@ func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c Call) (json.R
 	return r.Result, nil
 }
 
-// AnswerPeer answers a peer request by resuming a call that is suspended here. find returns the
-// Dialog of an app.
+// AnswerPeer answers a peer request by resuming a call that is suspended on this server. find returns the Dialog of an
+// app.
 func AnswerPeer(ctx context.Context, request json.RawMessage, find func(AppKey) (*Dialog, error)) json.RawMessage {
 	var p PeerResume
 	var r peerResult

@@ -14,14 +14,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// suspendedCall is a call whose app speaks an older MCP revision than its client. What the app asks
-// becomes a result, with which the call is suspended: the app's call stays in flight until the client
-// calls again with the input. It is an Asker.
+// suspendedCall is a call whose client speaks link.StatelessVersion and whose app speaks an older MCP revision. When
+// the app asks something, the question becomes a result and the call is suspended: it stays in flight on the app's side
+// until the client calls again with the input. It implements Asker.
 type suspendedCall struct {
 	owner, server, method string
-	target                string // the tool, prompt or resource that is called
+	target                string // the tool, prompt or resource of the call
 	cancel                func()
-	asked                 chan struct{} // holds one; receives at each request of the app
+	asked                 chan struct{} // capacity 1; signalled on each request from the app
 	done                  chan struct{} // closed when result and err are set
 	result                json.RawMessage
 	err                   error
@@ -29,18 +29,18 @@ type suspendedCall struct {
 	mu     sync.Mutex
 	open   map[string]openRequest
 	count  int
-	notify func(rpc.Notification) // of the request that waits; nil while suspended
+	notify func(rpc.Notification) // of the client request that waits; nil while suspended
 	timer  *time.Timer
 	since  time.Time // when it was suspended; guarded by the mutex of suspendedCalls
 }
 
-// openRequest is a request of the app that waits for its response.
+// openRequest is a request from the app that waits for its response.
 type openRequest struct {
 	inputRequest
-	response chan json.RawMessage // holds one
+	response chan json.RawMessage // capacity 1
 }
 
-// mayAskForInput reports whether the result of a method may ask for input.
+// mayAskForInput reports whether results of this method may ask for input.
 func mayAskForInput(method string) bool {
 	return method == "tools/call" || method == "prompts/get" || method == "resources/read"
 }
@@ -70,7 +70,7 @@ func (s *suspendedCall) Ask(ctx context.Context, q rpc.Question) (json.RawMessag
 	}
 }
 
-// doSuspendable makes a call that outlives its request if the app asks for input.
+// doSuspendable makes a call that can outlive its client request if the app asks for input.
 func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c Call) (json.RawMessage, error) {
 	if !d.AcquireSlot() {
 		return nil, unavailable(time.Second, "app %s is busy: it has too many calls in flight", d.key.Name)
@@ -108,7 +108,7 @@ func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c 
 	return d.broker.suspended.wait(ctx, s)
 }
 
-// routeSuspendable picks the instance for a call that may be suspended: an app that asks gets one for
+// routeSuspendable picks the instance for a call that may be suspended. An app that asks questions gets an instance for
 // this call alone.
 func (d *Dialog) routeSuspendable(f *inFlight, shared instance.Instance, owner string) (in instance.Instance, release func(), err error) {
 	if f.client.abilities&d.known().asks == 0 {
@@ -125,16 +125,16 @@ func (d *Dialog) routeSuspendable(f *inFlight, shared instance.Instance, owner s
 	return p.instance, release, nil
 }
 
-// requestCapabilities returns the client capabilities that a request of link.StatelessVersion declares.
+// requestCapabilities returns the client capabilities that a link.StatelessVersion request declares; nil for none.
 func requestCapabilities(params json.RawMessage) json.RawMessage {
 	var p struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	_ = json.Unmarshal(params, &p) // a client that declares nothing readable is asked nothing
+	_ = json.Unmarshal(params, &p) // a client without readable capabilities is not asked anything
 	return p.Meta["io.modelcontextprotocol/clientCapabilities"]
 }
 
-// forward passes a notification on to the request that waits for the call.
+// forward passes a notification to the client request that currently waits for the call, if there is one.
 func (s *suspendedCall) forward(n rpc.Notification) {
 	s.mu.Lock()
 	notify := s.notify
@@ -150,8 +150,8 @@ func (s *suspendedCall) hasOpenRequests() bool {
 	return len(s.open) > 0
 }
 
-// respond hands responses to the app; unanswered is true when requests are still open. A response
-// that is not an object answers nothing, and is asked for again.
+// respond passes responses to the app. It reports true while requests are still open. A response that is not an object
+// counts as missing, and the client is asked for it again.
 func (s *suspendedCall) respond(responses map[string]json.RawMessage, notify func(rpc.Notification)) (unanswered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,24 +169,24 @@ func (s *suspendedCall) respond(responses map[string]json.RawMessage, notify fun
 	return unanswered
 }
 
-// targetOf returns what a request calls: the name of a tool or a prompt, or the URI of a resource.
+// targetOf returns the target of a request: the name of a tool or prompt, or the URI of a resource.
 func targetOf(params json.RawMessage) string {
 	var p struct{ Name, URI string }
-	_ = json.Unmarshal(params, &p) // unreadable params name nothing
+	_ = json.Unmarshal(params, &p) // unreadable params have no target
 	return p.Name + p.URI
 }
 
 const (
-	statePrefix          = "ropewalk.suspended." // begins the requestState of suspended calls; part of the wire format
+	statePrefix          = "ropewalk.suspended." // prefix of every requestState; part of the wire format
 	maxSuspended         = 256
 	maxSuspendedPerOwner = 16
 	suspendTimeout       = 10 * time.Minute // how long a call is kept for its client
-	minSuspension        = time.Minute      // how long it is kept at least before another call may take its place
+	minSuspension        = time.Minute      // how long it is kept at least before another call may replace it
 )
 
-// suspendedCalls keeps the calls that wait for their client's input.
+// suspendedCalls holds the calls that are waiting for input from their clients.
 type suspendedCalls struct {
-	prefix string // begins every requestState
+	prefix string // prefix of every requestState
 
 	mu    sync.Mutex
 	calls map[string]*suspendedCall // by requestState
@@ -196,7 +196,7 @@ func newSuspendedCalls(prefix string) *suspendedCalls {
 	return &suspendedCalls{prefix: prefix, calls: map[string]*suspendedCall{}}
 }
 
-// wait waits for the call's result or its next requests, on behalf of one request of the client.
+// wait waits for the call's result or its next requests, on behalf of one client request.
 func (c *suspendedCalls) wait(ctx context.Context, s *suspendedCall) (json.RawMessage, error) {
 	for {
 		select {
@@ -206,14 +206,14 @@ func (c *suspendedCalls) wait(ctx context.Context, s *suspendedCall) (json.RawMe
 			s.cancel()
 			return nil, context.Cause(ctx)
 		case <-s.asked:
-			if s.hasOpenRequests() { // asked may stand for a request that was answered meanwhile
+			if s.hasOpenRequests() { // the request that signalled may have been answered in the meantime
 				return c.suspend(s)
 			}
 		}
 	}
 }
 
-// suspend keeps the call and returns the result that asks its client for input.
+// suspend stores the call and returns the result that asks its client for input.
 func (c *suspendedCalls) suspend(s *suspendedCall) (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,8 +238,9 @@ func (c *suspendedCalls) suspend(s *suspendedCall) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": state})
 }
 
-// evictFor cancels the call that has waited longest where one more of an owner would be too many, since
-// clients need not come back. It reports false when it may cancel none. The caller holds the mutex.
+// evictFor makes room for another call of an owner. If the owner or the server has reached its limit, it cancels the
+// call that has been waiting longest, because clients may never come back. It returns false if that call is too recent
+// to cancel. The caller holds the mutex.
 func (c *suspendedCalls) evictFor(owner string) bool {
 	ownerFull := c.countOf(owner) >= maxSuspendedPerOwner
 	if !ownerFull && len(c.calls) < maxSuspended {
@@ -261,7 +262,7 @@ func (c *suspendedCalls) evictFor(owner string) bool {
 	return true
 }
 
-// countOf counts the suspended calls of one owner. The caller holds the mutex.
+// countOf returns the number of suspended calls of an owner. The caller holds the mutex.
 func (c *suspendedCalls) countOf(owner string) (n int) {
 	for _, s := range c.calls {
 		if s.owner == owner {
@@ -279,7 +280,7 @@ func (c *suspendedCalls) remove(state string) *suspendedCall {
 	return s
 }
 
-// removeIf removes and returns a call that matches, nil when there is none.
+// removeIf removes and returns the call with this requestState if it matches; otherwise it returns nil.
 func (c *suspendedCalls) removeIf(state string, match func(*suspendedCall) bool) *suspendedCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,7 +292,7 @@ func (c *suspendedCalls) removeIf(state string, match func(*suspendedCall) bool)
 	return s
 }
 
-// SuspendedCalls returns how many calls wait for input of their clients.
+// SuspendedCalls returns the number of calls that are waiting for input from their clients.
 func (b *Broker) SuspendedCalls() int {
 	b.suspended.mu.Lock()
 	defer b.suspended.mu.Unlock()

@@ -12,17 +12,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// The pauses between two polls of a task. Apps name their own (pollInterval), which is kept in bounds.
+// These are the pauses between two polls of a task. An app can suggest one (pollInterval), which is kept within the
+// limits.
 const (
 	defaultPoll = time.Second
 	minPoll     = 50 * time.Millisecond
 	maxPoll     = 30 * time.Second
 )
 
-// cancelTimeout is how long an app may take to accept that a task is cancelled.
+// cancelTimeout limits how long an app may take to accept that a task is cancelled.
 const cancelTimeout = 5 * time.Second
 
-// task is a task of an app (MCP 2025-11-25, basic/utilities/tasks).
+// task is a task that an app created (MCP 2025-11-25, basic/utilities/tasks).
 type task struct {
 	ID            string  `json:"taskId"`
 	Status        string  `json:"status"`
@@ -30,8 +31,8 @@ type task struct {
 	PollInterval  float64 `json:"pollInterval"` // milliseconds
 }
 
-// isPending reports whether the task goes on without anything from the client. tasks/result waits in all
-// other states, or has the result.
+// isPending reports whether the task is still running and needs nothing from the client. In all other states,
+// tasks/result either has the result or blocks until it does.
 func (t task) isPending() bool { return t.Status == "working" || t.Status == "submitted" }
 
 func (t task) poll() time.Duration {
@@ -41,7 +42,7 @@ func (t task) poll() time.Duration {
 	return min(max(time.Duration(min(t.PollInterval, float64(maxPoll.Milliseconds())))*time.Millisecond, minPoll), maxPoll)
 }
 
-// sendAsTask calls a tool that can only be called as a task: the caller sees an ordinary call.
+// sendAsTask calls a tool that can only be called as a task. To the caller it looks like an ordinary call.
 func (f *inFlight) sendAsTask(in instance.Instance, r link.Request) (json.RawMessage, error) {
 	created, err := createTask(f.ctx, in, r)
 	if err != nil || created.Task == nil {
@@ -55,7 +56,7 @@ func (f *inFlight) sendAsTask(in instance.Instance, r link.Request) (json.RawMes
 	return result, err
 }
 
-// createdTask is the result of the request that creates a task, or an ordinary result without one.
+// createdTask is the result of a request to create a task. Task is nil if the app returned an ordinary result.
 type createdTask struct {
 	Task *task `json:"task"`
 	raw  json.RawMessage
@@ -91,8 +92,8 @@ type taskRun struct {
 	reported int             // progress notifications sent
 }
 
-// wait polls the task until it has ended or needs input, and returns its result. Each answer to a poll
-// shows that the app is not silent.
+// wait polls the task until it has ended or needs input, and returns its result. Each answer to a poll resets the
+// call's clock.
 func (t *taskRun) wait(ctx context.Context) (json.RawMessage, error) {
 	t.report("")
 	for t.task.isPending() {
@@ -123,7 +124,7 @@ func (t *taskRun) wait(ctx context.Context) (json.RawMessage, error) {
 	return t.send(ctx, "tasks/result")
 }
 
-// report sends the status message of the task as progress, if the caller wants progress and it changed.
+// report sends the task's status message as progress if it has changed and the caller asked for progress.
 func (t *taskRun) report(before string) {
 	if t.token == nil || t.request.Notify == nil || t.task.StatusMessage == before || t.task.StatusMessage == "" {
 		return
@@ -143,14 +144,14 @@ func (t *taskRun) send(ctx context.Context, method string) (json.RawMessage, err
 	return t.in.Call(ctx, link.Request{Method: method, Params: params, Notify: t.request.Notify, Caller: t.inFlight})
 }
 
-// cancel cancels the task of a call that is over. An error is of no use to anyone: the task may have ended.
+// cancel cancels the task of a call that is over. Errors are ignored: the task may have ended already.
 func (t *taskRun) cancel(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
 	_, _ = t.send(ctx, "tasks/cancel")
 }
 
-// progressTokenOf returns the progress token of a request, nil for none.
+// progressTokenOf returns the progress token of a request; nil for none.
 func progressTokenOf(params json.RawMessage) json.RawMessage {
 	var p struct {
 		Meta struct {
