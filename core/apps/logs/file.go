@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 )
 
-// The logs of an app take at most four times MaxFileSize bytes of disk: the current file and MaxOlder
-// older ones. Log rotation libraries are not used because they leave a goroutine behind per file.
+// An app's logs take up at most four times MaxFileSize bytes on disk: the current file and MaxOlder older ones. This
+// package does not use a log rotation library because those leave a goroutine running per file.
 const (
 	MaxFileSize = 10 << 20
 	MaxOlder    = 3
 )
 
-// File is a log file that is rotated when it is full. It has a single writer.
+// File is a log file that is rotated when it is full. It supports a single writer.
 type File struct {
 	path     string
 	maxSize  int64
@@ -25,7 +25,7 @@ type File struct {
 	written int64
 }
 
-// OpenFile opens the log file at path for appending, and makes its directory.
+// OpenFile opens the log file at path for appending. It creates the directory if necessary.
 func OpenFile(path string) (*File, error) {
 	f := &File{path: path, maxSize: MaxFileSize, maxOlder: MaxOlder}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -47,7 +47,7 @@ func (f *File) open() error {
 	return nil
 }
 
-// Write rotates the file first when p does not fit.
+// Write appends p to the file. If p does not fit, it rotates the file first.
 func (f *File) Write(p []byte) (int, error) {
 	if f.written > 0 && f.written+int64(len(p)) > f.maxSize {
 		if err := f.rotate(); err != nil {
@@ -64,7 +64,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// rotate renames path to path.1, path.1 to path.2 and so on, and removes the oldest.
+// rotate renames path to path.1, path.1 to path.2 and so on, and drops the oldest file.
 func (f *File) rotate() error {
 	if err := f.Close(); err != nil {
 		return err

@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// What is kept in memory of a process's stderr: the line that is being read, and the last lines.
+// These are the limits of what is kept in memory of a process's stderr: the current line and the last lines.
 const (
 	maxLine   = 16 << 10 // bytes; a longer line is written in pieces
 	tailLines = 20
 	tailBytes = 4 << 10
 )
 
-// Output receives the stderr of a process: it removes secrets, writes each line to the log and
-// keeps the last lines. Lines that cannot be logged are dropped, so that a process never blocks on
-// its stderr and a flood of output fills neither memory nor disk.
+// Output receives the stderr of a process. It removes secrets, writes each line to the log and keeps the last lines.
+// Lines that cannot be logged are dropped, so that a process never blocks on stderr and a flood of output fills neither
+// memory nor disk.
 type Output struct {
 	redactor Redactor
 	log      io.WriteCloser
@@ -26,10 +26,10 @@ type Output struct {
 	tail []string
 }
 
-// NewOutput returns an Output that writes to log and closes it with Close.
+// NewOutput returns an Output that writes to log. Close also closes log.
 func NewOutput(log io.WriteCloser, r Redactor) *Output { return &Output{redactor: r, log: log} }
 
-// Write never fails.
+// Write never returns an error.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,7 +71,7 @@ func (o *Output) flushLine() {
 	}
 }
 
-// Tail returns the last lines, at most 20 lines and 4 KiB, or "" when there are none.
+// Tail returns the last lines of output, at most 20 lines and 4 KiB. It is "" when there are none.
 func (o *Output) Tail() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

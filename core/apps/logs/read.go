@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// pollInterval is how often a followed file is looked at.
+// pollInterval is how often a followed file is checked for new lines.
 const pollInterval = 250 * time.Millisecond
 
-// Tail returns the last n lines of the log at path, also from older files. There are none before the
-// app has written.
+// Tail returns the last n lines of the log at path, including lines in rotated files. It returns none if the log does
+// not exist.
 func Tail(path string, n int) ([]string, error) {
 	var lines []string
 	for i := 0; i <= MaxOlder && len(lines) < n; i++ {
@@ -45,8 +45,8 @@ func split(raw []byte) []string {
 	return strings.Split(text, "\n")
 }
 
-// Follow sends each line that is written to the log at path from now on, until ctx ends; the channel
-// is closed then. A slow reader delays only itself.
+// Follow sends each line that is written to the log at path from now on. It closes the channel when ctx ends. A slow
+// reader delays only itself.
 func Follow(ctx context.Context, path string) <-chan string {
 	lines := make(chan string)
 	f := &follower{path: path, lines: lines}
@@ -77,7 +77,7 @@ type follower struct {
 	rest   string // an incomplete line
 }
 
-// open opens the current file. atEnd skips what it contains.
+// open opens the current file. With atEnd, it skips the present content.
 func (f *follower) open(atEnd bool) {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *follower) close() {
 	}
 }
 
-// send sends the lines that were written since the last time, and reports whether to go on.
+// send sends the lines written since the last call. It returns false when ctx has ended.
 func (f *follower) send(ctx context.Context) bool {
 	if f.file == nil {
 		f.open(false)
@@ -125,7 +125,7 @@ func (f *follower) send(ctx context.Context) bool {
 	return true
 }
 
-// wasRotated reports whether path is another file by now.
+// wasRotated reports whether path is now a different file.
 func (f *follower) wasRotated() bool {
 	now, err := os.Stat(f.path)
 	if err != nil {

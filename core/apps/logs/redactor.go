@@ -9,16 +9,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// minSecret is the length in bytes below which a value is not replaced: it would match too much of
-// ordinary text, and protects nothing.
+// minSecret is the minimum length in bytes of a value that is redacted. A shorter value would match too much ordinary
+// text, and does not protect anything.
 const minSecret = 4
 
 // Redactor removes the secrets of one installation from text.
 type Redactor struct{ replacer *strings.Replacer }
 
-// NewRedactor knows the secrets of an installation: every value of Env except those that the
-// manifest declares and does not mark as sensitive, and of a remote server the credentials and what may be
-// one in its address.
+// NewRedactor returns a Redactor for the secrets of an installation. These are all values in Env, except those that the
+// manifest declares without marking them as sensitive. For a remote app, they also include the credentials, the
+// headers, and the parts of the address that may be secret.
 func NewRedactor(record core.Installation) Redactor {
 	var fields map[string]bundle.Field
 	if m, err := bundle.ParseManifest(record.Manifest); err == nil {
@@ -44,7 +44,7 @@ func NewRedactor(record core.Installation) Redactor {
 			add(value)
 		}
 	}
-	// The longest first: a secret may contain a shorter one.
+	// Longest first, because one secret may contain another.
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(secrets))
 	for _, s := range secrets {
@@ -53,8 +53,8 @@ func NewRedactor(record core.Installation) Redactor {
 	return Redactor{strings.NewReplacer(pairs...)}
 }
 
-// inAddress returns what may be secret in an address, as it is written and as it is meant: the query, the values in it
-// and the fragment.
+// inAddress returns the parts of an address that may be secret: the query, the values in it, and the fragment, each as
+// written and unescaped.
 func inAddress(address string) (all []core.Secret) {
 	rest, fragment, _ := strings.Cut(address, "#")
 	_, query, _ := strings.Cut(rest, "?")
