@@ -8,32 +8,32 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Catalog keeps what the apps of each workspace offer as one immutable value, which is replaced when
-// lists of an app appear, disappear or change, and reports changes to those who watch.
+// Catalog holds what the apps of each workspace offer as one immutable value per workspace. The value is replaced when
+// an app's lists appear, disappear or change. Watchers are notified of changes.
 type Catalog struct {
 	collect func(workspace string) *core.Offer // reads the current offer from the apps
 
 	mu         sync.RWMutex
 	workspaces map[string]*workspaceOffer
-	replacing  sync.Mutex // held while the apps are read and the result is stored, so that the last reading wins
+	replacing  sync.Mutex // held while reading the apps and storing the result, so that the last reading wins
 }
 
 type workspaceOffer struct {
 	offer    *core.Offer
-	own      map[string]*ownOffer // by session, "" for stateless clients; nil when there is none
+	own      map[string]*ownOffer // by session, "" for stateless clients; nil if there are none
 	watchers map[*watcher]struct{}
-	pending  int // apps whose new lists may be visible before they are in offer
+	pending  int // number of apps whose new lists may be visible before they are in offer
 }
 
 type watcher struct{ changed func(core.Kind) }
 
-// NewCatalog returns an empty Catalog. collect reads what a workspace's apps offer now.
+// NewCatalog returns an empty Catalog. collect reads what a workspace's apps offer at present.
 func NewCatalog(collect func(workspace string) *core.Offer) *Catalog {
 	return &Catalog{collect: collect, workspaces: map[string]*workspaceOffer{}}
 }
 
-// Offer returns what the workspace offers. It is never older than the state that an app shows: a
-// caller who saw an app running finds its tools.
+// Offer returns what the workspace offers. It is never older than the visible state of an app: a caller who has seen
+// that an app is running finds its tools.
 func (c *Catalog) Offer(workspace string) *core.Offer {
 	offer, current := c.load(workspace, nil)
 	if !current {
@@ -43,7 +43,8 @@ func (c *Catalog) Offer(workspace string) *core.Offer {
 	return offer
 }
 
-// load returns the offer to a session, or the one that all others see for nil.
+// load returns the offer for a session, or the shared offer if session is nil. current is false while changes are
+// pending.
 func (c *Catalog) load(workspace string, session *string) (offer *core.Offer, current bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -59,7 +60,8 @@ func (c *Catalog) load(workspace string, session *string) (offer *core.Offer, cu
 	return w.offer, w.pending == 0
 }
 
-// BeginChange announces that an app is about to show other lists; finish reads them.
+// BeginChange announces that an app's lists are about to change. The caller must call finish afterwards, which reads
+// the lists.
 func (c *Catalog) BeginChange(workspace string) (finish func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,8 +76,7 @@ func (c *Catalog) BeginChange(workspace string) (finish func()) {
 	}
 }
 
-// Refresh reads the workspace's apps again. The watchers are called, without a lock held, for each
-// list that differs.
+// Refresh reads the workspace's apps again. It calls the watchers for each list that differs, without holding a lock.
 func (c *Catalog) Refresh(workspace string) {
 	lists, watchers := c.replace(workspace)
 	for _, kind := range lists {
@@ -114,7 +115,7 @@ func (c *Catalog) replace(workspace string) (lists []core.Kind, watchers []*watc
 	return lists, w.list()
 }
 
-// Watch calls changed, which must not wait, after each change of one of the workspace's lists.
+// Watch calls changed after each change to one of the workspace's lists. changed must not block.
 func (c *Catalog) Watch(workspace string, changed func(core.Kind)) (stop func()) {
 	one := &watcher{changed}
 	c.mu.Lock()
@@ -147,14 +148,14 @@ func (w *workspaceOffer) list() []*watcher {
 	return all
 }
 
-// removeEmpty forgets a workspace that offers nothing and that nobody watches.
+// removeEmpty drops a workspace that offers nothing and has no watchers.
 func (c *Catalog) removeEmpty(workspace string, w *workspaceOffer) {
 	if len(w.watchers) == 0 && w.own == nil && w.pending == 0 && IsEmpty(w.offer) {
 		delete(c.workspaces, workspace)
 	}
 }
 
-// Differences returns the lists in which two offers differ.
+// Differences returns the kinds of lists in which two offers differ.
 func Differences(a, b *core.Offer) (lists []core.Kind) {
 	for kind, equal := range map[core.Kind]bool{
 		core.KindTools: slices.EqualFunc(a.Tools, b.Tools, func(a, b core.Tool) bool {

@@ -10,21 +10,22 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// anyObject is the schema of tools whose app gives none.
+// anyObject is the input schema of tools whose app does not provide one.
 const anyObject = `{"type":"object"}`
 
-// repair makes the definition of a tool valid (MCP 2026-07-28, schema: Tool). Clients refuse a whole list because of
-// one definition that is not.
+// repair makes the definition of a tool valid (MCP 2026-07-28, schema: Tool). Clients may reject a whole list because
+// of a single invalid definition.
 type repair struct {
-	faults []string // what was wrong, and was made valid
-	err    error    // what was wrong, and cannot be made valid
+	faults []string // what was wrong and could be repaired
+	err    error    // what was wrong and cannot be repaired
 }
 
-// fix returns what stands in the place of the value at a path: nil for nothing, the value itself when it is valid.
+// fix returns the replacement for the value at a path: nil to remove it, or the value itself if it is valid.
 type fix func(path string, value json.RawMessage) json.RawMessage
 
-// validTool returns the definition of a tool as clients get it, and what was wrong with it. A valid one is returned
-// itself. Only advice gets lost: the app checks its arguments itself.
+// validTool returns the definition of a tool for clients, and what was wrong with the original. A valid definition is
+// returned unchanged. Dropping invalid parts is safe because they only advise clients: the app checks its arguments
+// itself.
 func validTool(raw json.RawMessage) (valid json.RawMessage, faults []string, err error) {
 	var r repair
 	hasInput := false
@@ -77,7 +78,7 @@ func (r *repair) members(path string, object json.RawMessage, fixes map[string]f
 	return fixed
 }
 
-// wrong notes that a value is not what it must be.
+// wrong records that a value does not have the required kind.
 func (r *repair) wrong(path string, value json.RawMessage, want string) {
 	r.faults = append(r.faults, fmt.Sprintf("%.100s is %s, and must be %s", path, kindOf(value), want))
 }
@@ -112,7 +113,8 @@ func (r *repair) word(words ...string) fix {
 	}
 }
 
-// input makes an input schema valid. Nothing, also PHP's empty array, accepts every object.
+// input makes an input schema valid. An absent schema, which includes PHP's empty array, becomes one that accepts every
+// object.
 func (r *repair) input(path string, value json.RawMessage) json.RawMessage {
 	var elements []json.RawMessage
 	switch kind := kindOf(value); {
@@ -155,7 +157,7 @@ func (r *repair) inputType(path string, value json.RawMessage) json.RawMessage {
 	}
 }
 
-// properties puts the schema that accepts everything in the place of what is not a schema.
+// properties replaces every invalid property schema with one that accepts everything.
 func (r *repair) properties(path string, value json.RawMessage) json.RawMessage {
 	if value = r.kind("an object")(path, value); value == nil {
 		return nil
@@ -174,12 +176,12 @@ func (r *repair) properties(path string, value json.RawMessage) json.RawMessage 
 	return fixed
 }
 
-// required keeps the strings of a list.
+// required keeps only the strings in a list.
 func (r *repair) required(path string, value json.RawMessage) json.RawMessage {
 	return r.elements(path, value, "a list of strings", func(element json.RawMessage) bool { return kindOf(element) == "a string" })
 }
 
-// icons keeps the icons that are valid.
+// icons keeps only the valid icons in a list.
 func (r *repair) icons(path string, value json.RawMessage) json.RawMessage {
 	return r.elements(path, value, "a list of icons", func(element json.RawMessage) bool {
 		var check repair
@@ -213,7 +215,7 @@ func (r *repair) elements(path string, value json.RawMessage, want string, valid
 	return rawjson.Array(kept)
 }
 
-// kindOf names the kind of a JSON value.
+// kindOf returns the kind of a JSON value, with an article, for messages.
 func kindOf(value json.RawMessage) string {
 	value = bytes.TrimLeft(value, " \t\r\n")
 	if len(value) == 0 {

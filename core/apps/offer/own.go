@@ -7,15 +7,15 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// ownOffer is what a workspace offers to one session for which apps have instances of their own.
+// ownOffer is what a workspace offers to a session that has its own instances of some apps.
 type ownOffer struct {
-	apps   map[string]*core.Offer // the lists of these instances, by the short name of their app
-	merged *core.Offer            // the workspace's offer with these lists in place of those of the shared instances
+	apps   map[string]*core.Offer // the lists of these instances, by server name of their app
+	merged *core.Offer            // the workspace's offer with these lists instead of those of the shared instances
 }
 
-// OfferOf returns what the workspace offers to one session, or to all stateless clients for "": the
-// lists of an app are those of the instance that it has for the session, if it has one. It is the value
-// that Offer returns unless they differ.
+// OfferOf returns what the workspace offers to a session; "" stands for all stateless clients. If the session has its
+// own instance of an app, the result contains the lists of that instance. If there are no differences, it is the same
+// value that Offer returns.
 func (c *Catalog) OfferOf(workspace, session string) *core.Offer {
 	offer, current := c.load(workspace, &session)
 	if !current {
@@ -25,8 +25,7 @@ func (c *Catalog) OfferOf(workspace, session string) *core.Offer {
 	return offer
 }
 
-// SetOwn takes the lists of the instance that an app has for one session. It returns the lists that
-// have changed for that session.
+// SetOwn sets the lists of a session's own instance of an app. It returns the lists that have changed for the session.
 func (c *Catalog) SetOwn(workspace, session, server string, lists *core.Offer) []core.Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,8 +45,8 @@ func (c *Catalog) SetOwn(workspace, session, server string, lists *core.Offer) [
 	return Differences(before, own.merged)
 }
 
-// RemoveOwn is the opposite of SetOwn. It does nothing when the app has other lists for the session
-// now.
+// RemoveOwn undoes SetOwn and returns the lists that have changed for the session. It does nothing if the session's
+// lists of this app have been replaced in the meantime.
 func (c *Catalog) RemoveOwn(workspace, session, server string, lists *core.Offer) []core.Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +57,7 @@ func (c *Catalog) RemoveOwn(workspace, session, server string, lists *core.Offer
 	return c.removeOwn(workspace, w, session, server)
 }
 
-// RemoveOwnOf removes the lists that an app has for sessions. It returns which have changed, by session.
+// RemoveOwnOf removes an app's lists for all sessions. It returns the lists that have changed, by session.
 func (c *Catalog) RemoveOwnOf(workspace, server string) map[string][]core.Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,14 +89,14 @@ func (c *Catalog) removeOwn(workspace string, w *workspaceOffer, session, server
 	return Differences(before, w.offer)
 }
 
-// mergeOwn merges a new offer of the workspace with the lists that apps have for sessions.
+// mergeOwn updates the offers of all sessions after the workspace's offer has changed.
 func (w *workspaceOffer) mergeOwn() {
 	for _, own := range w.own {
 		own.merged = merge(w.offer, own.apps)
 	}
 }
 
-// merge returns an offer with other lists of some apps. It is the same value when nothing differs.
+// merge returns an offer in which the lists of some apps are replaced. If nothing differs, it returns shared itself.
 func merge(shared *core.Offer, apps map[string]*core.Offer) *core.Offer {
 	merged := &core.Offer{
 		Tools: replaced(shared.Tools, apps, func(o *core.Offer) []core.Tool { return o.Tools }, func(t core.Tool) string { return t.Server }),

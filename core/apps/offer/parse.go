@@ -15,18 +15,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// toolName is the form of tool names. The namespace shortens those that are too long with their
-// server's prefix.
+// toolName is the form of tool names. The namespace shortens names that become too long with the prefix of their
+// server.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
 
 const (
-	maxPromptName = 128  // characters of a prompt's name; with its server's prefix it is shortened as a tool's
-	maxURI        = 4096 // bytes of a resource's URI or a template
-	maxFaults     = 5    // faults of one definition that a warning names
+	maxPromptName = 128  // characters of a prompt's name; with the prefix it is shortened like a tool's
+	maxURI        = 4096 // bytes of a resource's URI or of a URI template
+	maxFaults     = 5    // number of faults per definition that a warning lists
 )
 
-// parseTools reads a list of tools. With Headers, arguments travel in HTTP headers as well
-// (link.StatelessVersion), and tools whose schema marks them against the rules are left out.
+// parseTools parses a list of tools. With Headers, arguments are also sent in HTTP headers (link.StatelessVersion), and
+// tools whose schemas break the rules for these are left out.
 func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
 	return parseList(r, raws, core.KindTools, func(raw json.RawMessage) (core.Tool, string, error) {
 		t, name, err := parseTool(raw, r.Server)
@@ -52,7 +52,7 @@ func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
 	})
 }
 
-// warn says in the server's log and in the app's log what is wrong with an item.
+// warn logs what is wrong with an item, in the server's log and in the app's log.
 func (r Reader) warn(kind core.Kind, name, outcome, reason string) {
 	name = fmt.Sprintf("%.100q", name)
 	r.Logger.Warn("item of an app's list "+outcome, "list", kind, "name", name, "reason", reason)
@@ -61,8 +61,8 @@ func (r Reader) warn(kind core.Kind, name, outcome, reason string) {
 	}
 }
 
-// parseList keeps the order of raws. Items that cannot be asked for are left out, each with a log
-// line: those without a name, with a name that is not allowed, and with the name of an earlier item.
+// parseList parses a list and keeps its order. It leaves out items that could not be requested: those without a name,
+// with an invalid name, or with the same name as an earlier item. Each one is logged.
 func parseList[T any](r Reader, raws []json.RawMessage, kind core.Kind, parse func(json.RawMessage) (T, string, error)) []T {
 	if len(raws) == 0 {
 		return nil
@@ -164,7 +164,7 @@ func readOnlyHint(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &tool) == nil && tool.Annotations.ReadOnlyHint
 }
 
-// viewURI reads the URI of the view (MCP Apps) that shows the results of a tool, "" without one.
+// viewURI returns the URI of the view that shows a tool's results (MCP Apps); "" for none.
 func viewURI(raw json.RawMessage) string {
 	var tool struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
@@ -185,8 +185,7 @@ func viewURI(raw json.RawMessage) string {
 	return flat
 }
 
-// taskOnly reports whether a tool can only be called as a task (MCP 2025-11-25). A value of another form
-// means nothing.
+// taskOnly reports whether a tool can only be called as a task (MCP 2025-11-25). A malformed value is ignored.
 func taskOnly(execution json.RawMessage) bool {
 	var x struct {
 		TaskSupport string `json:"taskSupport"`
@@ -194,8 +193,8 @@ func taskOnly(execution json.RawMessage) bool {
 	return len(execution) > 0 && json.Unmarshal(execution, &x) == nil && x.TaskSupport == "required"
 }
 
-// withoutTaskSupport returns a tool that clients call like every other: the server runs the task, and
-// clients refuse to call a tool that requires one of them.
+// withoutTaskSupport returns the definition of a task-only tool without that requirement, so that clients can call it
+// like any other tool. The server runs the task. Clients would refuse to call a tool that requires one.
 func withoutTaskSupport(raw json.RawMessage) json.RawMessage {
 	edited, err := rawjson.EditMember(raw, "execution", func(execution json.RawMessage) (json.RawMessage, error) {
 		return rawjson.Without(execution, "taskSupport")

@@ -14,31 +14,32 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// optionalTimeout is how long an app that starts may take for the lists besides its tools. It runs
-// without those that it did not give by then.
+// optionalTimeout is how long an app that is starting may take to return the lists other than its tools. The app runs
+// without the lists that are not available by then.
 const optionalTimeout = 5 * time.Second
 
-// methodNotFound is the JSON-RPC error code of an app without the list that it is asked for.
+// methodNotFound is the JSON-RPC error code for a list that the app does not have.
 const methodNotFound = -32601
 
-// Lister gives the lists of a running app.
+// Lister returns the lists of a running app.
 type Lister interface {
 	List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error)
 }
 
 // Reader reads the lists of one app.
 type Reader struct {
-	Server  string // the app's short name
-	Headers bool   // the app wants arguments of tools in HTTP headers as well
+	Server  string // the app's server name
+	Headers bool   // the app also wants tool arguments in HTTP headers
 	Logger  hclog.Logger
 
-	// Report is called with a sentence about each item that was left out or made valid, for whoever runs the app. It
-	// can be nil.
+	// Report is called with a sentence about each item that was left out or repaired, for the app's operator. It may be
+	// nil.
 	Report func(sentence string)
 }
 
-// ReadAll reads all lists of an app that starts, at the same time. Only the tools are waited for as
-// long as ctx lasts, and only a failure to read them is an error.
+// ReadAll reads all lists of an app that is starting, concurrently. Only reading the tools may take as long as ctx
+// allows. The error is set if the tools could not be read or the lists are too large; failures to read the other lists
+// are only logged.
 func (r Reader) ReadAll(ctx context.Context, app Lister) (core.Offer, error) {
 	optional, cancel := context.WithTimeout(ctx, optionalTimeout)
 	defer cancel()
@@ -62,7 +63,7 @@ func (r Reader) ReadAll(ctx context.Context, app Lister) (core.Offer, error) {
 	return offer, err
 }
 
-// ReadList reads one list into offer. The list is empty when the app does not know the method.
+// ReadList reads one list into offer. The list is empty if the app does not implement the method.
 func (r Reader) ReadList(ctx context.Context, app Lister, kind core.Kind, offer *core.Offer) error {
 	raws, err := app.List(ctx, kind)
 	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok && rpcErr.Code == methodNotFound {
@@ -84,13 +85,13 @@ func (r Reader) ReadList(ctx context.Context, app Lister, kind core.Kind, offer 
 	return nil
 }
 
-// The most that all lists of one app may hold together.
+// These are the limits on all lists of one app together.
 const (
 	maxEntries = 10_000
 	maxBytes   = 16 << 20
 )
 
-// CheckSize returns an error when the lists of an app are too large to be kept.
+// CheckSize returns an error if the lists of an app are too large to keep.
 func CheckSize(o *core.Offer) error {
 	entries := len(o.Tools) + len(o.Prompts) + len(o.Resources) + len(o.Templates)
 	bytes := 0
