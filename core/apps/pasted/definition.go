@@ -18,14 +18,14 @@ type Definition struct {
 	Env     map[string]string
 
 	URL       string
-	Transport string // "streamable-http" or "sse"; "" when the client finds out
+	Transport string // "streamable-http" or "sse"; "" to detect it
 	Headers   map[string]string
 
-	Inputs []Input  // values that the configuration does not contain
-	Left   []string // keys that mean nothing to a server, sorted
+	Inputs []Input  // values that the configuration refers to but does not contain
+	Left   []string // unrecognized keys, sorted
 }
 
-// Disabled is the error about a server that its client does not use.
+// Disabled is the error for a server that its client has disabled.
 type Disabled struct{ Key string }
 
 func (d *Disabled) Error() string {
@@ -35,13 +35,14 @@ func (d *Disabled) Error() string {
 // reader reads the fields of one definition.
 type reader struct {
 	Definition
-	given map[string]string // values by the names of inputs
-	err   error             // the first
+	given map[string]string // values of inputs, by name
+	err   error             // the first error
 }
 
-// Read reads the definition of one server. given are the values of its inputs by their names; what is not given and has
-// no default stands in Inputs with Missing set, and nothing in the Definition may be used then. Errors continue a
-// sentence that begins with the place of the definition, and contain no value.
+// Read reads the definition of one server. given holds the values of its inputs by name. An input that has neither a
+// given value nor a default is listed in Inputs with Missing set; the rest of the Definition must not be used in that
+// case. Error texts continue a sentence that starts with the location of the definition, and they never contain a
+// value.
 func Read(name string, raw json.RawMessage, given map[string]string) (Definition, error) {
 	if err := checkName(name); err != nil {
 		return Definition{}, err
@@ -134,7 +135,7 @@ func (r *reader) field(key string, value json.RawMessage) {
 	}
 }
 
-// other reads the fields that say whether and where a client uses a server.
+// other reads the remaining fields, among them those that say whether and where a client runs a server.
 func (r *reader) other(key string, value json.RawMessage) {
 	word, _ := scalar(value)
 	isTrue, isFalse := strings.EqualFold(word, "true"), strings.EqualFold(word, "false")
@@ -165,7 +166,7 @@ func (r *reader) disable(key string) {
 	}
 }
 
-// command reads a command: a text, a list with its arguments, or an object of older clients.
+// command reads a command: a string, a list that includes the arguments, or the object form of older clients.
 func (r *reader) command(key string, value json.RawMessage) {
 	if object := fields(value); object != nil {
 		r.Command = text(object["path"])
@@ -184,7 +185,7 @@ func (r *reader) command(key string, value json.RawMessage) {
 	r.Command, r.Args = words[0], append(words[1:], r.Args...)
 }
 
-// texts reads a list of texts; numbers and booleans are texts, too.
+// texts reads a list of strings. Numbers and booleans count as strings, and a single value as a list of one.
 func (r *reader) texts(key string, value json.RawMessage) (words []string) {
 	array := list(value)
 	if array == nil {
@@ -200,7 +201,7 @@ func (r *reader) texts(key string, value json.RawMessage) (words []string) {
 	return words
 }
 
-// pairs reads an object of texts, or a list of NAME=VALUE or of objects with name and value.
+// pairs reads an object of strings, or a list of NAME=VALUE strings or of objects with name and value.
 func (r *reader) pairs(key string, value json.RawMessage, into map[string]string) {
 	object := fields(value)
 	for _, element := range list(value) {
@@ -230,7 +231,7 @@ func (r *reader) pairs(key string, value json.RawMessage, into map[string]string
 	}
 }
 
-// scalar is a string, a number or a boolean as text.
+// scalar returns a string, number or boolean as text. It reports false for other values.
 func scalar(raw json.RawMessage) (string, bool) {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -239,7 +240,7 @@ func scalar(raw json.RawMessage) (string, bool) {
 	return string(raw), fields(raw) == nil && list(raw) == nil
 }
 
-// transport reads the type of a server.
+// transport reads the transport type of a server.
 func (r *reader) transport(key, kind string) {
 	switch canonical(kind) {
 	case "http", "streamablehttp", "httpstream":
@@ -267,7 +268,8 @@ func isToolFilter(name string) bool {
 	return true
 }
 
-// toolFilter refuses what limits the tools of a server. A list of everything, or of nothing that is left out, does not.
+// toolFilter rejects a field that limits the tools of a server. Fields that include every tool or exclude none are
+// accepted.
 func (r *reader) toolFilter(key string, value json.RawMessage) {
 	name, array := canonical(key), list(value)
 	switch {
@@ -283,7 +285,8 @@ func excludes(name string) bool {
 	return slices.ContainsFunc([]string{"disable", "exclude", "deny", "denied", "block", "hidden"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// unwrap replaces a command line in one text, the shell of Windows and the paths of its programs by what they run.
+// unwrap replaces wrappers with the program that they run: a whole command line in one string, cmd /c, env, and the
+// path of a program.
 func (r *reader) unwrap() {
 	for range 3 {
 		program := programName(r.Command)
@@ -304,7 +307,7 @@ func (r *reader) unwrap() {
 	}
 }
 
-// programName is the name of a program without its directory, and without what Windows adds.
+// programName returns the name of a program without its directory and without the file name extensions of Windows.
 func programName(command string) string {
 	name := command[strings.LastIndexAny(command, `/\`)+1:]
 	for _, extension := range []string{".exe", ".cmd", ".bat"} {

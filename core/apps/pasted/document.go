@@ -15,11 +15,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shape ends the errors about a text without servers.
+// shape ends the error messages about a text that contains no servers.
 const shape = `it must be an object such as {"mcpServers": {"files": {"command": "npx", "args": ["-y", "a-package"]}}}`
 
-// Servers returns the definitions of the servers in a client's configuration by their names: JSON with comments and
-// trailing commas, a part of it without the outer braces, TOML or YAML. A single definition without a name has the name "".
+// Servers returns the server definitions in a client's configuration, by name. It reads JSON with comments and trailing
+// commas, a fragment of JSON without the outer braces, TOML and YAML. A single definition without a name gets the name
+// "".
 func Servers(text []byte) (map[string]json.RawMessage, error) {
 	text = unfenced(text)
 	if len(text) == 0 {
@@ -43,7 +44,7 @@ func Servers(text []byte) (map[string]json.RawMessage, error) {
 	return c.servers, nil
 }
 
-// unfenced removes a byte order mark and the fence of a block of Markdown.
+// unfenced removes a byte order mark and the fence of a Markdown code block.
 func unfenced(text []byte) []byte {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	if rest, ok := bytes.CutPrefix(text, []byte("```")); ok {
@@ -53,10 +54,10 @@ func unfenced(text []byte) []byte {
 	return text
 }
 
-// tomlLine is a line of a TOML document: the header of a table, or a key and its value.
+// tomlLine matches a line of a TOML document: a table header, or a key and its value.
 var tomlLine = regexp.MustCompile(`(?m)^[ \t]*(\[\[?[A-Za-z0-9_."' -]+\]\]?[ \t]*(#.*)?$|[A-Za-z0-9_."-]+[ \t]*=)`)
 
-// decode returns a text as JSON.
+// decode converts a text to JSON.
 func decode(text []byte) (json.RawMessage, error) {
 	document, err := hujson.Standardize(bytes.Clone(text))
 	if err == nil {
@@ -83,17 +84,17 @@ func decode(text []byte) (json.RawMessage, error) {
 	return document, nil
 }
 
-// collector gathers the servers of a document.
+// collector collects the servers in a document.
 type collector struct {
 	servers map[string]json.RawMessage
-	twice   []string // names with several definitions
-	found   bool     // whether a key was found under which clients keep their servers
+	twice   []string // names that have several different definitions
+	found   bool     // whether the document has a key under which clients list their servers
 }
 
-// maxDepth bounds how deep in a document servers are looked for. Some clients keep them by project.
+// maxDepth limits how deep the search for servers goes. Some clients nest them under projects.
 const maxDepth = 6
 
-// walk takes the servers under each key that clients use for them.
+// walk collects the servers under every key that clients use for them.
 func (c *collector) walk(raw json.RawMessage, depth int) {
 	object := fields(raw)
 	for _, key := range slices.Sorted(maps.Keys(object)) {
@@ -107,11 +108,11 @@ func (c *collector) walk(raw json.RawMessage, depth int) {
 	}
 }
 
-// holdsServers reports whether the value of a key is the servers of a client.
+// holdsServers reports whether the value of a key is a client's set of servers.
 func holdsServers(key string, value json.RawMessage) bool {
 	object := fields(value)
 	if isServer(object) {
-		return false // a server of that name
+		return false // it is a single server with that name
 	}
 	name := canonical(key[strings.LastIndexByte(key, '.')+1:])
 	switch name {
@@ -124,7 +125,7 @@ func holdsServers(key string, value json.RawMessage) bool {
 	return false
 }
 
-// take takes all definitions of an object, or of a list of objects with names.
+// take collects all definitions in an object, or in a list of objects with names.
 func (c *collector) take(raw json.RawMessage) {
 	for _, value := range list(raw) {
 		c.add(nameIn(value), value)
@@ -134,7 +135,7 @@ func (c *collector) take(raw json.RawMessage) {
 	}
 }
 
-// takeShape takes what looks like servers in a document without a key that says so.
+// takeShape collects everything that looks like a server, in a document without a key for servers.
 func (c *collector) takeShape(document json.RawMessage) {
 	if isServer(fields(document)) {
 		c.add(nameIn(document), document)
@@ -165,7 +166,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Compact(&one, a) == nil && json.Compact(&other, b) == nil && bytes.Equal(one.Bytes(), other.Bytes())
 }
 
-// nameIn is the name that a definition gives itself.
+// nameIn returns the name that a definition contains, or "".
 func nameIn(raw json.RawMessage) string {
 	return text(fields(raw)["name"])
 }
@@ -191,12 +192,12 @@ func isServer(object map[string]json.RawMessage) bool {
 	return false
 }
 
-// canonical is a key without the differences in spelling: disabledTools, disabled_tools and disabled-tools are one.
+// canonical returns a key without spelling differences: disabledTools, disabled_tools and disabled-tools are the same.
 func canonical(key string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key))
 }
 
-// fields are the fields of an object; nil for another value.
+// fields returns the fields of an object. It returns nil for any other value.
 func fields(raw json.RawMessage) map[string]json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil {
@@ -205,7 +206,7 @@ func fields(raw json.RawMessage) map[string]json.RawMessage {
 	return object
 }
 
-// list are the elements of an array; nil for another value.
+// list returns the elements of an array. It returns nil for any other value.
 func list(raw json.RawMessage) []json.RawMessage {
 	var array []json.RawMessage
 	if json.Unmarshal(raw, &array) != nil {
@@ -214,7 +215,7 @@ func list(raw json.RawMessage) []json.RawMessage {
 	return array
 }
 
-// text is a string; "" for another value.
+// text returns a string. It returns "" for any other value.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {

@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// Input is a value that a configuration does not contain: the client takes it from its environment, or asks for it.
+// Input is a value that a configuration does not contain: the client reads it from its environment, or asks for it.
 type Input struct {
 	Name    string   `json:"name"`
 	Default string   `json:"default,omitempty"`
-	Fields  []string `json:"fields"` // where it stands, such as env.API_KEY
+	Fields  []string `json:"fields"` // where it is used, such as env.API_KEY
 	Missing bool     `json:"missing"`
 }
 
 var (
-	// braced are placeholders with braces: ${TOKEN}, ${env:TOKEN}, ${input:token}, ${TOKEN:-default}, ${{ secrets.TOKEN }},
-	// {env:TOKEN} and {file:token}.
+	// braced matches placeholders with braces: ${TOKEN}, ${env:TOKEN}, ${input:token}, ${TOKEN:-default}, ${{
+	// secrets.TOKEN }}, {env:TOKEN} and {file:token}.
 	braced = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^{}]*)\}|\{((?:env|file):[^{}]*)\}`)
-	// bare are placeholders without braces: $TOKEN at the beginning of a word, $token as the whole text, and %TOKEN%.
+	// bare matches placeholders without braces: $TOKEN at the start of a word, $token as the whole text, and %TOKEN%.
 	bare = regexp.MustCompile(`(^|[\s=:/,;"'@(])\$([A-Z_][A-Z0-9_]*)|^()\$([A-Za-z_][A-Za-z0-9_]*)$|()%([A-Z_][A-Z0-9_]{2,})%`)
 
 	inputName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-	// clientOnly are placeholders for places and settings of the client.
+	// clientOnly matches placeholders for locations and settings that exist only in the client.
 	clientOnly = regexp.MustCompile(`^(workspaceFolder|workspaceRoot|userHome|pathSeparator|/|file$|file[A-Z:]|relativeFile|cwd$|execPath|(command|config):)`)
 )
 
-// ask replaces placeholders by the values of the inputs, and lists these.
+// ask replaces placeholders with the values of the inputs, and lists the inputs.
 func (r *reader) ask() error {
 	var err error
 	replace := func(field, value string, own map[string]string) string {
@@ -53,14 +53,14 @@ func (r *reader) ask() error {
 	}
 	for i, arg := range r.Args {
 		if i > 0 && r.isProgram(r.Args[i-1]) {
-			continue // ${x} is a template literal of its language
+			continue // here ${x} is a template literal of the programming language
 		}
 		r.Args[i] = replace(fmt.Sprintf("args[%d]", i), arg, r.Env)
 	}
 	return err
 }
 
-// fill replaces the placeholders of one text. own are variables of the definition itself.
+// fill replaces the placeholders in one text. own contains the definition's own variables, which take precedence.
 func (r *reader) fill(field, value string, own map[string]string) (string, error) {
 	var failed error
 	value = braced.ReplaceAllStringFunc(value, func(found string) string {
@@ -73,7 +73,7 @@ func (r *reader) fill(field, value string, own map[string]string) (string, error
 		return r.value(field, name, fallback, own)
 	})
 	if strings.HasPrefix(field, "url") {
-		return value, failed // %41 and $ have meanings of their own
+		return value, failed // %41 and $ have their own meaning in a URL
 	}
 	value = bare.ReplaceAllStringFunc(value, func(found string) string {
 		m := bare.FindStringSubmatch(found)
@@ -82,10 +82,10 @@ func (r *reader) fill(field, value string, own map[string]string) (string, error
 	return value, failed
 }
 
-// parsePlaceholder returns the name and the default of a placeholder. ok is false for what only the client knows.
+// parsePlaceholder returns the name and the default of a placeholder. ok is false if only the client can replace it.
 func parsePlaceholder(inside string) (name, fallback string, ok bool) {
 	inside = strings.TrimSpace(inside)
-	ends := ":-?+=" // a shell's: ${NAME:-default}, ${NAME-default}, ${NAME:?why}
+	ends := ":-?+=" // as in a shell: ${NAME:-default}, ${NAME-default}, ${NAME:?why}
 	for _, scope := range []string{"input:", "env:", "secrets.", "inputs.", "env.", "vars."} {
 		if rest, found := strings.CutPrefix(inside, scope); found {
 			inside, ends = rest, ":"
@@ -106,7 +106,7 @@ func parsePlaceholder(inside string) (name, fallback string, ok bool) {
 	return name, fallback, inputName.MatchString(name)
 }
 
-// value returns the value of an input, and lists the input.
+// value returns the value of an input, and lists the input unless it is one of the definition's own variables.
 func (r *reader) value(field, name, fallback string, own map[string]string) string {
 	if value, ok := own[name]; ok {
 		return value
@@ -128,7 +128,7 @@ func (r *reader) value(field, name, fallback string, own map[string]string) stri
 	return value
 }
 
-// isShell reports whether the command is a shell that expands variables in its arguments itself.
+// isShell reports whether the command is a shell that expands the variables in its arguments.
 func (r *reader) isShell() bool {
 	return slices.Contains([]string{"sh", "bash", "zsh", "dash", "ash", "ksh", "fish"}, programName(r.Command)) &&
 		len(r.Args) > 1 && strings.HasPrefix(r.Args[0], "-") && strings.HasSuffix(r.Args[0], "c")
@@ -136,15 +136,16 @@ func (r *reader) isShell() bool {
 
 var languages = regexp.MustCompile(`^(node|nodejs|deno|bun|python|pypy|ruby|perl|php)[0-9.]*$`)
 
-// isProgram reports whether the argument after a flag is the text of a program, as with node -e and python -c.
+// isProgram reports whether the argument after this flag is source code, as after node -e and python -c.
 func (r *reader) isProgram(flag string) bool {
 	return languages.MatchString(programName(r.Command)) && slices.Contains([]string{"-e", "--eval", "-p", "--print", "-pe", "-c", "eval"}, flag)
 }
 
 var shellVariable = regexp.MustCompile(`\$([A-Z_][A-Z0-9_]*)|\$\{([A-Z_][A-Z0-9_]*)\}`)
 
-// askForShell gives the variables of a shell script to the shell as environment variables: in the text of the script, a
-// value would be read as a part of it. Variables of the server's own environment, and those that the script sets, stay.
+// askForShell passes the variables of a shell script to the shell as environment variables. If their values were
+// inserted into the script, the shell would parse them as code. Standard variables such as HOME, and those that the
+// script sets itself, are left alone.
 func (r *reader) askForShell() {
 	for i, arg := range r.Args {
 		for _, m := range shellVariable.FindAllStringSubmatch(arg, -1) {
