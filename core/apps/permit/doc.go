@@ -1,9 +1,11 @@
-// Package permit decides what people may let an app use beyond its sandbox, and what the definition of an app suggests.
+// Package permit decides what people may let an app use beyond its sandbox, and finds what the definition of an app
+// suggests that it needs.
 //
-// A Guard says who may grant something and what nobody may grant over the API, because only the configuration may open it.
-// It resolves symbolic links, so that a decision is about the place itself; package apps asks it when something is granted
-// and again at every start. Requests reads wishes from arguments, variables and settings of an app.
+// A Guard says who may grant something, and what cannot be granted over the API because only the configuration may
+// allow it. It resolves symbolic links, so that a decision applies to the actual location. Package apps asks the Guard
+// when something is granted and again at every start. Guard.Requests derives possible needs from an app's arguments,
+// variables and settings.
 //
-// The package does not keep decisions (core.Permission, in the record of an app) and does not enforce them (instance,
+// The package does not store decisions (core.Permission, in the record of an app) and does not enforce them (instance,
 // sandbox).
 package permit

@@ -24,14 +24,14 @@ import (
 type Guard struct {
 	Home      string            // the server's home
 	Env       map[string]string // the server's environment
-	Closed    []string          // further paths of the server
-	Ports     func() []int      // of the server, its database and its plugins; nil for none
+	Closed    []string          // other paths that belong to the server
+	Ports     func() []int      // ports of the server, its database and its plugins; nil for none
 	Grantable config.Granters
 	Shared    []string
 }
 
-// MayGrant says whether a caller may grant an access: core.CodeForbidden if not. A restriction of connections takes
-// nothing but the right to manage apps.
+// MayGrant returns core.CodeForbidden if a caller may not grant an access. To restrict an app's connections, a caller
+// only needs the right to manage apps.
 func (g *Guard) MayGrant(c core.Caller, a core.Access) error {
 	if err := c.MayManageApps(); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (g *Guard) MayGrant(c core.Caller, a core.Access) error {
 	return core.Errorf(core.CodeForbidden, "granting this needs the organization role admin or owner: sandbox.grantable and sandbox.shared give an admin of a workspace no right to it")
 }
 
-// isShared reports whether a path lies below a shared directory, by its name and by where it leads.
+// isShared reports whether a path is below a shared directory, both as written and with symbolic links resolved.
 func (g *Guard) isShared(path string) bool {
 	real := RealPath(path)
 	return slices.ContainsFunc(g.Shared, func(dir string) bool {
@@ -58,8 +58,8 @@ func (g *Guard) isShared(path string) bool {
 	})
 }
 
-// Check returns an access as it is recorded: with a path without symbolic links. It refuses what cannot be granted with
-// core.CodeForbidden, and what is not one with core.CodeBadRequest.
+// Check returns an access in the form in which it is recorded, with symbolic links in paths resolved. It returns
+// core.CodeForbidden if the access cannot be granted, and core.CodeBadRequest if it is malformed.
 func (g *Guard) Check(a core.Access) (core.Access, error) {
 	var err error
 	switch a.Kind {
@@ -87,7 +87,7 @@ func (g *Guard) checkPath(path string, write bool) (real string, err error) {
 	real, err = filepath.EvalSymlinks(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if why := g.protects(RealPath(path), write); why != "" { // whether it exists is nobody's business
+		if why := g.protects(RealPath(path), write); why != "" { // do not reveal whether a protected path exists
 			return "", onlyConfiguration(path, why)
 		}
 		return "", core.Errorf(core.CodeBadRequest, "%s does not exist on the server's machine", path)
@@ -110,8 +110,8 @@ func (g *Guard) checkPath(path string, write bool) (real string, err error) {
 	return real, isOpenToServer(real, info, write)
 }
 
-// CheckProtected is Check for a path that the server's configuration or its administrator opened by other means: it refuses
-// only what is protected or is not a path.
+// CheckProtected is like Check, for a path that the configuration or an administrator has opened by other means. It
+// rejects only protected paths and malformed ones.
 func (g *Guard) CheckProtected(a core.Access) (core.Access, error) {
 	if !filepath.IsAbs(a.Target) || strings.ContainsRune(a.Target, 0) {
 		return a, core.Errorf(core.CodeBadRequest, "%.200q is not an absolute path of the server's machine", a.Target)
@@ -124,7 +124,7 @@ func (g *Guard) CheckProtected(a core.Access) (core.Access, error) {
 	return a, nil
 }
 
-// isOpenToServer refuses what the server's user cannot open, and what only root can.
+// isOpenToServer returns an error if the server's user cannot open a path, or if only root can.
 func isOpenToServer(path string, info fs.FileInfo, write bool) error {
 	mode := uint32(unix.R_OK)
 	if info.IsDir() {
@@ -144,12 +144,14 @@ func isOpenToServer(path string, info fs.FileInfo, write bool) error {
 	return nil
 }
 
-// checkedEntries bounds how many files of a directory are looked at for what only root can read.
+// checkedEntries limits how many files in a directory are checked for being readable only by root.
 const checkedEntries = 10_000
 
-// onlyRoot says what of a path, or of what lies in it where that is to be opened to write, only root can read; "" for
-// nothing. To read, an app on a server of root's has no rights of root. In a directory of root's that is opened to write
-// it owns what root does, so that everything there must be looked at.
+// onlyRoot returns why a path must not be granted on a server that runs as root: only root can read the path, a
+// directory above it or, for writing, something inside it. It returns "" if there is no such reason.
+//
+// An app that only reads does not get root's rights. But in a root-owned directory that is opened for writing, the app
+// acts as the owner of root's files, so everything in it must be checked.
 func onlyRoot(path string, info fs.FileInfo, write bool) (why string) {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		if above, err := os.Stat(dir); err != nil || isRoots(above, 0o001) {
@@ -185,7 +187,7 @@ func onlyRoot(path string, info fs.FileInfo, write bool) (why string) {
 
 var errUnchecked = errors.New("not everything was looked at")
 
-// isRoots reports whether a file is root's, and others do not have a permission.
+// isRoots reports whether a file belongs to root and other users lack a permission.
 func isRoots(info fs.FileInfo, permission fs.FileMode) bool {
 	return ownedByRoot(info) && info.Mode().Perm()&permission == 0
 }
@@ -199,7 +201,7 @@ func onlyConfiguration(what, why string) error {
 	return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.read and sandbox.write of the app): %s", what, why)
 }
 
-// checkPort refuses what is not a port of this machine, and the ports of the server.
+// checkPort returns an error if target is not a port of this machine, or if it is a protected port.
 func (g *Guard) checkPort(target string) error {
 	host, text, err := net.SplitHostPort(target)
 	port, portErr := strconv.Atoi(text)
@@ -224,7 +226,7 @@ func isLoopback(host string) bool {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
 
-// secretWords mark variables that hold secrets, and socketWords those that lead to agents.
+// secretWords matches variables that contain secrets, lead to sockets or agents, or make programs load code.
 var secretWords = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASS|CREDENTIAL|COOKIE|PRIVATE|AUTH|DSN|DATABASE_URL)|^(ROPEWALK_|SERVICE_|LD_|DYLD_|DBUS_|WAYLAND_|XDG_)|_SOCK$|_AGENT|^(DISPLAY|XAUTHORITY|DOCKER_HOST|HOME|TMPDIR|PATH|NODE_OPTIONS|PYTHONPATH|PYTHONSTARTUP|PYTHONHOME|BASH_ENV|ENV|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB|JAVA_TOOL_OPTIONS)$`)
 
 func checkVariable(name string) error {
@@ -237,7 +239,7 @@ func checkVariable(name string) error {
 	return nil
 }
 
-// RealPath resolves the symbolic links of a path as far as it exists.
+// RealPath resolves the symbolic links in a path as far as the path exists.
 func RealPath(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -249,7 +251,7 @@ func RealPath(path string) string {
 	return path
 }
 
-// Within reports whether path is dir or lies below it, by their names.
+// Within reports whether path is dir or is below it, by name only.
 func Within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -14,12 +14,12 @@ import (
 // closed is a path that only the configuration may open.
 type closed struct {
 	path, why string
-	write     bool // only to write it
+	write     bool // closed only for writing
 }
 
-// protects says why a path without symbolic links is one of those that only the configuration may open, contains one or
-// lies in one; "" when it does not. Files are compared too: a path has other names where letter case does not matter, and
-// through bind mounts.
+// protects returns why only the configuration may open a path: it is a protected path, contains one or is inside one.
+// It returns "" if that is not the case. path must not contain symbolic links. Files are compared by identity as well,
+// because a path can have other names through bind mounts and on file systems that ignore case.
 func (g *Guard) protects(path string, write bool) (why string) {
 	above, parents := ancestors(path), map[string]place{}
 	own, ownErr := os.Stat(path)
@@ -50,7 +50,7 @@ func (g *Guard) protects(path string, write bool) (why string) {
 	return ""
 }
 
-// place is a directory without symbolic links, with those above it.
+// place is a directory without symbolic links, together with the directories above it.
 type place struct {
 	real  string
 	above []os.FileInfo
@@ -61,7 +61,7 @@ func placeOf(dir string) place {
 	return place{real, ancestors(real)}
 }
 
-// ancestors are a path and the directories above it, but the root.
+// ancestors returns a path and the directories above it, excluding the root.
 func ancestors(path string) (all []os.FileInfo) {
 	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
 		if info, err := os.Stat(path); err == nil {
@@ -84,7 +84,7 @@ const (
 	whyPassword = "it holds passwords or keys of the machine"
 )
 
-// closed lists what only the configuration may open.
+// closed lists the paths that only the configuration may open.
 func (g *Guard) closed() (all []closed) {
 	add := func(why string, write bool, paths ...string) {
 		for _, path := range paths {
@@ -120,7 +120,7 @@ func (g *Guard) closed() (all []closed) {
 	return all
 }
 
-// secretNames are where people and their programs keep secrets, below a home directory.
+// secretNames returns where people and their programs keep secrets, relative to a home directory.
 func secretNames() []string {
 	return []string{
 		".ssh", ".aws", ".azure", ".kube", ".gnupg", ".docker", ".config/containers", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials",
@@ -134,7 +134,8 @@ func secretNames() []string {
 	}
 }
 
-// startupNames are what shells, desktops and tools of a person execute or obey, below a home directory.
+// startupNames returns the files and directories from which shells, desktops and tools run code or read settings,
+// relative to a home directory.
 func startupNames() []string {
 	return []string{
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".config/fish", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc",
@@ -144,7 +145,7 @@ func startupNames() []string {
 	}
 }
 
-// homes are the home directories of people on this machine, with that of the server's user.
+// homes returns the home directories of people on this machine, and the one of the server's user.
 func (g *Guard) homes() []string {
 	all := []string{g.Env["HOME"]}
 	if file, err := os.Open("/etc/passwd"); err == nil {

@@ -18,18 +18,18 @@ import (
 
 // Definition is what an app is started from, with all variables filled in.
 type Definition struct {
-	Names   []string          // of the bundle or package, and of the program
-	Program string            // as the definition names it
-	Args    []string          // of the program
-	Env     map[string]string // that the definition and the installation set
-	Paths   []string          // of user_config fields of the types directory and file
-	Own     []string          // directories that the app has without asking
+	Names   []string          // names of the bundle or package, and of the program
+	Program string            // as written in the definition
+	Args    []string          // arguments of the program
+	Env     map[string]string // set by the definition and the installation
+	Paths   []string          // values of user_config fields of type directory and file
+	Own     []string          // directories that the app can use without asking
 }
 
-// maxRequests bounds what one definition can ask for.
+// maxRequests limits how much one definition can ask for.
 const maxRequests = 32
 
-// Requests are the accesses that a definition suggests and that could be granted, each once.
+// Requests returns the accesses that a definition suggests and that can be granted, without duplicates.
 func (g *Guard) Requests(d Definition) []core.PermissionRequest {
 	r := reader{guard: g, own: append(d.Own, g.Home)}
 	for _, path := range d.Paths {
@@ -67,7 +67,7 @@ func (r *reader) add(request core.PermissionRequest) {
 	}
 }
 
-// arguments reads the arguments of the program: the script of an interpreter first.
+// arguments reads the arguments of the program, including the script of an interpreter.
 func (r *reader) arguments(d Definition) {
 	script := scriptOf(d.Program, d.Args)
 	for i, arg := range d.Args {
@@ -98,10 +98,10 @@ func (r *reader) arguments(d Definition) {
 	r.hostAndPort(flags)
 }
 
-// interpreters execute the file that their first argument names.
+// interpreters matches programs that run the file named by their first argument.
 var interpreters = regexp.MustCompile(`^(python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|ruby|perl|php|bash|sh|zsh|dash|lua|Rscript|java|tsx|ts-node|uv)$`)
 
-// scriptOf is the index of the script among the arguments of an interpreter, -1 for none.
+// scriptOf returns the index of the script in the arguments of an interpreter; -1 for none.
 func scriptOf(program string, args []string) int {
 	if !interpreters.MatchString(filepath.Base(program)) {
 		return -1
@@ -117,12 +117,12 @@ func scriptOf(program string, args []string) int {
 	return -1
 }
 
-// isDirectoryOption reports whether an option is followed by a working directory or a project.
+// isDirectoryOption reports whether an option takes a working directory or a project.
 func isDirectoryOption(arg string) bool {
 	return slices.Contains([]string{"--directory", "--project", "--cwd", "--prefix", "--workdir", "-C"}, arg)
 }
 
-// directoryOption is the directory that the arguments change to; "" for none.
+// directoryOption returns the directory that the arguments change to; "" for none.
 func directoryOption(args []string) string {
 	for i, arg := range args {
 		if name, value, ok := strings.Cut(arg, "="); ok && isDirectoryOption(name) {
@@ -135,14 +135,14 @@ func directoryOption(args []string) string {
 	return ""
 }
 
-// script asks for the file alone. Its directory is the wider choice, where that can be granted.
+// script requests only the script file. It offers the file's directory as a wider choice if that can be granted.
 func (r *reader) script(arg, dir, reason string) {
 	if !filepath.IsAbs(arg) {
 		if !filepath.IsAbs(dir) {
 			return
 		}
 		arg = filepath.Join(dir, arg)
-		if isFile(arg) { // its directory is asked for by the option
+		if isFile(arg) { // the option already requests its directory
 			return
 		}
 	}
@@ -157,7 +157,8 @@ func (r *reader) script(arg, dir, reason string) {
 	r.ask(request)
 }
 
-// directory asks for a working directory. A project may have to be written to, since tools keep locks and builds there.
+// directory requests a working directory. A project is requested for writing, because tools keep locks and builds
+// there.
 func (r *reader) directory(path, option string) {
 	kind := core.PermissionRead
 	for _, project := range []string{"pyproject.toml", "package.json", "Cargo.toml", "go.mod", "deno.json"} {
@@ -168,7 +169,7 @@ func (r *reader) directory(path, option string) {
 	r.path(path, "the option "+option, kind)
 }
 
-// text asks for what a value names: a path, several, the address of a service of this machine, or a URL with either.
+// text requests what a value names: one or more paths, a service on this machine, or a URL of either.
 func (r *reader) text(value, reason string) {
 	value = strings.TrimSpace(value)
 	switch {
@@ -191,7 +192,7 @@ func (r *reader) text(value, reason string) {
 	}
 }
 
-// address reads a URL: of a service of this machine, or of a file.
+// address reads a URL of a service on this machine or of a file.
 func (r *reader) address(value, reason string) {
 	scheme, rest, _ := strings.Cut(value, "://")
 	if host, port, ok := service(value); ok {
@@ -206,7 +207,7 @@ func (r *reader) address(value, reason string) {
 	}
 }
 
-// service is the host of a URL with its port, which may follow from the scheme; "" when it does not.
+// service returns the host and port of a URL. The port may follow from the scheme; it is "" if unknown.
 func service(address string) (host, port string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -215,10 +216,10 @@ func service(address string) (host, port string, ok bool) {
 	return u.Hostname(), cmp.Or(u.Port(), defaultPorts()[strings.ToLower(u.Scheme)]), true
 }
 
-// named finds URLs and pairs of host and port in a text.
+// named finds URLs and host:port pairs in a text.
 var named = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'\\<>]+|[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}\b`)
 
-// LoopbackPorts are the ports of this machine that a text names, such as the settings of a plugin.
+// LoopbackPorts returns the ports of this machine that a text names, such as the settings of a plugin.
 func LoopbackPorts(text string) (ports []int) {
 	for _, found := range named.FindAllString(text, -1) {
 		host, port, ok := service(found)
@@ -232,7 +233,7 @@ func LoopbackPorts(text string) (ports []int) {
 	return ports
 }
 
-// defaultPorts are those of services that apps use, by the scheme of their URLs.
+// defaultPorts returns the default ports of common services by URL scheme.
 func defaultPorts() map[string]string {
 	return map[string]string{
 		"http": "80", "ws": "80", "https": "443", "wss": "443", "redis": "6379", "rediss": "6379", "valkey": "6379", "postgres": "5432", "postgresql": "5432",
@@ -250,7 +251,7 @@ func hostPort(value string) (host, port string, ok bool) {
 	return host, port, err == nil && n > 0 && n < 65536 && isLoopback(host)
 }
 
-// hostAndPort reads pairs such as DB_HOST and DB_PORT.
+// hostAndPort reads pairs of variables or options such as DB_HOST and DB_PORT.
 func (r *reader) hostAndPort(values map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		upper := strings.ToUpper(name)
@@ -275,11 +276,11 @@ func (r *reader) port(host, port, reason string) {
 	r.ask(core.PermissionRequest{Access: core.Access{Kind: core.PermissionNet, Target: strings.ToLower(host) + ":" + port}, Reason: reason, Choice: []string{"net"}})
 }
 
-// dataFiles end in these: programs write to them, and keep journals next to them.
+// dataFiles matches the names of database files. Programs write to them and keep journals next to them.
 var dataFiles = regexp.MustCompile(`(?i)\.(db|db3|sqlite|sqlite3|duckdb|kdbx)$`)
 
-// path asks for a path. Without a kind a directory is asked for to write, and a file to read. For a file of a database, or
-// one that does not exist yet, the directory is asked for.
+// path requests a path. If kind is "", a directory is requested for writing and a file for reading. For a database
+// file, or a file that does not exist yet, the directory is requested instead.
 func (r *reader) path(path, reason string, kind core.PermissionKind) {
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		return
@@ -305,7 +306,7 @@ func (r *reader) path(path, reason string, kind core.PermissionKind) {
 	r.ask(core.PermissionRequest{Access: core.Access{Kind: kind, Target: path}, Reason: reason, Choice: []string{"read", "write"}})
 }
 
-// ask adds a request for what the app does not have anyway, and what can be granted.
+// ask adds a request, unless the app has access anyway or the access cannot be granted.
 func (r *reader) ask(request core.PermissionRequest) {
 	if request.Kind.IsPath() {
 		real := RealPath(request.Target)
@@ -330,7 +331,7 @@ func (r *reader) ask(request core.PermissionRequest) {
 	r.add(request)
 }
 
-// acceptable reports whether a directory may be asked for when the definition does not name it.
+// acceptable reports whether a directory may be requested although the definition does not name it.
 func (r *reader) acceptable(a core.Access) bool {
 	if slices.Contains([]string{"/", "/tmp", "/var/tmp", "/home", "/Users", "/srv", "/mnt", "/media", "/opt", os.TempDir()}, filepath.Clean(a.Target)) {
 		return false
@@ -339,7 +340,7 @@ func (r *reader) acceptable(a core.Access) bool {
 	return err == nil
 }
 
-// wellKnown asks for what kinds of apps need that no argument names.
+// wellKnown requests what some kinds of apps need without naming it in their arguments.
 func (r *reader) wellKnown(d Definition) {
 	home := r.guard.Env["HOME"]
 	for _, name := range d.Names {
@@ -361,8 +362,8 @@ func (r *reader) wellKnown(d Definition) {
 	}
 }
 
-// usual asks for the target of a well-known app: a path that exists, or the usual port of a service, unless the
-// definition names another place of that service.
+// usual requests what a well-known kind of app usually needs: a path if it exists, or the default port of a service,
+// unless the definition already names a service.
 func (r *reader) usual(target, what string) {
 	if filepath.IsAbs(target) {
 		if _, err := os.Stat(target); err == nil {
