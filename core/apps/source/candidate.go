@@ -12,46 +12,47 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// labelLength is how many hex digits of a bundle's SHA-256 name its directory.
+// labelLength is how many hex digits of a bundle's SHA-256 form the name of its directory.
 const labelLength = 16
 
-// Candidate is a bundle that was found and is not installed yet.
+// Candidate is a bundle that has been found but not installed yet.
 type Candidate struct {
 	Record   core.Installation
 	Manifest *bundle.Manifest // nil for remote apps
-	Label    string           // the name of the bundle's directory; "" when the bundle is used where it is
+	Label    string           // the name of the bundle's directory; "" when the bundle is used in place
 
-	Discover bool // as in Order
-	TrySSE   bool // the remote app may speak HTTP+SSE, if it does not speak Streamable HTTP
+	Discover bool // see Order
+	TrySSE   bool // the remote app may speak HTTP+SSE if it does not speak Streamable HTTP
 
-	// Decide makes the permissions of the app that it replaces those of its own; nil keeps them.
+	// Decide returns the new permissions of the app, given those of the installation that this one replaces. If it is
+	// nil, the permissions do not change.
 	Decide func(before []core.Permission) []core.Permission
 
-	// SkippedScripts are the npm packages whose install scripts were not run.
+	// SkippedScripts lists the npm packages whose install scripts were not run.
 	SkippedScripts []string
 
-	staged string // a directory below IncomingDir that is removed in any case; "" for none
+	staged string // a temporary directory below IncomingDir that is always removed; "" for none
 	appDir string // the app's directory
-	isNew  bool   // whether this install made appDir
+	isNew  bool   // whether this install created appDir
 
-	// place puts the bundle's files into dir, which does not exist; nil when there are none. It may
-	// complete the record's manifest.
+	// place puts the bundle's files into dir, which must not exist; it may complete the record's manifest. It is nil if
+	// there are no files to place.
 	place func(ctx context.Context, c *Candidate, dir string) error
 }
 
-// IsPlaced reports whether the bundle is used where it is, or has no files.
+// IsPlaced reports whether there is nothing to place: the bundle is used in place, or has no files.
 func (c *Candidate) IsPlaced() bool { return c.place == nil }
 
-// Place puts the bundle's files into dir, which must not exist.
+// Place puts the bundle's files into dir, which must not exist. It must not be called if IsPlaced.
 func (c *Candidate) Place(ctx context.Context, dir string) error {
 	c.Record.Dir = dir
 	return c.place(ctx, c, dir)
 }
 
-// SetAppDir says which directory is the app's, and whether it existed before this install.
+// SetAppDir sets the app's directory. existed says whether the directory existed before this install.
 func (c *Candidate) SetAppDir(dir string, existed bool) { c.appDir, c.isNew = dir, !existed }
 
-// CheckValues checks the values of the installation against what the bundle asks for.
+// CheckValues checks the values of the installation against what the bundle requires.
 func (c *Candidate) CheckValues() error {
 	if c.Manifest == nil {
 		return bundle.CheckEnv(c.Record.Env)
@@ -65,7 +66,7 @@ func (c *Candidate) CheckValues() error {
 	return nil
 }
 
-// Discard removes what a failed install has written, and nothing that was there before.
+// Discard removes everything that a failed install has written, and nothing that existed before.
 func (c *Candidate) Discard() error {
 	errs := []error{c.RemoveStaged()}
 	switch {
@@ -77,7 +78,7 @@ func (c *Candidate) Discard() error {
 	return errors.Join(errs...)
 }
 
-// RemoveStaged removes files that were unpacked and not placed.
+// RemoveStaged removes the temporary files of the install that were not placed.
 func (c *Candidate) RemoveStaged() error {
 	if c.staged == "" {
 		return nil
@@ -85,7 +86,7 @@ func (c *Candidate) RemoveStaged() error {
 	return cleanup.RemoveAll(c.staged)
 }
 
-// describe fills in what the record says about the bundle.
+// describe fills in the parts of the record that describe the bundle and its source.
 func (c *Candidate) describe(o Order) error {
 	r := &c.Record
 	r.Workspace, r.Source, r.Env, r.Patience = o.Workspace, o.Source, o.Env, o.Patience
@@ -101,8 +102,8 @@ func (c *Candidate) describe(o Order) error {
 	return err
 }
 
-// serverName returns an app's server name: the one that was asked for, else one derived from the
-// bundle's. The name system is reserved for the server's own tools.
+// serverName returns an app's server name: the wanted one if given, otherwise one derived from the bundle's name. The
+// name system is reserved for the server's own tools.
 func serverName(wanted, bundleName string) (string, error) {
 	if wanted == "" {
 		wanted = bundleName
@@ -113,8 +114,8 @@ func serverName(wanted, bundleName string) (string, error) {
 	return bundle.ServerName(wanted)
 }
 
-// LabelOf returns the name of the directory of a bundle with a given SHA-256.
+// LabelOf returns the directory name of a bundle with the given SHA-256 in hex.
 func LabelOf(sum string) string { return sum[:labelLength] }
 
-// SetLabel names the directory of a bundle that was used where it is and now gets a directory.
+// SetLabel sets the directory name of a bundle that was used in place and is now copied to a directory.
 func (c *Candidate) SetLabel(sum string) { c.Label = LabelOf(sum) }

@@ -18,17 +18,19 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// The least limits of a package manager with all that it starts: the configuration of the app's sandbox may raise them.
+// These are the minimum limits of a package manager and everything that it starts. The configuration of the app's
+// sandbox can raise them.
 const (
 	installerMemory    = 2 << 30 // bytes
 	installerProcesses = 256
 )
 
-// confine returns the sandbox of a package manager, nil for none, and changes its environment accordingly. A
-// package manager reads what lies in packages and takes addresses from there. It reads the machine's programs,
-// its own settings and the files that these name; it writes to its directories and its cache; it reaches other
-// machines, and on this one the registries and proxies that the settings name. The configuration of the app's
-// sandbox opens more.
+// confine returns the sandbox profile for a package manager, and changes env to match. It returns nil for no sandbox.
+//
+// The sandbox is needed because a package manager reads the contents of packages and follows the addresses in them. It
+// may read the machine's programs, its own settings and the files that the settings name. It may write to its own
+// directories and its cache. It may reach other machines; on this machine, it may reach only the registries and proxies
+// that the settings name. The configuration of the app's sandbox can allow more.
 func (r *Resolver) confine(p program, path string, env map[string]string) (*sandbox.Profile, error) {
 	if r.Sandbox == nil || p.trusted {
 		return nil, nil
@@ -44,7 +46,7 @@ func (r *Resolver) confine(p program, path string, env map[string]string) (*sand
 	}
 	cache := LayoutOf(r.Home, p.record.Workspace).InstallerCache()
 	if p.scripts {
-		// What programs of packages write is not used again.
+		// Nothing that programs from packages write is used again, so they get a home and a cache of their own.
 		setDefault(env, "npm_config_userconfig", filepath.Join(env["HOME"], ".npmrc"))
 		env["HOME"] = p.tmp
 		for name := range cacheSettings() {
@@ -66,7 +68,7 @@ func (r *Resolver) confine(p program, path string, env map[string]string) (*sand
 		runtimes = append(runtimes, sandbox.RuntimePaths(program, search, protected)...)
 	}
 	runtimes = append(runtimes, sandbox.SearchPathPrograms(search, protected)...)
-	runtimes = slices.DeleteFunc(runtimes, func(path string) bool { return instance.Within(path, p.dir) }) // it is written to
+	runtimes = slices.DeleteFunc(runtimes, func(path string) bool { return instance.Within(path, p.dir) }) // p.dir is writable
 	network := sandbox.Network{Mode: sandbox.NetworkLoopbackOff, Also: settings.destinations()}
 	if configured.Network.Mode == sandbox.NetworkAll {
 		network = configured.Network
@@ -84,7 +86,7 @@ func (r *Resolver) confine(p program, path string, env map[string]string) (*sand
 	}, nil
 }
 
-// raised is a limit that may be raised, or lifted with 0.
+// raised returns the limit that applies: the configured one if it is higher, or 0 (no limit) if that is configured.
 func raised[T int | int64](least, configured T) T {
 	if configured == 0 {
 		return 0
@@ -92,13 +94,14 @@ func raised[T int | int64](least, configured T) T {
 	return max(least, configured)
 }
 
-// cacheSettings are the environment variables that say where package managers keep what they downloaded, and
-// the names that these directories get here.
+// cacheSettings maps the environment variables that set the cache directories of package managers to the directory
+// names used here.
 func cacheSettings() map[string]string {
 	return map[string]string{"npm_config_cache": "npm", "npm_config_devdir": "node-gyp", "UV_CACHE_DIR": "uv", "PIP_CACHE_DIR": "pip"}
 }
 
-// moveCaches sets the directories of caches, below dir where env names none that can be used, and returns all of them.
+// moveCaches sets the cache directories and returns all of them. If env names no usable directory, the cache goes below
+// dir.
 func moveCaches(env map[string]string, dir string) (caches []string) {
 	for name, base := range cacheSettings() {
 		if set, ok := lookupSetting(env, name); ok {
@@ -112,8 +115,8 @@ func moveCaches(env map[string]string, dir string) (caches []string) {
 	return caches
 }
 
-// isOwned reports whether a path is absolute and the server's user may write there in a sandbox, where root has no rights
-// over the files of others.
+// isOwned reports whether a path is absolute and the server's user may write there in a sandbox. In a sandbox, root has
+// no rights to other users' files. A path that does not exist counts as owned.
 func isOwned(path string) bool {
 	if !filepath.IsAbs(path) {
 		return false
@@ -125,7 +128,7 @@ func isOwned(path string) bool {
 	return err == nil && info.IsDir() && info.Sys().(*syscall.Stat_t).Uid == uint32(os.Geteuid())
 }
 
-// expand replaces what npm replaces in its settings: variables and ~ for the home.
+// expand replaces what npm expands in its settings: variables, and ~ for the home.
 func expand(value string, env map[string]string) string {
 	if rest, ok := strings.CutPrefix(value, "~/"); ok {
 		value = filepath.Join(env["HOME"], rest)
@@ -144,7 +147,8 @@ func removeSetting(env map[string]string, name string) {
 	maps.DeleteFunc(env, func(other, _ string) bool { return strings.EqualFold(other, name) })
 }
 
-// setDefault sets a variable of an environment that has none of this name in any case, and returns its value.
+// setDefault sets an environment variable unless it is already set under the same name in upper or lower case. It
+// returns the value in effect.
 func setDefault(env map[string]string, name, value string) string {
 	if set, ok := lookupSetting(env, name); ok {
 		return set
@@ -153,7 +157,8 @@ func setDefault(env map[string]string, name, value string) string {
 	return value
 }
 
-// lookupSetting returns the value of a variable; npm reads its own in any case.
+// lookupSetting returns the value of a variable that is set and not empty. It ignores the case of the name, as npm
+// does.
 func lookupSetting(env map[string]string, name string) (string, bool) {
 	for other, value := range env {
 		if value != "" && strings.EqualFold(other, name) {
@@ -163,18 +168,18 @@ func lookupSetting(env map[string]string, name string) (string, bool) {
 	return "", false
 }
 
-// settings are the operator's settings of a package manager.
+// settings are the operator's settings for a package manager.
 type settings struct {
-	home  string   // the server's, of which nothing is opened
-	files []string // the files that they are read from
-	texts []string // assignments, one a line, with what stands for variables and the home
+	home  string   // the server's home; directories that contain it are never opened
+	files []string // the files that the settings are read from
+	texts []string // assignments, one per entry, with variables and the home expanded
 }
 
-// maxSettings bounds how much of a file with settings is looked at, in bytes.
+// maxSettings is the maximum size in bytes of a settings file. Larger files are ignored.
 const maxSettings = 1 << 20
 
-// settingsFiles are the files in which a package manager looks for its settings, and environment variables that name
-// others.
+// settingsFiles returns the files in which a package manager looks for its settings, and the environment variables that
+// name further files.
 func settingsFiles(manager string, env map[string]string) (files, named []string) {
 	home := func(names ...string) {
 		for _, name := range names {
@@ -198,7 +203,8 @@ func settingsFiles(manager string, env map[string]string) (files, named []string
 	}
 }
 
-// installerSettings collects the settings of a package manager: environment variables and the files that it reads.
+// installerSettings collects the settings of a package manager from environment variables and from the files that it
+// reads.
 func (r *Resolver) installerSettings(env map[string]string, manager string) settings {
 	s := settings{home: r.Home}
 	files, named := settingsFiles(manager, env)
@@ -231,12 +237,12 @@ func (r *Resolver) installerSettings(env map[string]string, manager string) sett
 	return s
 }
 
-// checkReadable refuses settings that the package manager could not read in its sandbox: it would go on without them,
-// and ask another registry than the operator's.
+// checkReadable returns an error for settings that the package manager could not read in its sandbox. Without them, the
+// package manager would continue and might use a different registry from the one the operator configured.
 func (s settings) checkReadable(level sandbox.Level) error {
 	for _, file := range s.files {
 		paths := []string{file}
-		if level < sandbox.LevelNamespaces { // elsewhere the directories are the sandbox's own
+		if level < sandbox.LevelNamespaces { // with namespaces, the parent directories belong to the sandbox
 			for dir := filepath.Dir(file); dir != "/"; dir = filepath.Dir(dir) {
 				paths = append(paths, dir)
 			}
@@ -255,8 +261,8 @@ func (s settings) checkReadable(level sandbox.Level) error {
 	return nil
 }
 
-// isPermitted reports whether the server's user has a permission for a path by its mode alone. Groups other than the
-// user's main one do not count.
+// isPermitted reports whether the mode of a path alone gives the server's user a permission. Of the user's groups, only
+// the primary one counts.
 func isPermitted(path string, wanted os.FileMode) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -273,19 +279,19 @@ func isPermitted(path string, wanted os.FileMode) bool {
 	}
 }
 
-// comment is a line that is no setting.
+// comment matches a line that is a comment.
 var comment = regexp.MustCompile(`(?m)^[ \t]*[#;].*$`)
 
-// continued is a line end before a line that is indented: it belongs to the setting above.
+// continued matches the end of a line whose next line is indented, which continues the setting.
 var continued = regexp.MustCompile(`\n[ \t]+`)
 
-// address is an absolute URL in a setting.
+// address matches an absolute URL in a setting.
 var address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>,;|]+`)
 
-// bareProxy is the assignment of a proxy that is written without a scheme.
+// bareProxy matches the assignment of a proxy address without a scheme.
 var bareProxy = regexp.MustCompile(`(?i)(?:^|https?[_-]|all[_-]|config_|pip_)proxy["']?\s*=\s*["']?([^\s"'/=]+:[0-9]+)/?["']?\s*$`)
 
-// destinations are the hosts that the settings name, with their ports.
+// destinations returns the hosts and ports that the settings name, as host:port.
 func (s settings) destinations() (found []string) {
 	for _, text := range s.texts {
 		addresses := address.FindAllString(text, -1)
@@ -310,7 +316,7 @@ func (s settings) destinations() (found []string) {
 	return slices.Compact(found)
 }
 
-// paths are the files that the settings name, such as certificates, and the directories with packages.
+// paths returns the files that the settings name, such as certificates, and the directories that contain packages.
 func (s settings) paths() (found []string) {
 	separators := func(c rune) bool { return strings.ContainsRune(" \t\r\"',;=[]", c) }
 	for _, text := range s.texts {
@@ -332,15 +338,15 @@ func (s settings) paths() (found []string) {
 	return slices.Compact(found)
 }
 
-// What package managers say when the sandbox refuses a file or a connection. At LevelNamespaces an address of this
-// machine is one of the sandbox's own network, where nobody listens.
+// These expressions match what package managers print when the sandbox denies access to a file or a connection. At
+// LevelNamespaces, a loopback address belongs to the sandbox's own network, where nothing listens.
 var (
 	closed  = regexp.MustCompile(`EACCES|EROFS|EPERM|os error 13\b|os error 30\b|Errno 13\b|Errno 30\b`)
 	refused = regexp.MustCompile(`(?i)ECONNREFUSED|connection refused`)
 	local   = regexp.MustCompile(`\b127\.|\blocalhost\b|::1\b`)
 )
 
-// explainClosed adds to the error of a package manager what its sandbox closes.
+// explainClosed adds a note about the sandbox to a package manager's error if the sandbox is a likely cause.
 func explainClosed(err error, profile *sandbox.Profile) error {
 	if err == nil || profile == nil {
 		return err

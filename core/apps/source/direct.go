@@ -20,11 +20,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// packageVersionForm is the form of versions and tags of packages. A match is never an option, a range
-// or a URL.
+// packageVersionForm is the form of package versions and tags. A match is never a command-line option, a range or a
+// URL.
 var packageVersionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+!_-]*$`)
 
-// fromNPMName takes an npm package without an entry in a registry, in the version that npm finds.
+// fromNPMName resolves an npm package that was named directly, without a registry entry. npm chooses the version.
 func (r *Resolver) fromNPMName(ctx context.Context, o Order) (*Candidate, error) {
 	o.report("resolving", "npm package "+o.Source.Ref)
 	wanted := cmp.Or(o.Version, "latest")
@@ -42,10 +42,11 @@ func (r *Resolver) fromNPMName(ctx context.Context, o Order) (*Candidate, error)
 	return r.fromNPM(o, directPackage(o, registry.KindNPM, version))
 }
 
-// isNotFound reports whether a line of npm's says that the registry answered 404.
+// isNotFound reports whether a line of npm's output says that the registry returned 404.
 func isNotFound(line string) bool { return strings.HasPrefix(line, "npm error 404") }
 
-// fromPyPIName takes a PyPI project without an entry in a registry, in the version that uv or pip finds.
+// fromPyPIName resolves a PyPI project that was named directly, without a registry entry. If no version was requested,
+// uv or pip chooses it.
 func (r *Resolver) fromPyPIName(ctx context.Context, o Order) (*Candidate, error) {
 	o.report("resolving", "PyPI project "+o.Source.Ref)
 	version := o.Version
@@ -86,10 +87,10 @@ func (r *Resolver) newestPyPI(ctx context.Context, o Order) (string, error) {
 	return report.Install[0].Metadata.Version, nil
 }
 
-// requirements is the file with the project that query is about.
+// requirements is the name of the file with the project that query asks about.
 const requirements = "requirements.in"
 
-// query runs a package manager to find out about a package, and returns what it prints.
+// query runs a package manager to get information about a package, and returns its standard output.
 func (r *Resolver) query(ctx context.Context, o Order, command string, args ...string) ([]byte, error) {
 	dir, err := r.scratch(o.Workspace)
 	if err != nil {
@@ -117,22 +118,22 @@ func (r *Resolver) query(ctx context.Context, o Order, command string, args ...s
 	return out.data, err
 }
 
-// limitedBuffer keeps the first bytes that are written to it.
+// limitedBuffer keeps the first MiB that is written to it and drops the rest.
 type limitedBuffer struct{ data []byte }
 
-// Write never fails.
+// Write never returns an error.
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	const limit = 1 << 20
 	b.data = append(b.data, p[:min(len(p), limit-len(b.data))]...)
 	return len(p), nil
 }
 
-// directPackage describes a package without an entry in a registry.
+// directPackage describes a package that has no registry entry.
 func directPackage(o Order, kind registry.Kind, version string) registry.Package {
 	return registry.Package{Kind: kind, Name: Project(o.Source.Ref), Identifier: o.Source.Ref, Version: version, Args: o.Args}
 }
 
-// fromCommand takes a program that is installed on the server. Its manifest is made up.
+// fromCommand describes a program that is installed on the server. It generates the manifest.
 func (r *Resolver) fromCommand(o Order) (*Candidate, error) {
 	if _, err := bundle.FindProgram(o.Source.Ref, "", bundle.Lookup(r.HostEnv["PATH"])); err != nil {
 		return nil, fmt.Errorf("command: %w", err)
@@ -156,7 +157,8 @@ func (r *Resolver) fromCommand(o Order) (*Candidate, error) {
 	return c, c.describe(o)
 }
 
-// FromUpload takes an .mcpb file that is sent to the server.
+// FromUpload reads an .mcpb file that a client uploads. It returns core.CodePayloadTooLarge if the file has more than
+// 512 MiB.
 func (r *Resolver) FromUpload(ctx context.Context, o Order, body io.Reader) (*Candidate, error) {
 	o.Source.Kind = core.SourceUpload
 	dir, err := r.scratch(o.Workspace)
@@ -184,7 +186,7 @@ func (r *Resolver) FromUpload(ctx context.Context, o Order, body io.Reader) (*Ca
 	return r.fromArchive(ctx, o, sum, func(string) (string, error) { return path, nil })
 }
 
-// scratch makes a temporary directory below IncomingDir.
+// scratch creates a temporary directory below IncomingDir. The caller must remove it.
 func (r *Resolver) scratch(workspace string) (string, error) {
 	incoming := LayoutOf(r.Home, workspace).IncomingDir()
 	if err := os.MkdirAll(incoming, 0o700); err != nil {

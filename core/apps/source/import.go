@@ -11,57 +11,58 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// ImportRequest is the servers of an MCP client's configuration: their definitions, or the text that has them.
+// ImportRequest contains the servers of an MCP client's configuration: either their definitions, or the text of the
+// configuration.
 type ImportRequest struct {
 	MCPServers map[string]json.RawMessage `json:"mcpServers"`
-	Text       string                     `json:"text"`   // a whole configuration, in any format that package pasted reads
-	Values     map[string]core.Secret     `json:"values"` // what the placeholders of the definitions stand for, by name
+	Text       string                     `json:"text"`   // a configuration, in any format that package pasted reads
+	Values     map[string]core.Secret     `json:"values"` // values for the placeholders in the definitions, by name
 	DryRun     bool                       `json:"dryRun"`
-	Existing   string                     `json:"existing"` // what to do with apps that exist: "" to report them, "skip" or "replace"
+	Existing   string                     `json:"existing"` // for existing apps: "" to report them, "skip" or "replace"
 
-	// Permissions are those of Request, by the names of MCPServers.
+	// Permissions holds the decisions for each server, by its name in MCPServers; see Request.
 	Permissions map[string]*core.PermissionChange `json:"permissions"`
-	Caller      core.Caller                       `json:"-"` // as in Request
+	Caller      core.Caller                       `json:"-"` // see Request
 
-	// AllowPrivate and Restricted are those of Request. Allowed refuses kinds of sources that the caller may not install;
-	// nil allows all. The HTTP API sets them from the rights of the caller.
+	// AllowPrivate and Restricted have the same meaning as in Request. Allowed returns an error for kinds of sources
+	// that the caller may not install; nil allows all kinds. The HTTP API sets these from the caller's rights.
 	AllowPrivate bool                        `json:"-"`
 	Restricted   bool                        `json:"-"`
 	Allowed      func(core.SourceKind) error `json:"-"`
 }
 
-// ImportResult says what became of each server of an ImportRequest.
+// ImportResult reports the outcome for each server of an ImportRequest.
 type ImportResult struct {
 	DryRun  bool             `json:"dryRun"`
 	Servers []ImportedServer `json:"servers"` // sorted by name
 }
 
-// ImportedServer is one server of an ImportResult.
+// ImportedServer reports the outcome for one server.
 type ImportedServer struct {
-	Name       string          `json:"name"`       // of the mcpServers object
-	ServerName string          `json:"serverName"` // of the app
+	Name       string          `json:"name"`       // its key in the mcpServers object
+	ServerName string          `json:"serverName"` // the server name of the app
 	Status     string          `json:"status"`     // "planned", "installed", "replaced", "exists", "disabled" or "failed"
 	Source     core.SourceKind `json:"source,omitempty"`
 	Ref        string          `json:"ref,omitempty"`
 	Version    string          `json:"version,omitempty"` // the exact version
-	Error      string          `json:"error,omitempty"`   // a code
+	Error      string          `json:"error,omitempty"`   // an error code
 	Message    string          `json:"message,omitempty"`
 	Details    any             `json:"details,omitempty"`
 	Args       []string        `json:"args,omitempty"`
-	Env        []string        `json:"env,omitempty"`     // the names of the variables that are set
-	Headers    []string        `json:"headers,omitempty"` // the names of the headers that are sent
+	Env        []string        `json:"env,omitempty"`     // names of the variables that are set
+	Headers    []string        `json:"headers,omitempty"` // names of the headers that are sent
 	Inputs     []pasted.Input  `json:"inputs,omitempty"`  // what the definition asks for
-	Left       []string        `json:"left,omitempty"`    // keys of the definition that are not taken over
+	Left       []string        `json:"left,omitempty"`    // keys of the definition that were ignored
 	App        *core.App       `json:"app,omitempty"`
 }
 
-// Existing says what an import does with a server that has the name of an installed app.
+// These constants say what an import does when a server has the name of an installed app.
 const (
 	ExistingSkip    = "skip"
 	ExistingReplace = "replace"
 )
 
-// Servers returns the definitions of r by name, or core.CodeBadRequest.
+// Servers returns the definitions in r by name. Errors have core.CodeBadRequest.
 func (r ImportRequest) Servers() (map[string]json.RawMessage, error) {
 	switch r.Existing {
 	case "", ExistingSkip, ExistingReplace:
@@ -81,15 +82,15 @@ func (r ImportRequest) Servers() (map[string]json.RawMessage, error) {
 	return servers, nil
 }
 
-// ParsedServer is what one definition of an ImportRequest asks for.
+// ParsedServer is the install request for one definition of an ImportRequest.
 type ParsedServer struct {
 	Request Request
-	Inputs  []pasted.Input // also with an error about those that have no value
+	Inputs  []pasted.Input // also set when the error is that some of them have no value
 	Left    []string
 }
 
-// ParseServer reads one server of an mcpServers object. values are those of its placeholders. Errors:
-// core.CodeBadRequest, also wrapping a *pasted.Disabled; core.CodeCredentialsRequired when values are missing.
+// ParseServer reads one server of an mcpServers object. values holds the values of its placeholders. Errors are
+// core.CodeBadRequest, which may wrap a *pasted.Disabled, and core.CodeCredentialsRequired when values are missing.
 func ParseServer(name string, raw json.RawMessage, values map[string]core.Secret) (ParsedServer, error) {
 	given := make(map[string]string, len(values))
 	for key, value := range values {

@@ -19,24 +19,24 @@ import (
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
-// program says how a package manager is run.
+// program describes one run of a package manager.
 type program struct {
 	dir, tmp string
-	what     string            // what is installed, for errors
+	what     string            // what is being installed, for error messages
 	record   core.Installation // its sandbox settings apply, and its secrets are removed from the output
-	stdout   io.Writer         // nil to treat it as stderr
+	stdout   io.Writer         // nil to treat it like stderr
 
-	scripts bool // it runs programs of packages
-	trusted bool // it sees nothing of a package and runs outside of a sandbox, in tmp instead of dir
+	scripts bool // it runs programs that come with packages
+	trusted bool // it does not read packages; it runs outside the sandbox, in tmp instead of dir
 }
 
-// runInstaller runs an installer such as npm in dir and waits for it.
+// runInstaller runs a package manager such as npm in dir and waits for it to end.
 func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command string, args ...string) error {
 	return r.install(ctx, c, program{dir: dir}, command, args...)
 }
 
-// install runs an installer and waits for it. Its temporary directory is not that of the app: an earlier
-// version of the app may run, and exchange what the installer unpacks there.
+// install runs a package manager and waits for it to end. It gets its own temporary directory, not the app's: an
+// earlier version of the app may be running, and could replace what is unpacked there.
 func (r *Resolver) install(ctx context.Context, c *Candidate, p program, command string, args ...string) (err error) {
 	if p.tmp, err = r.scratch(c.Record.Workspace); err != nil {
 		return err
@@ -59,7 +59,7 @@ func remedy(command string) string {
 	return "install it"
 }
 
-// runProgram runs a package manager and waits for it. Its whole process tree ends when ctx does.
+// runProgram runs a package manager and waits for it to end. If ctx ends first, the whole process tree is killed.
 func (r *Resolver) runProgram(ctx context.Context, what program, command string, args ...string) error {
 	path := command
 	if !filepath.IsAbs(command) {
@@ -92,7 +92,7 @@ func (r *Resolver) runProgram(ctx context.Context, what program, command string,
 	if stdout == nil {
 		stdout = output
 	}
-	_, _ = io.Copy(stdout, p.Stdout()) // ends with the process tree
+	_, _ = io.Copy(stdout, p.Stdout()) // returns when the process tree has ended
 	<-p.Done()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -108,7 +108,7 @@ func (r *Resolver) runProgram(ctx context.Context, what program, command string,
 	return explainClosed(failure, profile)
 }
 
-// managerOf returns which package manager a program is: npm, uv or pip.
+// managerOf returns the package manager that a program belongs to: npm, uv or pip.
 func managerOf(path string) string {
 	if base := filepath.Base(path); base == "npm" || base == "uv" {
 		return base
@@ -116,8 +116,9 @@ func managerOf(path string) string {
 	return "pip"
 }
 
-// installerEnvironment is the environment of a package manager. It needs the operator's settings: the home with their
-// configuration, proxies and certificates. Those of another manager may have credentials that it has no use for.
+// installerEnvironment returns the environment of a package manager. It contains the operator's settings: the home with
+// the configuration, proxies and certificates. It omits the settings of other package managers, which may contain
+// credentials that this one does not need.
 func installerEnvironment(host map[string]string, manager, tmp string) map[string]string {
 	env := map[string]string{"TMPDIR": tmp}
 	for name, value := range host {
@@ -125,17 +126,17 @@ func installerEnvironment(host map[string]string, manager, tmp string) map[strin
 			env[name] = value
 		}
 	}
-	if manager == "npm" { // it waits for 70 s between attempts, also for a certificate that it will never trust
+	if manager == "npm" { // by default it waits up to 70 s between attempts, even if it does not trust the certificate
 		setDefault(env, "npm_config_fetch_retry_mintimeout", "1000")
 		setDefault(env, "npm_config_fetch_retry_factor", "2")
 	}
 	if current, err := user.Current(); err == nil && env["HOME"] == "" {
-		env["HOME"] = current.HomeDir // where the managers themselves look, which the sandbox is to open
+		env["HOME"] = current.HomeDir // where package managers look, so the sandbox must allow it
 	}
 	return env
 }
 
-// isInstallerSetting reports whether an environment variable is a setting of a package manager, or a proxy.
+// isInstallerSetting reports whether an environment variable is a setting of this package manager, or a proxy.
 func isInstallerSetting(name, manager string) bool {
 	upper := strings.ToUpper(name)
 	if slices.Contains(executingSettings(), upper) {
@@ -145,7 +146,7 @@ func isInstallerSetting(name, manager string) bool {
 	return strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(upper, prefix)
 }
 
-// assignments is an environment as a process takes it.
+// assignments returns an environment as sorted name=value strings.
 func assignments(env map[string]string) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])
@@ -153,7 +154,7 @@ func assignments(env map[string]string) (list []string) {
 	return list
 }
 
-// discard is a log that is not kept.
+// discard is a log that drops everything.
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -8,15 +8,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// What package managers say when the machine lacks something.
+// These expressions match what package managers print when something is missing on the machine.
 var (
 	npmCertificate  = regexp.MustCompile(`SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_UNTRUSTED|CERT_HAS_EXPIRED|ERR_TLS_CERT`)
 	pypiCertificate = regexp.MustCompile(`CERTIFICATE_VERIFY_FAILED|invalid peer certificate`)
 	partialPython   = regexp.MustCompile(`ensurepip is not\s+available|No module named '?(?:venv|pip|ensurepip)\b`)
 )
 
-// remedyFor says what a machine lacks on which a package manager has failed, and what to do; "" when its output names nothing
-// of the kind.
+// remedyFor explains what is missing on the machine, given the output of a package manager that failed, and what to do
+// about it. It returns "" if the output shows no such cause.
 func remedyFor(output string) string {
 	switch {
 	case npmCertificate.MatchString(output):
@@ -29,8 +29,8 @@ func remedyFor(output string) string {
 	return ""
 }
 
-// ensurePython makes sure that uv has a Python to ask with: it fetches one where the machine has none, outside of the
-// sandbox, in which it could not.
+// ensurePython makes sure that uv has a Python to query. If the machine has none, it fetches one. It does so outside
+// the sandbox, because a sandboxed uv could not.
 func (r *Resolver) ensurePython(ctx context.Context, p program) error {
 	p.trusted = true
 	if r.runProgram(ctx, p, "uv", "python", "find", "--quiet") == nil {
@@ -45,7 +45,7 @@ func (r *Resolver) ensurePython(ctx context.Context, p program) error {
 	return nil
 }
 
-// hasUV reports whether uv is installed.
+// hasUV reports whether uv is on the host's PATH.
 func (r *Resolver) hasUV() bool {
 	_, err := bundle.Lookup(r.HostEnv["PATH"])("uv")
 	return err == nil

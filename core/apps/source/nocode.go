@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Nothing of a package runs during its install, also where no sandbox holds: package managers read the operator's
-// settings, which may have credentials.
+// No code from a package runs during its install, even without a sandbox: package managers read the operator's
+// settings, which may contain credentials.
 
-// noGit is npm's setting git. npm prepares a package of a git repository with the settings that lie in the
-// repository, which may name the program that is run as git: --ignore-scripts does not prevent that.
+// noGit sets npm's git option. npm prepares a package from a git repository with the settings in that repository, and
+// those can name the program to run as git. --ignore-scripts does not prevent that.
 const noGit = "--git=" + missingGit
 
-// missingGit is a program that does not exist. npm's message names it when npm wanted to run git.
+// missingGit is a program that does not exist. It appears in npm's error message when npm tried to run git.
 const missingGit = "/nonexistent/git"
 
-// noCompile keeps uv from starting the Python of the environment that it has filled, which runs what packages put
-// into .pth files. The environment variable of the same meaning would be an error beside it.
+// noCompile keeps uv from starting the Python of the environment that it has just filled. That Python would run code
+// that packages put into .pth files. Setting the equivalent environment variable as well would be an error.
 const noCompile = "--no-compile-bytecode"
 
-// executingSettings are environment variables with which a package manager starts programs of what it installs, or
-// installs links that lead nowhere later.
+// executingSettings returns environment variables that make a package manager run programs from the packages that it
+// installs, or create links that break later.
 func executingSettings() []string { return []string{"UV_COMPILE_BYTECODE", "UV_LINK_MODE"} }
 
-// pipWithoutPrograms runs pip, which may start no program: to build a package is to run what lies in it, and
-// --only-binary is not about packages that another one requires by an address (PEP 508). The hook
-// (PEP 578) cannot be removed, and building is always done in another process.
+// pipWithoutPrograms runs pip and keeps it from starting any program, because building a package runs code from it.
+// --only-binary does not cover packages that another package requires by URL (PEP 508). An audit hook (PEP 578) cannot
+// be removed, and pip always builds in another process.
 const pipWithoutPrograms = `import runpy, sys
 def refuse(event, arguments):
     if event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty"):
@@ -35,15 +35,15 @@ sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 `
 
-// buildRefused is a part of pip's message when it wanted to build a package.
+// buildRefused is part of pip's error message when it tried to build a package.
 const buildRefused = "ropewalk: no program may be started while packages are installed"
 
-// pipInstall returns the arguments of Python for pip's install.
+// pipInstall returns the arguments with which Python runs pip install.
 func pipInstall(options ...string) []string {
 	return append([]string{"-c", pipWithoutPrograms, "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"}, options...)
 }
 
-// explainRefusal replaces the error of a package manager that wanted to run something of the package of an app.
+// explainRefusal replaces the error of a package manager that tried to run code from a package.
 func explainRefusal(err error, app string) error {
 	switch {
 	case err == nil:

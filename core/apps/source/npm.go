@@ -19,13 +19,12 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// npmName is the form of npm package names. A match is never a command-line option or a path upwards.
+// npmName is the form of npm package names. A match is never a command-line option or a path to a parent directory.
 var npmName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
 
-// fromNPM takes an npm package in one exact version. It is installed into the app's own directory
-// without running the lifecycle scripts of the package or its dependencies, unless the configuration
-// allows it (apps.<name>.installScripts), and without packages of git repositories: nothing of it is executed
-// during the install.
+// fromNPM describes an npm package in one exact version. It is installed into the app's own directory without running
+// the lifecycle scripts of the package or its dependencies, and without packages from git repositories, so none of its
+// code runs during the install. The configuration can allow scripts (apps.<name>.installScripts).
 func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 	if !npmName.MatchString(pkg.Identifier) {
 		return nil, fmt.Errorf("the registry's entry for %s names the npm package %.200q, which is not a valid name", pkg.Name, pkg.Identifier)
@@ -56,8 +55,8 @@ func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 	})
 }
 
-// npmEntry returns the script of the command of a package that is installed in dir, relative to the package: of the
-// command that is named, else of the one with the package's name, or of the only one.
+// npmEntry returns the script of a command of a package that is installed in dir, relative to the package. It prefers
+// the command named bin, then the command with the package's name, then the only command.
 func npmEntry(dir, identifier, bin string) (string, error) {
 	raw, err := readInstalled(dir, path.Join("node_modules", identifier, "package.json"))
 	if err != nil {
@@ -87,8 +86,8 @@ func npmEntry(dir, identifier, bin string) (string, error) {
 	return path.Clean(entry), nil
 }
 
-// packagesWithScripts returns the packages installed in dir whose install scripts were not run, those in
-// node_modules of other packages included.
+// packagesWithScripts returns the names of the packages in dir whose install scripts were not run, including packages
+// in nested node_modules directories.
 func packagesWithScripts(ctx context.Context, dir string) (names []string, err error) {
 	err = filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 		if err = cmp.Or(err, ctx.Err()); err != nil || entry.Name() != "package.json" || !isPackageDir(filepath.Dir(file)) {
@@ -104,7 +103,7 @@ func packagesWithScripts(ctx context.Context, dir string) (names []string, err e
 	return slices.Compact(names), err
 }
 
-// isPackageDir reports whether npm has put a package into a directory.
+// isPackageDir reports whether npm has installed a package in this directory.
 func isPackageDir(dir string) bool {
 	parent := filepath.Dir(dir)
 	if strings.HasPrefix(filepath.Base(parent), "@") {
@@ -113,7 +112,8 @@ func isPackageDir(dir string) bool {
 	return filepath.Base(parent) == "node_modules"
 }
 
-// packageWithScripts returns the name of the package at a place below dir if it has install scripts, and "" otherwise.
+// packageWithScripts returns the name of the package in the directory at, below dir, if it has install scripts.
+// Otherwise it returns "".
 func packageWithScripts(dir, at string) (name string, err error) {
 	file, err := filepath.Rel(dir, filepath.Join(at, "package.json"))
 	if err != nil {
@@ -127,7 +127,7 @@ func packageWithScripts(dir, at string) (name string, err error) {
 		Name    string            `json:"name"`
 		Scripts map[string]string `json:"scripts"`
 	}
-	valid := json.Unmarshal(raw, &manifest) == nil // npm judges the others
+	valid := json.Unmarshal(raw, &manifest) == nil // npm deals with invalid ones
 	_, missing := os.Lstat(filepath.Join(at, "binding.gyp"))
 	if valid && (missing == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "") {
 		return manifest.Name, nil

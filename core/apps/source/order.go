@@ -11,45 +11,45 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Order is what is to be installed, whether a client or the configuration asked for it.
+// Order describes what to install, whether a client or the configuration asked for it.
 type Order struct {
 	Workspace  string
 	ServerName string // "" to derive it from the bundle
-	Exact      bool   // ServerName is used as it is
+	Exact      bool   // use ServerName unchanged
 	Source     core.Source
-	Version    string   // of a name, an npm package or a PyPI project; "" for the newest
-	Args       []string // of a command, an npm package or a PyPI project
+	Version    string   // for a name, an npm package or a PyPI project; "" for the newest
+	Args       []string // for a command, an npm package or a PyPI project
 	Env        map[string]core.Secret
-	Patience   time.Duration // how long the app may take to start; 0 for the usual time
-	Remote     *core.Remote  // of a URL
-	Discover   bool          // the Remote may be called with linked accounts, if it refuses calls without credentials
-	TrySSE     bool          // the Remote may speak HTTP+SSE, if it does not speak Streamable HTTP
+	Patience   time.Duration // how long the app may take to start; 0 for the default
+	Remote     *core.Remote  // for a URL
+	Discover   bool          // the Remote may use linked accounts if it rejects calls without credentials
+	TrySSE     bool          // the Remote may speak HTTP+SSE if it does not speak Streamable HTTP
 
-	AllowPrivate   bool // a remote server that a registry names may be on a private address
-	Restricted     bool // for a caller who is an admin of a workspace, not of the organization
+	AllowPrivate   bool // a remote server named by a registry may be on a private address
+	Restricted     bool // the caller is an admin of a workspace, not of the organization
 	InstallScripts bool // npm runs the lifecycle scripts of packages
 
-	Registries []string // the names of those that may be used; nil means all
+	Registries []string // names of the registries that may be used; nil means all
 
 	Signed  bool           // a bundle must have a signature by one of Signers
-	Signers *x509.CertPool // certificates that are trusted to sign bundles; nil for none
+	Signers *x509.CertPool // certificates trusted to sign bundles; nil for none
 
-	Caller      core.Caller            // who installs, and decides about permissions; zero for the configuration
-	Permissions *core.PermissionChange // what the caller decided; nil when nothing was asked
-	Hints       bool                   // whether a failure says what the sandbox hides
+	Caller      core.Caller            // who installs and decides about permissions; zero for the configuration
+	Permissions *core.PermissionChange // what the caller decided; nil when the caller was not asked
+	Hints       bool                   // whether an error may say what the sandbox hides
 
-	// Progress reports what an installation does; nil to not report it.
+	// Progress reports the progress of the installation; it may be nil.
 	Progress func(stage, message string)
 }
 
-// report calls Progress.
+// report calls Progress if it is set.
 func (o Order) report(stage, message string) {
 	if o.Progress != nil {
 		o.Progress(stage, message)
 	}
 }
 
-// checkSigned refuses a bundle without a signature that is trusted, where one is needed.
+// checkSigned returns core.CodeForbidden if a trusted signature is required and the bundle does not have one.
 func (o Order) checkSigned(s *bundle.Signature) error {
 	switch {
 	case !o.Signed:
@@ -62,7 +62,7 @@ func (o Order) checkSigned(s *bundle.Signature) error {
 	return nil
 }
 
-// Order checks a request and returns what it asks for.
+// Order checks the request and converts it to an Order.
 func (r Request) Order(workspace string) (Order, error) {
 	if err := r.check(); err != nil {
 		return Order{}, err
@@ -98,7 +98,7 @@ func (r Request) Order(workspace string) (Order, error) {
 	return o, err
 }
 
-// splitVersion splits "name@version". The @ of an npm scope does not count.
+// splitVersion splits "name@version". The leading @ of an npm scope does not count.
 func splitVersion(ref string) (name, version string) {
 	if at := strings.LastIndexByte(ref, '@'); at > 0 {
 		return ref[:at], ref[at+1:]
@@ -106,8 +106,8 @@ func splitVersion(ref string) (name, version string) {
 	return ref, ""
 }
 
-// commandOrder returns the order for a command, as an mcpServers object has it. A package that npx or
-// uvx would run is installed as a package, so that a start needs no network and the version is fixed.
+// commandOrder completes the order for a command, as it appears in an mcpServers object. A package that npx or uvx
+// would run is installed as a package instead, so that starting it needs no network and the version is fixed.
 func commandOrder(o Order, command string) (Order, error) {
 	o.Source.Ref = command
 	runner := strings.TrimSuffix(filepath.Base(command), ".cmd")
@@ -129,15 +129,15 @@ func commandOrder(o Order, command string) (Order, error) {
 	return o, checkPyPI(o)
 }
 
-// packageRun is what npx or uvx is to run.
+// packageRun is what an npx or uvx command line runs.
 type packageRun struct {
-	name, bin string   // the package, and which of its commands; "" for the usual one
-	args      []string // of the command
-	nothing   bool     // no package is named
+	name, bin string   // the package, and which of its commands; "" for the default
+	args      []string // arguments for the command
+	nothing   bool     // the command line names no package
 }
 
 // packageOf reads the arguments of npx or uvx. ok is false for other commands, and for options that this server does
-// not know: the command is run as it is then.
+// not know; such a command is run unchanged.
 func packageOf(runner string, args []string) (run packageRun, ok bool) {
 	if runner != "npx" && runner != "uvx" {
 		return packageRun{}, false

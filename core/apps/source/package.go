@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// packageCandidate describes an app that is a package of another ecosystem (npm, PyPI). Its manifest
-// is complete once install has run; until then it only names the values that are needed.
+// packageCandidate describes an app that is a package from another ecosystem (npm, PyPI). Its manifest is complete only
+// after install has run; before that, it only lists the values that are needed.
 func packageCandidate(o Order, pkg registry.Package, kind bundle.ServerType, command string, install func(context.Context, *Candidate, string) error) (*Candidate, error) {
 	if err := checkVariables(pkg, o.Env); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func packageCandidate(o Order, pkg registry.Package, kind bundle.ServerType, com
 // packageVersion returns the version of a package in its own ecosystem.
 func packageVersion(pkg registry.Package) string { return cmp.Or(pkg.IdentifierVersion, pkg.Version) }
 
-// writeManifest writes the manifest of a package that was installed.
+// writeManifest sets the complete manifest of a package once it is installed.
 func (c *Candidate) writeManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string) error {
 	m, err := packageManifest(pkg, kind, command, args)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// Policy says what may be installed, and from which registries. It does not apply to what the configuration
+// Policy says what may be installed, and from which registries. It does not apply to apps that the configuration
 // declares.
 type Policy struct {
 	allow      []*regexp.Regexp
 	everything bool
 	registries config.InstallRegistries
-	signed     bool // bundles must have a signature that is trusted
+	signed     bool // bundles must have a trusted signature
 	signers    *x509.CertPool
 }
 
-// NewPolicy returns the policy of a configuration, which has checked the patterns.
+// NewPolicy returns the policy of a configuration whose patterns were already validated.
 func NewPolicy(c config.Install) *Policy {
 	p := &Policy{everything: c.Allow == nil, registries: c.Registries, signed: c.RequireSignature, signers: x509.NewCertPool()}
 	for _, certificate := range c.Signers {
@@ -33,7 +33,7 @@ func NewPolicy(c config.Install) *Policy {
 	return p
 }
 
-// compilePattern makes a pattern a regular expression: ** is any text, * any text without a slash.
+// compilePattern converts a pattern to a regular expression: ** matches any text, * any text without a slash.
 func compilePattern(pattern string) *regexp.Regexp {
 	var b strings.Builder
 	for i, part := range strings.Split(pattern, "**") {
@@ -47,11 +47,11 @@ func compilePattern(pattern string) *regexp.Regexp {
 			b.WriteString(regexp.QuoteMeta(literal))
 		}
 	}
-	return regexp.MustCompile(`(?s)\A` + b.String() + `\z`) // always valid: the rest is quoted
+	return regexp.MustCompile(`(?s)\A` + b.String() + `\z`) // always valid because everything else is quoted
 }
 
-// Check refuses an order that no pattern allows, with core.CodeForbidden, and returns it with the
-// registries that its caller may use.
+// Check returns core.CodeForbidden for an order that no pattern allows. Otherwise it returns the order with the
+// signature rules and the registries that apply to its caller.
 func (p *Policy) Check(o Order) (Order, error) {
 	o.Signed, o.Signers = p.signed, p.signers
 	o.Registries = p.registries.OrganizationAdmin
@@ -71,12 +71,12 @@ func (p *Policy) Check(o Order) (Order, error) {
 	return o, core.Errorf(core.CodeForbidden, "install.allow of the configuration has no pattern for %.200s", subject)
 }
 
-// withoutQuery is the address of a server without query and fragment, in which a pattern of a host could
-// match something else. Scheme and host are in lower case.
+// withoutQuery returns a server's address without query and fragment, because a pattern for a host could match text in
+// these. Scheme and host are converted to lower case.
 func withoutQuery(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "" // an order with such an address was refused before
+		return "" // an order with such an address was rejected earlier
 	}
 	u = &url.URL{Scheme: strings.ToLower(u.Scheme), Host: strings.ToLower(u.Host), Path: u.Path}
 	if u.Path == "" {

@@ -15,18 +15,18 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// pypiName is the form of project names, with extras in brackets (PEP 508).
+// pypiName is the form of PyPI project names, with optional extras in brackets (PEP 508).
 var pypiName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9][A-Za-z0-9._-]*(?:, ?[A-Za-z0-9][A-Za-z0-9._-]*)*\])?$`)
 
-// Project is the name of a package without its extras.
+// Project returns the name of a package without its extras.
 func Project(ref string) string {
 	name, _, _ := strings.Cut(ref, "[")
 	return name
 }
 
-// fromPyPI takes a PyPI project in one exact version. It is installed into a virtual environment in
-// the app's own directory, with uv if it is installed, else with Python's venv and pip. Only wheels
-// are used: nothing of the project is executed during the install.
+// fromPyPI describes a PyPI project in one exact version. It is installed into a virtual environment in the app's own
+// directory, with uv if that is installed and otherwise with Python's venv and pip. Only wheels are used, so none of
+// the project's code runs during the install.
 func (r *Resolver) fromPyPI(o Order, pkg registry.Package) (*Candidate, error) {
 	if !pypiName.MatchString(pkg.Identifier) {
 		return nil, fmt.Errorf("the registry's entry for %s names the PyPI project %.200q, which is not a valid name", pkg.Name, pkg.Identifier)
@@ -41,7 +41,7 @@ func (r *Resolver) fromPyPI(o Order, pkg registry.Package) (*Candidate, error) {
 		if err != nil {
 			return err
 		}
-		// RuntimeArgs are arguments for uvx or Python, which do not run the command here.
+		// RuntimeArgs are arguments for uvx or Python. They do not apply because the command runs directly.
 		return c.writeManifest(pkg, bundle.TypeBinary, "${__dirname}/venv/bin/"+script, arguments(pkg, c.Record.Env, pkg.Args))
 	})
 }
@@ -61,15 +61,15 @@ func (r *Resolver) fillVenv(ctx context.Context, c *Candidate, dir, venv, requir
 	return explainRefusal(err, c.Record.Name)
 }
 
-// pythonRange is a range of Python versions, as requires-python has it.
+// pythonRange matches a range of Python versions, as in requires-python.
 const pythonRange = `([<>=!~]+ ?[0-9.*]+(?:, ?[<>=!~]+ ?[0-9.*]+)*)`
 
-// otherPython are the messages of uv and pip when a project needs another version of Python than the
-// environment has.
+// otherPython matches the messages of uv and pip when a project needs a Python version that the environment does not
+// have.
 var otherPython = regexp.MustCompile(`(?:does not satisfy|depends on|requires) Python ?` + pythonRange +
 	`|requires a different Python: \S+ not in '` + pythonRange + `'|Requires-Python ` + pythonRange)
 
-// neededPython returns the range of Python versions that the error of an installer names; "" for none.
+// neededPython returns the range of Python versions that a package manager's error names; "" for none.
 func neededPython(err error) string {
 	if err == nil {
 		return ""
@@ -78,8 +78,8 @@ func neededPython(err error) string {
 	return strings.ReplaceAll(strings.Join(found[min(1, len(found)):], ""), " ", "")
 }
 
-// fillWithUV makes a virtual environment with uv. When the project needs another Python, uv finds or
-// fetches one.
+// fillWithUV creates and fills a virtual environment with uv. If the project needs a different Python, uv finds or
+// fetches it.
 func (r *Resolver) fillWithUV(ctx context.Context, c *Candidate, dir, venv, requirement string) error {
 	install := func(options ...string) error {
 		args := append([]string{"venv", "--quiet"}, options...)
@@ -106,7 +106,7 @@ func (r *Resolver) fillWithUV(ctx context.Context, c *Candidate, dir, venv, requ
 	return nil
 }
 
-// removeEntries empties a directory.
+// removeEntries removes everything in a directory.
 func removeEntries(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
@@ -115,11 +115,11 @@ func removeEntries(dir string) error {
 	return err
 }
 
-// consoleScript returns the command of a project: the one that is named, else the one with the project's name, or the
-// only one.
+// consoleScript returns a command of a project: the one named bin, otherwise the one with the project's name, otherwise
+// the only one.
 func consoleScript(venv, project, bin string) (string, error) {
 	wanted := cmp.Or(bin, project)
-	if _, err := os.Stat(filepath.Join(venv, "bin", wanted)); err == nil { // of a dependency, or python
+	if _, err := os.Stat(filepath.Join(venv, "bin", wanted)); err == nil { // includes dependencies and python
 		return wanted, nil
 	}
 	prefix := strings.ToLower(separators.ReplaceAllString(project, "_")) + "-"
@@ -145,8 +145,8 @@ func consoleScript(venv, project, bin string) (string, error) {
 	return chooseCommand("PyPI project "+project, project, bin, scripts)
 }
 
-// chooseCommand returns the command of a package: the one that is asked for, else the one with the package's name,
-// however its words are separated, or the only one.
+// chooseCommand returns one of a package's commands: bin if that is set, otherwise the one with the package's name
+// (ignoring case and separators), otherwise the only one.
 func chooseCommand(what, name, bin string, commands []string) (string, error) {
 	same := func(command string) bool {
 		return strings.EqualFold(separators.ReplaceAllString(command, "-"), separators.ReplaceAllString(name, "-"))
@@ -166,10 +166,10 @@ func chooseCommand(what, name, bin string, commands []string) (string, error) {
 	return "", fmt.Errorf("the %s has several commands (%s) and none with its own name: choose one with bin (--bin)", what, strings.Join(commands, ", "))
 }
 
-// separators are the characters that project names may be written with.
+// separators matches the interchangeable separators in project names.
 var separators = regexp.MustCompile(`[-_.]+`)
 
-// consoleScripts returns the names in the section console_scripts of an entry_points.txt.
+// consoleScripts returns the names in the console_scripts section of an entry_points.txt file.
 func consoleScripts(text string) (names []string) {
 	section := ""
 	for line := range strings.Lines(text) {

@@ -17,17 +17,17 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// maxBundle is how many bytes are fetched at most when the registry does not say how large a file is.
+// maxBundle is the maximum size in bytes of a bundle whose size the registry does not state.
 const maxBundle = 512 << 20
 
-// NamedRegistry is a registry under the name that the configuration gives it.
+// NamedRegistry is a registry with its name in the configuration.
 type NamedRegistry struct {
 	Name     string
 	Registry registry.Registry
 }
 
-// fromRegistry looks a bundle up by name in the registries, in configured order, and takes it from
-// the first that has it. Registries that cannot be reached are named only when no other has it.
+// fromRegistry looks up a bundle by name in the registries, in the configured order, and uses the first match.
+// Registries that could not be reached appear in the error only if no other registry has the bundle.
 func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error) {
 	configured := r.Registries()
 	registries := o.usable(configured)
@@ -109,8 +109,8 @@ func (r *Resolver) fromPackage(ctx context.Context, o Order, from NamedRegistry,
 	return c, nil
 }
 
-// fetch gets a bundle's file from a registry. A file without the size and SHA-256 that the registry
-// states is refused.
+// fetch downloads a bundle's file from a registry. It rejects a file whose size or SHA-256 is not what the registry
+// states.
 func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir string) (path string, err error) {
 	if len(pkg.SHA256) != hex.EncodedLen(sha256.Size) {
 		return "", fmt.Errorf("registry %s gives no sha256 for %s %s, so its file cannot be trusted", r.Name, pkg.Name, pkg.Version)
@@ -143,13 +143,13 @@ func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir strin
 	return path, nil
 }
 
-// fromRemotePackage takes a remote server that a registry describes: {name} in its URL and headers
-// stands for a variable, whose value comes from env.
+// fromRemotePackage describes a remote server that a registry lists. {name} in its URL and headers is a variable whose
+// value comes from env.
 func fromRemotePackage(o Order, pkg registry.Package) (*Candidate, error) {
 	if err := checkVariables(pkg, o.Env); err != nil {
 		return nil, err
 	}
-	address, _ := pkg.Fill(pkg.Remote.URL, values(o.Env)) // checkVariables has made sure that all values are there
+	address, _ := pkg.Fill(pkg.Remote.URL, values(o.Env)) // checkVariables has made sure that all values are present
 	request := Request{URL: address, AllowPrivate: o.AllowPrivate, Transport: &Transport{Type: pkg.Remote.Transport, Headers: map[string]core.Secret{}}}
 	for name, template := range pkg.Remote.Headers {
 		if value, ok := pkg.Fill(template, values(o.Env)); ok {
@@ -171,7 +171,7 @@ func fromRemotePackage(o Order, pkg registry.Package) (*Candidate, error) {
 	return c, err
 }
 
-// publicAddress is the URL of a remote server that a registry describes, without the values that are secret.
+// publicAddress returns the URL of a remote server that a registry lists, with secret values replaced by "redacted".
 func publicAddress(o Order, pkg registry.Package) string {
 	address, _ := pkg.Fill(pkg.Remote.URL, func(v registry.Variable) (string, bool) {
 		if v.Secret {

@@ -10,35 +10,34 @@ import (
 	"github.com/ropewalk/ropewalk/internal/hostport"
 )
 
-// Request is the body of POST /v1/apps/install: exactly one of Name, Path, URL, NPM, PyPI and Command
-// is set.
+// Request is the body of POST /v1/apps/install. Exactly one of Name, Path, URL, NPM, PyPI and Command must be set.
 type Request struct {
-	Name       string     `json:"name"` // in a registry; "name@version" asks for one version
+	Name       string     `json:"name"` // in a registry; "name@version" requests one version
 	Path       string     `json:"path"` // a bundle directory or a .mcpb file
 	URL        string     `json:"url"`  // of a remote MCP server
-	NPM        string     `json:"npm"`  // an npm package; "package@version" asks for one version
-	PyPI       string     `json:"pypi"` // a PyPI project, "project[extra]"; with "@version" or "==version"
-	Bin        string     `json:"bin"`  // which command of an npm package or a PyPI project
+	NPM        string     `json:"npm"`  // an npm package; "package@version" requests one version
+	PyPI       string     `json:"pypi"` // a PyPI project or "project[extra]", optionally with "@version" or "==version"
+	Bin        string     `json:"bin"`  // which command of an npm package or PyPI project to run
 	Command    string     `json:"command"`
 	Args       []string   `json:"args"`
 	ServerName string     `json:"serverName"`
 	Transport  *Transport `json:"transport"`
-	// StartTimeout is how long the app may take to start, in seconds, at most an hour; 0 for the usual time.
+	// StartTimeout is how long the app may take to start, in seconds, at most an hour. 0 means the default.
 	StartTimeout int `json:"startTimeoutSeconds"`
 
 	Env map[string]core.Secret `json:"env"`
 
-	// Permissions are decisions about what the definition asks for. With them, all of it must be decided.
+	// Permissions are decisions about what the definition asks for. If set, they must cover everything it asks for.
 	Permissions *core.PermissionChange `json:"permissions"`
 
-	// Caller is who installs. Hints says that a failure may name what the sandbox hides. The HTTP API sets them.
+	// Caller is who installs. Hints allows an error to say what the sandbox hides. The HTTP API sets both.
 	Caller core.Caller `json:"-"`
 	Hints  bool        `json:"-"`
-	// AllowPrivate lets a remote server be on a loopback or private address. The HTTP API sets it
-	// from the rights of the caller.
+	// AllowPrivate allows a remote server on a loopback or private address. The HTTP API sets it from the caller's
+	// rights.
 	AllowPrivate bool `json:"-"`
-	// Restricted says that the caller is an admin of a workspace, not of the organization: no code is
-	// installed where the server cannot confine it. The HTTP API sets it from the rights of the caller.
+	// Restricted means that the caller is an admin of a workspace, not of the organization. Then no code is installed
+	// if the server cannot confine it. The HTTP API sets it from the caller's rights.
 	Restricted bool `json:"-"`
 }
 
@@ -46,11 +45,12 @@ type Request struct {
 type UpdateRequest struct {
 	Version string `json:"version"` // "" for the newest
 
-	// Permissions are decisions about what the new version asks for. With them, all of it must be decided, now or before.
+	// Permissions are decisions about what the new version asks for. If set, everything must be decided, now or
+	// earlier.
 	Permissions *core.PermissionChange `json:"permissions"`
 
-	Caller     core.Caller `json:"-"` // who updates, and decides
-	Restricted bool        `json:"-"` // as in Request
+	Caller     core.Caller `json:"-"` // who updates and decides
+	Restricted bool        `json:"-"` // see Request
 }
 
 // Transport says how to reach a remote server.
@@ -60,26 +60,26 @@ type Transport struct {
 	Headers map[string]core.Secret `json:"headers"`
 }
 
-// Auth is the auth object of a transport: bearer with Token, header with Name and Value, user or shared for linked
-// accounts, or none.
+// Auth is the auth object of a transport. Its Type is bearer (with Token), header (with Name and Value), user or shared
+// (for linked accounts), or none.
 type Auth struct {
 	Type  string      `json:"type"`
 	Token core.Secret `json:"token"`
 	Name  string      `json:"name"`
 	Value core.Secret `json:"value"`
 
-	ClientID     string      `json:"clientId"` // with user and shared: as the authorization server knows this server
+	ClientID     string      `json:"clientId"` // with user and shared: this server's ID at the authorization server
 	ClientSecret core.Secret `json:"clientSecret"`
 	Scopes       []string    `json:"scopes"`
 }
 
-// The transports of MCP over HTTP.
+// These are the transports of MCP over HTTP.
 const (
 	transportStreamable = "streamable-http"
 	transportSSE        = "sse"
 )
 
-// check refuses contradictory requests with core.CodeBadRequest, naming the field.
+// check returns core.CodeBadRequest for contradictory requests, naming the field.
 func (r Request) check() error {
 	if _, err := r.Kind(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (r Request) check() error {
 
 const maxStartTimeout = 3600
 
-// binForm is the form of the names of commands of packages. A match is never an option or a path.
+// binForm is the form of command names in packages. A match is never a command-line option or a path.
 var binForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 func checkBin(field, bin string) error {
@@ -111,7 +111,7 @@ func checkBin(field, bin string) error {
 	return nil
 }
 
-// remote returns how to reach the URL of r, or core.CodeBadRequest naming the field.
+// remote returns how to reach the URL of r. Errors have core.CodeBadRequest and name the field.
 func (r Request) remote() (*core.Remote, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -178,7 +178,7 @@ func (a Auth) record() (core.RemoteAuth, error) {
 	return core.RemoteAuth{}, badRequest("transport.auth.type is %q; it can be bearer, header, user, shared or none", a.Type)
 }
 
-// accounts is the record of an app that is called with linked accounts.
+// accounts returns the record of an app that is called with linked accounts.
 func (a Auth) accounts() (core.RemoteAuth, error) {
 	if a.ClientID == "" && a.ClientSecret != "" {
 		return core.RemoteAuth{}, badRequest("transport.auth.clientId is required with clientSecret")
@@ -202,7 +202,7 @@ func badRequest(format string, args ...any) error {
 	return core.Errorf(core.CodeBadRequest, format, args...)
 }
 
-// Kind returns the kind of source that r names, or core.CodeBadRequest when it names none or several.
+// Kind returns the kind of source that r names. It returns core.CodeBadRequest if r names none or several.
 func (r Request) Kind() (core.SourceKind, error) {
 	var kinds []core.SourceKind
 	for _, source := range []struct {

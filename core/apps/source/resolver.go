@@ -18,20 +18,20 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// Resolver finds bundles.
+// Resolver finds bundles and prepares them for installation.
 type Resolver struct {
 	Home    string            // the server's home directory
-	HostEnv map[string]string // the host's environment; installers see a part of it
+	HostEnv map[string]string // the host's environment; package managers see part of it
 	// InstallScripts reports whether the configuration allows the install scripts of an app.
 	InstallScripts func(workspace, name string) bool
-	Registries     func() []NamedRegistry // the registries, in the order they are asked
+	Registries     func() []NamedRegistry // the registries, in the order in which they are queried
 	Logger         hclog.Logger
 
 	Confinement instance.Confinement                        // how package managers can be confined on this machine
-	Sandbox     func(workspace, name string) config.Sandbox // the settings of an app's sandbox; nil for none
+	Sandbox     func(workspace, name string) config.Sandbox // the sandbox settings of an app; nil for no sandbox
 }
 
-// Resolve finds the bundle of an order. What it writes lies below IncomingDir.
+// Resolve finds the bundle of an order. It writes only below IncomingDir.
 func (r *Resolver) Resolve(ctx context.Context, o Order) (*Candidate, error) {
 	switch o.Source.Kind {
 	case core.SourcePath:
@@ -52,7 +52,7 @@ func (r *Resolver) Resolve(ctx context.Context, o Order) (*Candidate, error) {
 	}
 }
 
-// fromPath takes a bundle directory, which is used where it is, or an .mcpb file.
+// fromPath reads a bundle directory, which is used in place, or an .mcpb file.
 func (r *Resolver) fromPath(ctx context.Context, o Order) (*Candidate, error) {
 	info, err := os.Stat(o.Source.Ref)
 	switch {
@@ -79,8 +79,8 @@ func (r *Resolver) fromPath(ctx context.Context, o Order) (*Candidate, error) {
 	return r.fromArchive(ctx, o, sum, func(string) (string, error) { return o.Source.Ref, nil })
 }
 
-// fromArchive unpacks an .mcpb file. get returns where the file is, and may write it to the directory
-// that it is given; sum is the file's SHA-256.
+// fromArchive unpacks an .mcpb file. get returns the path of the file; it may write the file to dir. sum is the SHA-256
+// of the file.
 func (r *Resolver) fromArchive(ctx context.Context, o Order, sum string, get func(dir string) (string, error)) (_ *Candidate, err error) {
 	incoming := LayoutOf(r.Home, o.Workspace).IncomingDir()
 	if err := os.MkdirAll(incoming, 0o700); err != nil {
@@ -124,7 +124,7 @@ func (r *Resolver) fromArchive(ctx context.Context, o Order, sum string, get fun
 	return c, c.describe(o)
 }
 
-// fromURL takes a remote server. Its version is known once it has been called.
+// fromURL describes a remote server. Its version becomes known when it is first called.
 func fromURL(o Order) (*Candidate, error) {
 	u, err := url.Parse(o.Remote.URL)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// values looks up variables of a package in env, then in their defaults.
+// values returns a function that looks up a package's variable in env, and then uses the variable's default.
 func values(env map[string]core.Secret) func(registry.Variable) (string, bool) {
 	return func(v registry.Variable) (string, bool) {
 		value := cmp.Or(env[v.Name].Reveal(), v.Default)
@@ -20,8 +20,8 @@ func values(env map[string]core.Secret) func(registry.Variable) (string, bool) {
 	}
 }
 
-// checkVariables checks env against the variables of a package: core.CodeCredentialsRequired when
-// required values are missing, core.CodeBadRequest when a value is not among the choices.
+// checkVariables checks env against the variables of a package. It returns core.CodeCredentialsRequired if required
+// values are missing, and core.CodeBadRequest if a value is not one of the choices.
 func checkVariables(pkg registry.Package, env map[string]core.Secret) error {
 	var missing []bundle.MissingValue
 	for _, v := range pkg.Variables {
@@ -41,9 +41,9 @@ func checkVariables(pkg registry.Package, env map[string]core.Secret) error {
 	return nil
 }
 
-// packageManifest writes a manifest for a package, which has none, so that an app from a package is
-// started, checked and redacted like any other. command and args may use ${__dirname}, and variables
-// in args refer to user_config.
+// packageManifest generates a manifest for a package, which does not have one, so that an app from a package is
+// started, checked and redacted like any other. command and args may use ${__dirname}. args refer to variables through
+// user_config.
 func packageManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string) (*bundle.Manifest, error) {
 	fields, env := map[string]any{}, map[string]string{}
 	for _, v := range pkg.Variables {
@@ -78,8 +78,8 @@ func packageManifest(pkg registry.Package, kind bundle.ServerType, command strin
 	return bundle.ParseManifest(raw)
 }
 
-// arguments returns argument templates of a package with references to user_config in place of
-// variables. Arguments with a variable that has no value are left out.
+// arguments returns a package's argument templates, with variables replaced by references to user_config. It omits
+// arguments whose variables have no value.
 func arguments(pkg registry.Package, env map[string]core.Secret, templates []string) []string {
 	var args []string
 	for _, template := range templates {
@@ -96,7 +96,7 @@ func arguments(pkg registry.Package, env map[string]core.Secret, templates []str
 
 func userConfig(v registry.Variable) string { return "${user_config." + v.Name + "}" }
 
-// withDefaults adds the defaults of a package's variables to env.
+// withDefaults returns a copy of env with the defaults of the package's variables added.
 func withDefaults(pkg registry.Package, env map[string]core.Secret) map[string]core.Secret {
 	all := maps.Clone(env)
 	for _, v := range pkg.Variables {
