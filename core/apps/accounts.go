@@ -10,11 +10,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-// An app that is called with linked accounts has no connection that is everybody's. Its shared instance shows the lists that
-// are published; each account in use has an instance in the session pool.
+// An app that uses linked accounts has no connection that all clients share. Its shared instance shows the published
+// lists, and each account in use has its own instance in the session pool.
 
-// takesAccounts reports whether people can link accounts at an app that was just found and refuses calls without
-// credentials. It is called with those from then on.
+// takesAccounts reports whether people can link accounts for an app that was just found and rejects calls without
+// credentials. If so, the app uses linked accounts from now on.
 func (a *app) takesAccounts(ctx context.Context, found *source.Candidate, refused *instance.Failure) bool {
 	remote := *found.Record.Remote
 	if refused.Status != http.StatusUnauthorized || remote.Auth.Type != "none" || a.manager.o.Accounts == nil || !a.manager.o.Accounts.Discover(ctx, remote, refused.Challenge) {
@@ -26,7 +26,7 @@ func (a *app) takesAccounts(ctx context.Context, found *source.Candidate, refuse
 	return true
 }
 
-// addPublished adds what the shared instance of an app that is called with accounts shows.
+// addPublished adds the published lists to spec. The shared instance of an app with linked accounts shows them.
 func (a *app) addPublished(ctx context.Context, spec *instance.Spec) error {
 	if a.manager.o.Accounts == nil {
 		return errors.New("it is called with linked accounts, and this server has none")
@@ -36,8 +36,9 @@ func (a *app) addPublished(ctx context.Context, spec *instance.Spec) error {
 	return err
 }
 
-// publishLists reads the lists of an instance of an account, in the background, and publishes the app with them if the
-// account is the one to do so. It reads them again when the app announces changes, until the instance ends.
+// publishLists reads the lists of an account's instance in the background. If the account is the one that determines
+// the published lists, it publishes the app with them. It reads the lists again when the app announces changes, until
+// the instance ends.
 func (a *app) publishLists(in instance.Instance, account string) {
 	ctx, done, err := a.manager.beginWork(context.Background())
 	if err != nil { // the server is shutting down
@@ -59,7 +60,7 @@ func (a *app) publishOnce(ctx context.Context, in instance.Instance, account str
 	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)
 	defer cancel()
 	r := newRecorder(in)
-	if _, err := a.reader(in).ReadAll(limit, r); err != nil { // which checks them
+	if _, err := a.reader(in).ReadAll(limit, r); err != nil { // this also validates the lists
 		return err
 	}
 	info := in.Info()
@@ -77,8 +78,8 @@ func (a *app) showPublished(lists core.AppLists) {
 	}
 }
 
-// AuthOf returns how a remote app is authenticated to; core.CodeNotFound without such an app. That of an app that is not
-// remote is zero.
+// AuthOf returns how the server authenticates to a remote app. It returns the zero value for a local app, and
+// core.CodeNotFound if there is no app with this name.
 func (m *Manager) AuthOf(workspace, app string) (core.RemoteAuth, error) {
 	a, err := m.find(workspace, app)
 	if err != nil {
@@ -90,7 +91,7 @@ func (m *Manager) AuthOf(workspace, app string) (core.RemoteAuth, error) {
 	return core.RemoteAuth{}, nil
 }
 
-// UsesAccounts reports whether an app of a workspace is called with linked accounts.
+// UsesAccounts reports whether any app in a workspace uses linked accounts.
 func (m *Manager) UsesAccounts(workspace string) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -102,8 +103,9 @@ func (m *Manager) UsesAccounts(workspace string) bool {
 	return false
 }
 
-// AccountLinked is called when an account was linked, before anybody learns of it: its connections end, and one is made anew, in
-// the background. The app is published with its lists if it has none.
+// AccountLinked must be called when an account was linked, before anyone is notified. It ends the account's existing
+// connections and opens a new one in the background. If the app is not published yet, it is published with the lists
+// from that connection.
 func (m *Manager) AccountLinked(account core.Account) {
 	a, err := m.find(account.Workspace, account.App)
 	if err != nil {
@@ -113,7 +115,7 @@ func (m *Manager) AccountLinked(account core.Account) {
 	if err != nil { // the server is shutting down
 		return
 	}
-	m.broker.EndAccount(account.ID) // not later: a call that waits for this login must keep its connection
+	m.broker.EndAccount(account.ID) // end them now, so that calls that wait for this login can keep the new connection
 	go func() {
 		defer done()
 		limit, cancel := context.WithTimeout(ctx, m.o.StartTimeout)
@@ -124,10 +126,11 @@ func (m *Manager) AccountLinked(account core.Account) {
 	}()
 }
 
-// AccountUnlinked ends the connections of an account; calls in flight with it fail.
+// AccountUnlinked ends the connections of an account. Calls in flight that use it fail.
 func (m *Manager) AccountUnlinked(account string) { m.broker.EndAccount(account) }
 
-// RefreshPublished shows what peer servers have published, in the background: of one workspace, or of all for "".
+// RefreshPublished shows the lists that peer servers have published, for one workspace or, if workspace is "", for all.
+// It works in the background.
 func (m *Manager) RefreshPublished(workspace string) {
 	ctx, done, err := m.beginWork(context.Background())
 	if err != nil { // the server is shutting down

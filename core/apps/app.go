@@ -14,43 +14,43 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/offer"
 )
 
-// app is one installed app. At any moment at most one command (start, stop, uninstall, update) holds
-// its turn and at most one supervisor runs; only these two change the app.
+// app is one installed app. At any time, at most one command (start, stop, uninstall, update) holds its turn and at
+// most one supervisor runs. Only these two change the app.
 type app struct {
 	key     interact.AppKey
 	manager *Manager
 	log     hclog.Logger
 	dialog  *interact.Dialog
 
-	turn  chan struct{}    // holds one token while a command is at work
-	retry chan struct{}    // holds one; receives when a crashed remote app is called
-	wake  chan struct{}    // holds one; receives when a sleeping app is needed
-	rest  chan chan<- bool // receives to put the app to sleep now; whether it may is sent back
-	used  atomic.Int64     // when it last started to run or acquired a slot for a call, in Unix nanoseconds
+	turn  chan struct{}    // holds one token while a command is running
+	retry chan struct{}    // capacity 1; receives when a crashed remote app is called
+	wake  chan struct{}    // capacity 1; receives when a sleeping app is needed
+	rest  chan chan<- bool // receives to put the app to sleep now; the reply says whether it may sleep
+	used  atomic.Int64     // when it last started running or took a slot for a call, in Unix nanoseconds
 
 	now atomic.Pointer[view]
 
 	pins pinning
 
-	recorded atomic.Pointer[recorder] // what the shared instance listed last; nil for one that never ran
-	stored   [sha256.Size]byte        // the hash of what was stored of that; used by who changes the app only
+	recorded atomic.Pointer[recorder] // the lists last read from the shared instance; nil if it has never run
+	stored   [sha256.Size]byte        // hash of what was stored of recorded; only used by what changes the app
 
-	requested atomic.Pointer[requestedThen] // nil until it is asked for
+	requested atomic.Pointer[requestedThen] // nil until first requested
 	denials   denials
 
-	unannounced bool // bundle.installed has not been published yet; used by the supervisor only
+	unannounced bool // bundle.installed has not been published yet; used only by the supervisor
 
 	mu          sync.Mutex
-	supervision *supervision       // nil when no supervisor runs
-	interrupt   context.CancelFunc // cancels a start that a command waits for; nil when none does
+	supervision *supervision       // nil when no supervisor is running
+	interrupt   context.CancelFunc // cancels a start that a command waits for; nil if there is none
 }
 
-// supervision lasts from a start to a stop or to the state dead.
+// supervision lasts from a start until a stop or until the app is dead.
 type supervision struct {
 	ctx    context.Context //nolint:containedctx // ends with the manager, not with the command that started it
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the supervisor has returned
-	err    error         // why the process tree could not be ended; read after done
+	err    error         // why the process tree could not be ended; valid after done is closed
 }
 
 func (m *Manager) newApp(record core.Installation) *app {
@@ -68,12 +68,11 @@ func (m *Manager) newApp(record core.Installation) *app {
 	return a
 }
 
-// sameState stands for the current state, when only other parts of the view change.
+// sameState keeps the current state when only other parts of the view change.
 const sameState core.State = ""
 
-// transition changes the app; nothing else does. A transition that core.State does not allow is
-// refused and logged as a defect. The catalog shows changed lists before those who wait for the new
-// state continue.
+// transition changes the app. Nothing else may change it. A transition that core.State does not allow is rejected and
+// logged as a bug. The catalog contains changed lists before anyone who waits for the new state continues.
 func (a *app) transition(next core.State, change func(*view)) bool {
 	a.mu.Lock()
 	old := a.now.Load()
@@ -114,8 +113,8 @@ func (a *app) transition(next core.State, change func(*view)) bool {
 	return true
 }
 
-// acquireTurn waits for the app's turn. The error is ctx's, or core.CodeNotFound when the app was
-// removed meanwhile.
+// acquireTurn waits for the app's turn. The error is ctx's, or core.CodeNotFound if the app was removed in the
+// meantime.
 func (a *app) acquireTurn(ctx context.Context) error {
 	select {
 	case a.turn <- struct{}{}:
@@ -135,7 +134,7 @@ func bundleOf(record core.Installation) interact.Bundle {
 	return interact.Bundle{Name: record.PublicName(), Version: record.Version}
 }
 
-// interruptible lets cancelStart end what the holder of the turn waits for, until done is called.
+// interruptible lets cancelStart cancel what the holder of the turn is waiting for, until done is called.
 func (a *app) interruptible(ctx context.Context) (c context.Context, done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	a.mu.Lock()
@@ -149,7 +148,7 @@ func (a *app) interruptible(ctx context.Context) (c context.Context, done func()
 	}
 }
 
-// cancelStart ends a start that a command waits for, so that a stop need not wait for it.
+// cancelStart cancels a start that a command is waiting for, so that a stop does not have to wait for it.
 func (a *app) cancelStart() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,8 +157,8 @@ func (a *app) cancelStart() {
 	}
 }
 
-// startSupervisor starts a supervisor for the app; in is nil when that has to start the app first.
-// The caller holds the turn, and no supervisor runs.
+// startSupervisor starts a supervisor for the app. in is nil if the supervisor has to start the app first. The caller
+// must hold the turn, and no supervisor may be running.
 func (a *app) startSupervisor(in instance.Instance) {
 	r := &supervision{done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(a.manager.life)
@@ -173,8 +172,8 @@ func (a *app) startSupervisor(in instance.Instance) {
 	}()
 }
 
-// stopSupervisor ends the supervisor, if one runs, and with it the app's processes; the app is stopped
-// then. The caller holds the turn. When ctx ends first, the rest happens in the background.
+// stopSupervisor ends the supervisor, if one is running, and with it the app's processes. Afterwards the app is
+// stopped. The caller must hold the turn. If ctx ends first, the rest happens in the background.
 func (a *app) stopSupervisor(ctx context.Context) error {
 	a.mu.Lock()
 	r := a.supervision

@@ -12,11 +12,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// Call makes a call of an app. It waits for an app that is starting or restarting, at most Options.RestartWait. A call
-// that is in flight when the app dies fails at once and is never repeated, because it may have had its effect.
+// Call makes a call to an app. If the app is starting or restarting, Call waits for it, but no longer than
+// Options.RestartWait. If the app dies during a call, the call fails at once. It is never repeated, because it may
+// already have taken effect.
 //
-// Errors: core.CodeNotFound without such an app; core.CodeUnavailable when the app does not run; else those of
-// interact.Dialog.CallError.
+// Errors: core.CodeNotFound if there is no such app; core.CodeUnavailable if the app is not running; core.CodeToolHeld
+// if the tool is held back after the app has started; otherwise the errors of interact.Dialog.CallError.
 func (m *Manager) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
 	a, err := m.find(workspace, server)
 	if err != nil {
@@ -33,8 +34,9 @@ func (m *Manager) Call(ctx context.Context, workspace, server string, c interact
 	return a.dialog.Do(ctx, in, c)
 }
 
-// acquire returns the shared instance, and holds a slot when it returns no error. The slot comes first: an app with a call
-// is not put to sleep. A call that had to wait is checked again, because the app may have started with other tools.
+// acquire returns the shared instance and takes a slot, which the caller must release unless there is an error. It
+// takes the slot first because an app with a call in flight is not put to sleep. A call that had to wait is checked
+// again, because the app may have started with different tools.
 func (a *app) acquire(ctx context.Context, c interact.Call) (instance.Instance, error) {
 	if a.dialog.AcquireSlot() {
 		a.used.Store(time.Now().UnixNano())
@@ -54,7 +56,7 @@ func (a *app) acquire(ctx context.Context, c interact.Call) (instance.Instance, 
 	return in, nil
 }
 
-// checkHeld returns core.CodeToolHeld for a call of a tool that is held back now.
+// checkHeld returns core.CodeToolHeld for a call to a tool that is being held back.
 func (a *app) checkHeld(c interact.Call) error {
 	held := a.now.Load().offer.Held
 	if c.Method != "tools/call" || len(held) == 0 {
@@ -63,7 +65,7 @@ func (a *app) checkHeld(c interact.Call) error {
 	var params struct {
 		Name string `json:"name"`
 	}
-	_ = json.Unmarshal(c.Params, &params) // the app says what is wrong with them
+	_ = json.Unmarshal(c.Params, &params) // the app reports invalid params
 	for _, h := range held {
 		if h.Name == params.Name {
 			return core.Errorf(core.CodeToolHeld, "%s", h.Reason)
@@ -72,16 +74,16 @@ func (a *app) checkHeld(c interact.Call) error {
 	return nil
 }
 
-// current returns the shared instance when it can be called now, else nil.
+// current returns the shared instance if it can be called now, and nil otherwise.
 func (a *app) current() instance.Instance {
 	in := a.now.Load().instance
-	if in == nil || isClosed(in.Done()) { // it died, and the supervisor is about to notice
+	if in == nil || isClosed(in.Done()) { // it died, but the supervisor has not noticed yet
 		return nil
 	}
 	return in
 }
 
-// queue waits for a running app and a free slot, and holds the slot when it returns no error.
+// queue waits for the app to run and for a free slot. It takes the slot unless it returns an error.
 func (a *app) queue(ctx context.Context) (in instance.Instance, err error) {
 	ctx, span := tracing.StartWait(ctx, "the app")
 	defer func() { span.End(err) }()
@@ -105,11 +107,11 @@ func (a *app) queue(ctx context.Context) (in instance.Instance, err error) {
 	return in, err
 }
 
-// AwaitOffer is called when a workspace has no tool of an app that a caller names. It waits, at most
-// Options.RestartWait, for an app that is starting and whose lists have not been read yet; afterwards
-// Offer has them. Without such an app, or when its lists are known, it returns nil at once.
-// core.CodeUnavailable says that the app is installed but offers nothing now: it is stopped, dead or
-// away, or is still starting, or it is declared and could not be installed.
+// AwaitOffer is called when a caller names a tool that the workspace does not have. If the app is starting and its
+// lists have not been read yet, AwaitOffer waits for it, but no longer than Options.RestartWait. After that, Offer
+// contains its lists. If there is no such app, or its lists are known, it returns nil at once. core.CodeUnavailable
+// means that the app currently offers nothing: it is stopped, dead, unreachable or still starting, or it is declared
+// but could not be installed.
 func (m *Manager) AwaitOffer(ctx context.Context, workspace, server string) error {
 	k := interact.AppKey{Workspace: workspace, Name: server}
 	if err := m.syncRecord(ctx, k); err != nil {
@@ -132,7 +134,8 @@ func (m *Manager) AwaitOffer(ctx context.Context, workspace, server string) erro
 	return err
 }
 
-// ready waits until the app runs.
+// ready waits until the app is running. It wakes a sleeping app, and makes the supervisor try a crashed remote app at
+// once.
 func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Instance, error) {
 	for {
 		v := a.now.Load()

@@ -10,18 +10,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-// The writes of a command are completed when its caller leaves: half a write would be neither done nor
-// undone.
+// The writes of a command are completed even if its caller gives up, because a partial write would leave the app in
+// neither the old nor the new state.
 
 // endTimeout is how long a command waits, beyond the grace period, for processes to end.
 const endTimeout = 20 * time.Second
 
-// Start starts an app that is stopped or dead, with all its restart attempts. It returns when the app
-// runs, waits for an app that is being started or restarted, and does nothing for a running app. An app
-// that does not start keeps its state, and shows why.
+// Start starts an app that is stopped or dead, with the full number of restart attempts. It returns when the app is
+// running. For an app that is already starting or restarting it waits, and for a running app it does nothing. If the
+// app does not start, it keeps its state and shows the reason.
 //
-// Errors: core.CodeNotFound; core.CodeConflict when another command stopped the app meanwhile;
-// core.CodeStartFailed saying why.
+// Errors: core.CodeNotFound; core.CodeConflict if another command stopped the app in the meantime; core.CodeStartFailed
+// with the reason.
 func (m *Manager) Start(ctx context.Context, workspace, name string) (core.App, error) {
 	return m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "started", func(ctx context.Context, a *app) error {
 		ctx, done := a.interruptible(ctx)
@@ -37,11 +37,11 @@ func (m *Manager) Start(ctx context.Context, workspace, name string) (core.App, 
 	})
 }
 
-// Stop ends an app and all its processes. It stays installed, and stopped also after a restart of the
-// server. Calls in flight have Options.Grace to finish. Stopping a stopped app does nothing.
+// Stop ends an app and all its processes. The app stays installed, and it stays stopped when the server restarts. Calls
+// in flight have Options.Grace to finish. Stopping a stopped app does nothing.
 //
-// Errors: core.CodeNotFound; core.CodeStopFailed when the stop could not be recorded (the app runs
-// on), or when a process survived.
+// Errors: core.CodeNotFound; core.CodeStopFailed if the stop could not be recorded (the app keeps running) or if a
+// process survived.
 func (m *Manager) Stop(ctx context.Context, workspace, name string) (core.App, error) {
 	return m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStopFailed, "stopped", func(ctx context.Context, a *app) error {
 		if a.now.Load().record.Running {
@@ -60,11 +60,11 @@ func (m *Manager) Stop(ctx context.Context, workspace, name string) (core.App, e
 	})
 }
 
-// Uninstall removes an app and ends its processes. Its data stays in dataPath; the files that the
-// server unpacked or fetched for it are removed.
+// Uninstall removes an app and ends its processes. Its data stays in dataPath. The files that the server unpacked or
+// fetched for it are removed.
 //
-// Errors: core.CodeNotFound; core.CodeProtected; core.CodeUninstallFailed when the removal could not
-// be recorded (the app stays as it was).
+// Errors: core.CodeNotFound; core.CodeProtected; core.CodeUninstallFailed if the removal could not be recorded (the app
+// is unchanged).
 func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error) {
 	k := interact.AppKey{Workspace: workspace, Name: name}
 	if err := m.syncRecord(ctx, k); err != nil {
@@ -93,8 +93,8 @@ func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPa
 	return layout.AppDir(name), nil
 }
 
-// command runs do while it holds the app's turn. An error gets the given code; done says what was not
-// done to the app. All commands but a start cancel a start that is waited for.
+// command runs do while it holds the app's turn. Errors get the given code; done is the participle for the error
+// message ("app x was not <done>"). Every command except a start cancels a start that another command is waiting for.
 func (m *Manager) command(ctx context.Context, k interact.AppKey, code core.Code, done string, do func(context.Context, *app) error) (core.App, error) {
 	request := ctx
 	ctx, finish, err := m.beginWork(ctx)
@@ -125,16 +125,16 @@ func (m *Manager) command(ctx context.Context, k interact.AppKey, code core.Code
 	return a.now.Load().app(), nil
 }
 
-// awaitSupervisor waits until the supervisor has got an app to run that is starting or crashed. A process
-// ends as running or dead. A remote app is never dead: it is tried at once, and when that attempt fails, too,
-// the error is that of the attempt, and the supervisor goes on trying.
+// awaitSupervisor waits until the supervisor has started an app that is starting or crashed. For a process, the result
+// is running or dead. A remote app is never dead: it is tried at once. If that attempt fails as well, its error is
+// returned and the supervisor keeps trying.
 func (a *app) awaitSupervisor(ctx context.Context) error {
 	before := a.now.Load()
 	if before.record.Remote == nil {
 		_, err := a.ready(ctx, nil)
 		return err
 	}
-	again := time.NewTicker(callRetryPause) // the supervisor drops a wish that comes right after an attempt
+	again := time.NewTicker(callRetryPause) // the supervisor ignores a retry request that comes right after an attempt
 	defer again.Stop()
 	for {
 		v := a.now.Load()
@@ -156,7 +156,7 @@ func (a *app) awaitSupervisor(ctx context.Context) error {
 	}
 }
 
-// startStopped starts a stopped or dead app and its supervisor. The caller holds the turn.
+// startStopped starts a stopped or dead app and its supervisor. The caller must hold the turn.
 func (a *app) startStopped(ctx context.Context) error {
 	before := a.now.Load()
 	a.transition(core.StateStarting, nil)
@@ -181,10 +181,10 @@ func (a *app) startStopped(ctx context.Context) error {
 	return nil
 }
 
-// recordRunning records whether the app is to run, also after a restart and on other servers.
+// recordRunning records whether the app should be running, including after a restart and on other servers.
 func (a *app) recordRunning(ctx context.Context, running bool) error {
 	_, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), a.key.Workspace, a.key.Name, func(in *core.Installation) error {
-		if in.ID != a.now.Load().record.ID { // another app by now
+		if in.ID != a.now.Load().record.ID { // it has been replaced by another app
 			return notFound(a.key.Name)
 		}
 		in.Running = running
@@ -196,7 +196,7 @@ func (a *app) recordRunning(ctx context.Context, running bool) error {
 	return err
 }
 
-// recordForPeers makes other servers start the app, too, in case it is dead there.
+// recordForPeers makes the other servers start the app as well, in case it is dead there.
 func (a *app) recordForPeers(ctx context.Context) error {
 	if a.manager.o.Cluster == nil {
 		return nil
@@ -204,8 +204,8 @@ func (a *app) recordForPeers(ctx context.Context) error {
 	return a.recordRunning(ctx, true)
 }
 
-// stopForCommand is stopSupervisor for a command that has been recorded, which a client that leaves
-// does not cancel any more.
+// stopForCommand is stopSupervisor for a command that is already recorded, so a client that gives up can no longer
+// cancel it.
 func (a *app) stopForCommand(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), a.manager.o.Grace+endTimeout,
 		errors.New("its processes take too long to end"))
@@ -213,8 +213,8 @@ func (a *app) stopForCommand(ctx context.Context) error {
 	return a.stopSupervisor(ctx)
 }
 
-// stopToStartAgain is stopForCommand for a command that starts the app again at once, if it is to run:
-// calls wait for that, and its tools stay listed.
+// stopToStartAgain is stopForCommand for a command that restarts the app right away if it should be running. Calls wait
+// for the restart, and the app's tools stay listed.
 func (a *app) stopToStartAgain(ctx context.Context) error {
 	a.transition(sameState, func(v *view) { v.awaited = true })
 	err := a.stopForCommand(ctx)
@@ -228,7 +228,7 @@ func (m *Manager) isProtected(k interact.AppKey) bool {
 	return k.Workspace == core.DefaultWorkspaceID && m.setup.Load().declared[k.Name].Protected
 }
 
-// commandError returns err under the code of its command. Codes that say more than that stay as they are.
+// commandError returns err with the command's code. More specific codes are kept.
 func commandError(code core.Code, err error, name, done string) error {
 	switch core.CodeOf(err) {
 	case core.CodeNotFound:

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	crowdedPause = time.Second     // between two looks at apps that were all in use
-	memoryPause  = 2 * time.Second // between two looks at the memory: what one app gave back shows in the next
+	crowdedPause = time.Second     // before trying again when all apps were in use
+	memoryPause  = 2 * time.Second // between two checks of memory, so that freed memory shows in the next
 )
 
-// crowd keeps the number of awake apps, and the memory that they take, within bounds: the least recently used ones that may
-// sleep are put to sleep.
+// crowd limits the number of apps that are awake and the memory that they use. When a limit is exceeded, it puts the
+// least recently used apps to sleep, if they may sleep.
 type crowd struct {
 	manager *Manager
-	most    atomic.Int64  // apps awake; 0 for no limit
-	due     chan struct{} // holds one; receives when there may be more
+	most    atomic.Int64  // maximum number of apps awake; 0 for no limit
+	due     chan struct{} // capacity 1; receives when the limit may be exceeded
 	running sync.WaitGroup
 }
 
-// limit sets how many apps may be awake.
+// limit sets how many apps may be awake. 0 means no limit.
 func (c *crowd) limit(n int) {
 	c.most.Store(int64(n))
 	c.look()
 }
 
-// look makes thin count soon.
+// look makes thin check the number of awake apps soon.
 func (c *crowd) look() {
 	if c.most.Load() <= 0 {
 		return
@@ -40,7 +40,7 @@ func (c *crowd) look() {
 	}
 }
 
-// thin puts apps to sleep until ctx ends.
+// thin puts apps to sleep as needed until ctx ends.
 func (c *crowd) thin(ctx context.Context) {
 	var memory <-chan time.Time
 	if c.manager.o.MemoryIsShort != nil {
@@ -74,7 +74,7 @@ func (c *crowd) thin(ctx context.Context) {
 	}
 }
 
-// excess is how many apps should go to sleep.
+// excess returns how many apps should go to sleep.
 func (c *crowd) excess() int {
 	most := int(c.most.Load())
 	if most <= 0 {
@@ -83,7 +83,7 @@ func (c *crowd) excess() int {
 	return max(0, len(c.awake())-most)
 }
 
-// awake returns the apps that have processes now, the least recently used first.
+// awake returns the apps that currently have processes, least recently used first.
 func (c *crowd) awake() []*app {
 	all := slices.DeleteFunc(c.manager.allApps(), func(a *app) bool {
 		_, local := a.now.Load().instance.(measured)
@@ -91,13 +91,13 @@ func (c *crowd) awake() []*app {
 	})
 	last := make(map[*app]int64, len(all))
 	for _, a := range all {
-		last[a] = a.used.Load() // sorted by what does not change meanwhile
+		last[a] = a.used.Load() // sort by a snapshot that cannot change during the sort
 	}
 	slices.SortFunc(all, func(a, b *app) int { return cmp.Compare(last[a], last[b]) })
 	return all
 }
 
-// rest puts n apps to sleep, and returns how many of them could not be, because all others are in use or never sleep.
+// rest puts n apps to sleep. It returns how many are left over because all other apps are in use or never sleep.
 func (c *crowd) rest(ctx context.Context, n int) (left int) {
 	if n == 0 {
 		return 0
@@ -113,7 +113,7 @@ func (c *crowd) rest(ctx context.Context, n int) (left int) {
 	return n
 }
 
-// restNow puts the app to sleep if it may sleep and nothing holds it, and reports whether it did.
+// restNow puts the app to sleep if it may sleep and is not in use. It reports whether it did.
 func (a *app) restNow(ctx context.Context) bool {
 	v := a.now.Load()
 	if v.instance == nil {
@@ -122,7 +122,7 @@ func (a *app) restNow(ctx context.Context) bool {
 	answer := make(chan bool, 1)
 	select {
 	case a.rest <- answer:
-	case <-v.replaced: // it is about to sleep, or ended
+	case <-v.replaced: // it is about to sleep, or has ended
 		return false
 	case <-ctx.Done():
 		return false
@@ -130,7 +130,7 @@ func (a *app) restNow(ctx context.Context) bool {
 	if !<-answer {
 		return false
 	}
-	select { // its supervisor takes the instance away next
+	select { // next, its supervisor removes the instance
 	case <-v.replaced:
 	case <-ctx.Done():
 	}

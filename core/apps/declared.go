@@ -20,16 +20,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// The configuration declares apps under apps.<name>, in the default workspace and with exactly this
-// name. When the server starts, a declared app that is missing is installed, and one whose declaration
-// or bundle changed is replaced; its data stays, and so does whether it was stopped. An app that
-// cannot be installed is logged and skipped. One that cannot be started is kept and restarted like any
-// other.
+// The configuration declares apps under apps.<name>, in the default workspace and with exactly this name. When the
+// server starts, a declared app that is missing is installed, and an app whose declaration or bundle has changed is
+// replaced. It keeps its data, and it stays stopped if it was stopped. An app that cannot be installed is logged and
+// skipped. An app that cannot be started is kept and restarted like any other.
 //
-// An entry without a source declares nothing: it only holds settings, such as protected, for an app of
-// this name that somebody installs.
+// An entry without a source does not declare an app. It only contains settings, such as protected, for an app of this
+// name that someone installs.
 
-// declaration returns the declaration of an app.
+// declaration returns the declaration of an app, and whether there is one.
 func (m *Manager) declaration(k interact.AppKey) (config.App, bool) {
 	d, ok := m.setup.Load().declared[k.Name]
 	return d, ok && k.Workspace == core.DefaultWorkspaceID && d.Source.Ref != ""
@@ -42,8 +41,8 @@ func declaredOrder(name string, d config.App) source.Order {
 	}
 }
 
-// updateDeclared makes an installed app what is declared, and resumes it. The caller has acquired the
-// app's turn, which is released here.
+// updateDeclared updates an installed app to its declaration and resumes it. The caller must have acquired the app's
+// turn; updateDeclared releases it.
 func (m *Manager) updateDeclared(ctx context.Context, a *app, d config.App) {
 	defer a.releaseTurn()
 	if err := a.update(ctx, declaredOrder(a.key.Name, d)); err != nil {
@@ -52,12 +51,12 @@ func (m *Manager) updateDeclared(ctx context.Context, a *app, d config.App) {
 	a.resume()
 }
 
-// installMissing installs a declared app that is not installed.
+// installMissing installs a declared app that is not installed yet.
 func (m *Manager) installMissing(ctx context.Context, name string, d config.App) {
 	o := declaredOrder(name, d)
 	err := m.installDeclared(ctx, o)
 	if core.CodeOf(err) == core.CodeAlreadyInstalled && m.o.Cluster != nil {
-		return // another server installed it at the same time, and this one follows
+		return // another server installed it at the same time, and this one will reconcile
 	}
 	if err != nil {
 		m.failedInstalls.add(o, err)
@@ -66,7 +65,7 @@ func (m *Manager) installMissing(ctx context.Context, name string, d config.App)
 	}
 }
 
-// installDeclared records a declared app before it has run: it is installed even when it is dead.
+// installDeclared records a declared app before it has run, so that it is installed even if it is dead.
 func (m *Manager) installDeclared(ctx context.Context, o source.Order) error {
 	release, err := m.starts.Acquire(ctx)
 	if err != nil {
@@ -95,7 +94,7 @@ func (m *Manager) installDeclared(ctx context.Context, o source.Order) error {
 	return nil
 }
 
-// update replaces an app that is not running by what is ordered. The caller holds the turn.
+// update replaces an app that is not running with the bundle that o describes. The caller must hold the turn.
 func (a *app) update(ctx context.Context, o source.Order) error {
 	old := a.now.Load().record
 	if a.manager.isUnchanged(ctx, o, old) {
@@ -106,7 +105,7 @@ func (a *app) update(ctx context.Context, o source.Order) error {
 		return err
 	}
 	dir := filepath.Join(source.LayoutOf(a.manager.o.Home, o.Workspace).BundlesDir(old.Name), found.Label)
-	if found.Label != "" && dir == old.Dir { // the same bundle with other values
+	if found.Label != "" && dir == old.Dir { // the same bundle with different values
 		found.Record.Dir, found.Record.Manifest, found.Record.Files, found.Record.Sum = dir, old.Manifest, old.Files, old.Sum
 		err = errors.Join(found.CheckValues(), found.RemoveStaged())
 	} else if err = a.manager.place(ctx, found); err != nil {
@@ -116,7 +115,7 @@ func (a *app) update(ctx context.Context, o source.Order) error {
 		return err
 	}
 	record, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), o.Workspace, old.Name, func(in *core.Installation) error {
-		if in.ID != old.ID { // another app by now
+		if in.ID != old.ID { // it has been replaced by another app
 			return notFound(old.Name)
 		}
 		next := found.Record
@@ -125,14 +124,14 @@ func (a *app) update(ctx context.Context, o source.Order) error {
 		return nil
 	})
 	if err != nil {
-		return err // the next Open removes what was unpacked, unless the record was written after all
+		return err // the next Open removes the unpacked files unless the record was written after all
 	}
 	a.setRecord(record)
 	a.log.Info("app updated", "version", record.Version)
 	return nil
 }
 
-// setRecord makes a record the app's, and removes the files of the one before.
+// setRecord gives the app a new record and removes the files of the old one.
 func (a *app) setRecord(record core.Installation) {
 	old := a.now.Load().record
 	a.transition(sameState, func(v *view) {
@@ -144,9 +143,9 @@ func (a *app) setRecord(record core.Installation) {
 	}
 }
 
-// isUnchanged reports whether a record is what an order would give. Registries are not asked: any
-// installed version satisfies a declaration without a version. A file that is not on this server is
-// ignored in a cluster.
+// isUnchanged reports whether a record matches what an order would produce. It does not query registries: any installed
+// version satisfies a declaration without a version. In a cluster, a path that does not exist on this server counts as
+// unchanged.
 func (m *Manager) isUnchanged(ctx context.Context, o source.Order, r core.Installation) bool {
 	if o.Source.Kind != r.Source.Kind || o.Source.Ref != r.Source.Ref || !maps.Equal(o.Env, r.Env) {
 		return false

@@ -14,25 +14,25 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Denial is something that an app was refused, or that was hidden from it.
+// Denial is an access that the sandbox denied to an app or hid from it.
 type Denial struct {
 	core.Access
 	Count    int    `json:"count"`
 	First    string `json:"first"`
 	Last     string `json:"last"`
-	Observed bool   `json:"observed"` // by the sandbox itself; otherwise a failed start and the app's definition suggest it
+	Observed bool   `json:"observed"` // by the sandbox; otherwise inferred from a failed start and the definition
 }
 
-// maxDenials bounds what is remembered of one app; past it the oldest is forgotten.
+// maxDenials limits how many denials are remembered per app. The oldest is dropped first.
 const maxDenials = 50
 
-// denials are what one app was refused since the server started.
+// denials holds what one app was denied since the server started.
 type denials struct {
 	mu  sync.Mutex
 	all []Denial
 }
 
-// add counts refusals, and reports whether they are the first of their kind.
+// add counts denials of an access, and reports whether they are the first for it.
 func (d *denials) add(a core.Access, count int, observed bool) (first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,7 +50,7 @@ func (d *denials) add(a core.Access, count int, observed bool) (first bool) {
 	return false
 }
 
-// shown returns the refusals of accesses that visible holds for.
+// shown returns the denials of the accesses for which visible returns true.
 func (d *denials) shown(visible func(core.Access) bool) []Denial {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,7 +63,7 @@ func (d *denials) shown(visible func(core.Access) bool) []Denial {
 	return shown
 }
 
-// forget drops what is allowed now.
+// forget drops the denials of accesses that are now allowed.
 func (d *denials) forget(allowed []core.Access) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,14 +72,14 @@ func (d *denials) forget(allowed []core.Access) {
 	})
 }
 
-// noteDenied remembers what the sandbox refused.
+// noteDenied records what the sandbox denied.
 func (a *app) noteDenied(access core.Access, count int) {
 	if a.denials.add(access, count, true) {
 		a.publish(core.EventAppDenied, core.AppDenied{Name: a.key.Name})
 	}
 }
 
-// noteFailure remembers what the sandbox hides of the definition of an app that did not start.
+// noteFailure records what the sandbox hides, according to the definition of an app that did not start.
 func (a *app) noteFailure() {
 	m := a.manager
 	if m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone {
@@ -95,7 +95,8 @@ func (a *app) noteFailure() {
 	}
 }
 
-// hints say what the sandbox hides from an app that does not run, and how it is opened, to a caller who may.
+// hints returns what the sandbox hides from an app that is not running, and how to allow it. It contains only what the
+// caller may grant.
 func (m *Manager) hints(c core.Caller, a *app) []string {
 	v := a.now.Load()
 	if v.failure == nil {
@@ -104,7 +105,7 @@ func (m *Manager) hints(c core.Caller, a *app) []string {
 	return a.hintsOf(c, v.failure, "ropewalk app allow "+a.key.Name+" --%s %s")
 }
 
-// hintsOf puts first what the app's last lines name.
+// hintsOf returns the hints for a failure. Targets that appear in the failure's text come first.
 func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) []string {
 	m, hints := a.manager, []string{}
 	if m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone {
@@ -125,7 +126,7 @@ func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) [
 	return hints
 }
 
-// boolOrder puts what is true first.
+// boolOrder sorts true before false.
 func boolOrder(x, y bool) int {
 	switch {
 	case x == y:
@@ -136,8 +137,7 @@ func boolOrder(x, y bool) int {
 	return 1
 }
 
-// Hints are the sentences about the sandbox that belong to the last failure of an app, for a caller who may do something
-// about it.
+// Hints returns hints about the sandbox for the last failure of an app. It contains only what the caller may grant.
 func (m *Manager) Hints(c core.Caller, name string) []string {
 	a, err := m.find(c.Workspace.ID, name)
 	if err != nil {
@@ -146,7 +146,7 @@ func (m *Manager) Hints(c core.Caller, name string) []string {
 	return m.hints(c, a)
 }
 
-// MissingPermissions are the requests of an app that the caller may decide and nobody has decided; nil for none.
+// MissingPermissions returns the undecided requests of an app that the caller may decide; nil if there are none.
 func (m *Manager) MissingPermissions(c core.Caller, name string) *core.AppPermissions {
 	a, err := m.find(c.Workspace.ID, name)
 	if err != nil || c.MayManageApps() != nil {
@@ -158,7 +158,7 @@ func (m *Manager) MissingPermissions(c core.Caller, name string) *core.AppPermis
 	return nil
 }
 
-// withHints adds to the error of an installation what the sandbox hides.
+// withHints adds what the sandbox hides to the error of an installation.
 func (a *app) withHints(o source.Order, err error) error {
 	failure, failed := errors.AsType[*instance.Failure](err)
 	if !failed || !o.Hints {

@@ -14,25 +14,25 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Details is everything that the API shows of one app.
+// Details is everything that the API shows about one app.
 type Details struct {
 	core.App
 	Source      SourceDetails          `json:"source"`
 	Signature   *core.BundleSignature  `json:"signature,omitempty"`
 	Protected   bool                   `json:"protected"`
 	Restarts    int                    `json:"restarts"`
-	Since       string                 `json:"since,omitempty"` // when it last became running
+	Since       string                 `json:"since,omitempty"` // when it last started running
 	InstalledAt string                 `json:"installedAt,omitempty"`
 	DisplayName string                 `json:"displayName,omitempty"`
 	Description string                 `json:"description,omitempty"`
 	Author      string                 `json:"author,omitempty"`
 	ServerType  string                 `json:"serverType,omitempty"`
-	Transport   string                 `json:"transport,omitempty"` // of a remote app
+	Transport   string                 `json:"transport,omitempty"` // for a remote app
 	UserConfig  map[string]ConfigField `json:"userConfig"`
-	Env         []string               `json:"env"` // the names of the values of the installation; values are never shown
+	Env         []string               `json:"env"` // names of the installation's values; the values are never shown
 	DataPath    string                 `json:"dataPath"`
-	Instances   int                    `json:"instances"`   // of the session pool, beside the shared one
-	MemoryBytes *int64                 `json:"memoryBytes"` // of the processes of all instances; nil while there are none here
+	Instances   int                    `json:"instances"`   // in the session pool, without the shared one
+	MemoryBytes *int64                 `json:"memoryBytes"` // of all instances; nil if no process runs here
 }
 
 // SourceDetails says where an app came from.
@@ -42,7 +42,7 @@ type SourceDetails struct {
 	Registry string          `json:"registry,omitempty"`
 }
 
-// ConfigField is one field of a bundle's user_config. Its value is not shown.
+// ConfigField is one field of a bundle's user_config. It does not contain the value.
 type ConfigField struct {
 	Type        string `json:"type"`
 	Title       string `json:"title,omitempty"`
@@ -52,13 +52,13 @@ type ConfigField struct {
 	IsSet       bool   `json:"isSet"`
 }
 
-// ForMember returns the details without what only administrators see.
+// ForMember returns the details without the parts that only administrators may see.
 func (d Details) ForMember() Details {
 	d.App = d.App.ForMember()
 	return d
 }
 
-// Details returns everything about one app: core.CodeNotFound when the workspace has none of this name.
+// Details returns everything about one app. It returns core.CodeNotFound if the workspace has no app with this name.
 func (m *Manager) Details(workspace, name string) (Details, error) {
 	a, err := m.find(workspace, name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (m *Manager) Details(workspace, name string) (Details, error) {
 	return d, nil
 }
 
-// memoryOf is what the processes of an app hold, nil when none runs on this machine.
+// memoryOf returns the memory that an app's processes use, in bytes. It returns nil if no process runs on this machine.
 func memoryOf(shared instance.Instance, pool []instance.Instance) *int64 {
 	all := []any{shared}
 	for _, one := range pool {
@@ -119,7 +119,7 @@ func (d *Details) addManifest(m *bundle.Manifest, record core.Installation) {
 	}
 }
 
-// describe returns an app as the API shows it.
+// describe returns an app in the form that the API shows.
 func (m *Manager) describe(a *app) core.App {
 	v := a.now.Load()
 	shown := v.app()
@@ -143,13 +143,13 @@ func (m *Manager) describe(a *app) core.App {
 	return shown
 }
 
-// LogLine is one line that an app wrote to stderr, without secrets.
+// LogLine is one line that an app wrote to stderr, with secrets removed.
 type LogLine struct {
 	Text string `json:"text"`
 }
 
-// Logs returns the last lines of an app's log. With follow, more sends the lines that are written from
-// now on, until ctx ends; it is nil otherwise. A remote app has no log.
+// Logs returns the last lines of an app's log. With follow, more receives the lines written from now on, until ctx
+// ends; otherwise it is nil. A remote app has no log, so there are no lines.
 func (m *Manager) Logs(ctx context.Context, workspace, name string, tail int, follow bool) (lines []LogLine, more <-chan LogLine, err error) {
 	a, err := m.find(workspace, name)
 	if err != nil {

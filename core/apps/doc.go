@@ -1,13 +1,12 @@
 // Package apps manages the life cycle of installed apps.
 //
-// Manager installs, starts, supervises, stops and uninstalls the apps of all workspaces, calls them,
-// and keeps the servers of a cluster equal to what is recorded. Each app has one supervisor, each
-// change of state goes through app.transition, which refuses what core.State forbids, and readers see
-// immutable views without waiting.
+// Manager installs, starts, supervises, stops and uninstalls the apps of all workspaces, calls them, and reconciles the
+// servers of a cluster with the records. Each app has one supervisor. Every state change goes through app.transition,
+// which rejects what core.State forbids. Readers see immutable views and never wait.
 //
-// The packages below own the rest: where bundles come from (source), one running process or
-// connection (instance), its log (logs), when apps are started (schedule), the files of bundles on this
-// server (files), the lists that apps offer (offer), the requests of apps to their clients (interact),
-// and what clients receive outside their calls (notify). Process trees belong to process, the MCP wire to link, what a bundle
-// is to bundle, names and permissions of tools to tools and access, and records to store.
+// The packages below own the rest: where bundles come from (source), client configurations (pasted), the files of
+// bundles on this server (files, cleanup), one running process or connection (instance), its log (logs), the lists that
+// apps offer (offer), the requests of apps to their clients (interact), and what may be granted beyond the sandbox
+// (permit). Package process owns process trees, link the MCP protocol, bundle the bundle format, tools and access the
+// names and permissions of tools, and store the records.
 package apps

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-// failedInstalls are the declared apps that could not be installed. They are listed as dead, with the
-// reason, until an install succeeds or the declaration is gone.
+// failedInstalls holds the declared apps that could not be installed. They are listed as dead, with the reason, until
+// an install succeeds or the declaration is removed.
 type failedInstalls struct {
 	mu   sync.Mutex
 	apps map[interact.AppKey]core.App
@@ -25,7 +25,7 @@ func (f *failedInstalls) add(o source.Order, err error) {
 	}
 	failure := failureOf(err)
 	bundleName := o.Source.PublicRef()
-	if o.Source.Kind == core.SourcePath { // where a file of the server lies is no name
+	if o.Source.Kind == core.SourcePath { // the location of a file on the server must not be shown as a name
 		bundleName = core.ScopedName(o.ServerName)
 	}
 	f.apps[interact.AppKey{Workspace: o.Workspace, Name: o.ServerName}] = core.App{
@@ -59,7 +59,7 @@ func (f *failedInstalls) in(workspace string) (list []core.App) {
 	return list
 }
 
-// workspaces returns the workspaces that have an app that could not be installed.
+// workspaces returns the workspaces with an app that could not be installed. It may contain duplicates.
 func (f *failedInstalls) workspaces() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,7 +70,7 @@ func (f *failedInstalls) workspaces() []string {
 	return all
 }
 
-// withFailed adds the apps that could not be installed to a list of installed apps, by name.
+// withFailed adds the apps that could not be installed to a list of installed apps, and sorts it by name.
 func (m *Manager) withFailed(workspace string, list []core.App) []core.App {
 	failed := m.failedInstalls.in(workspace)
 	if len(failed) == 0 {

@@ -16,21 +16,21 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// identity names this server together with its state. A permission holds where it was decided: a copy of the home on
-// another machine has another identity, and so has a state that was restored from a backup, which does not hold
-// stateSetting. It is made when the first permission is recorded.
+// identity identifies this server together with its state. A permission is valid only where it was decided. A copy of
+// the home on another machine has a different identity. So does a state that was restored from a backup, because
+// backups omit stateSetting. The identity is created when the first permission is recorded.
 type identity struct {
 	mu   sync.Mutex
 	name string
 }
 
 const (
-	stateSetting = "permissions.state" // package backup leaves it out
+	stateSetting = "permissions.state" // package backup omits it
 	serverFile   = "permissions-server"
-	machineFile  = "/etc/machine-id" // of systemd; missing elsewhere
+	machineFile  = "/etc/machine-id" // from systemd; missing on other systems
 )
 
-// text is the identity, "" when it was not made yet.
+// text returns the identity, or "" if it has not been created yet.
 func (i *identity) text() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -62,7 +62,7 @@ func (i *identity) read(ctx context.Context, home string, records Records) error
 	return nil
 }
 
-// ensure makes the identity, unless it exists.
+// ensure creates the identity unless it exists.
 func (i *identity) ensure(ctx context.Context, home string, records Records) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	maxImports      = 100 // servers of one import
-	importsAtOnce   = 2   // of them that are installed at the same time
+	maxImports      = 100 // maximum number of servers in one import
+	importsAtOnce   = 2   // how many of them are installed concurrently
 	statusPlanned   = "planned"
 	statusInstalled = "installed"
 	statusReplaced  = "replaced"
@@ -30,9 +30,9 @@ const (
 	statusFailed    = "failed"
 )
 
-// Import installs the servers of an MCP client's configuration. A dry run resolves them to exact versions and
-// says what would be installed. One server that fails does not keep the others from being installed;
-// an error concerns the request as a whole.
+// Import installs the servers in an MCP client's configuration. A dry run resolves them to exact versions and reports
+// what would be installed. If one server fails, the others are still installed. The error is only for problems with the
+// request as a whole.
 func (m *Manager) Import(ctx context.Context, workspace string, r source.ImportRequest) (source.ImportResult, error) {
 	servers, err := r.Servers()
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *Manager) importServer(ctx context.Context, workspace string, s *source.
 	return nil
 }
 
-// planImport says what would be installed.
+// planImport reports what would be installed.
 func (m *Manager) planImport(ctx context.Context, s *source.ImportedServer, o source.Order, existing string) error {
 	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
 	defer cancel()
@@ -155,8 +155,8 @@ func (m *Manager) planImport(ctx context.Context, s *source.ImportedServer, o so
 	return core.AlreadyInstalled(found.Record.Name)
 }
 
-// replace puts another app in the place of an installed one, which runs again when the new one does not start. The data
-// of the old one stays.
+// replace replaces an installed app with another one. If the new app does not start, the old one runs again. The data
+// of the old app is kept.
 func (m *Manager) replace(ctx context.Context, o source.Order) (core.App, error) {
 	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
 	defer cancel()
@@ -170,7 +170,7 @@ func (m *Manager) replace(ctx context.Context, o source.Order) (core.App, error)
 		return core.App{}, errors.Join(err, found.Discard())
 	}
 	if found.Label != "" {
-		found.SetLabel(hex.EncodeToString([]byte(rand.Text()))) // the old one may have the same files, and runs until the new one is in place
+		found.SetLabel(hex.EncodeToString([]byte(rand.Text()))) // the old app may be running from the same files
 	}
 	return m.command(ctx, k, core.CodeInstallFailed, "replaced", func(ctx context.Context, a *app) error {
 		if err := m.place(limit, found); err != nil {
@@ -187,7 +187,7 @@ func (m *Manager) replace(ctx context.Context, o source.Order) (core.App, error)
 	})
 }
 
-// checkReplaceable refuses to replace an app that the configuration protects or declares.
+// checkReplaceable returns core.CodeForbidden if the configuration protects or declares the app.
 func (m *Manager) checkReplaceable(k interact.AppKey) error {
 	switch {
 	case m.isProtected(k):
@@ -198,8 +198,8 @@ func (m *Manager) checkReplaceable(k interact.AppKey) error {
 	return nil
 }
 
-// InstallUpload installs an .mcpb file that is sent to the server, with the server name and the values
-// of r. The errors are those of Install, and core.CodePayloadTooLarge.
+// InstallUpload installs an .mcpb file that a client uploads, with the server name and values in r. The errors are
+// those of Install, and core.CodePayloadTooLarge.
 func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.Reader, r source.Request) (core.App, error) {
 	ctx, done, err := m.beginWork(ctx)
 	if err != nil {
@@ -222,7 +222,7 @@ func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.R
 	return app, nil
 }
 
-// uploadError is installError, except that a file which is not a bundle is the fault of the request.
+// uploadError is like installError, but returns core.CodeBadRequest for a file that is not a valid bundle.
 func uploadError(err error) error {
 	failed := installError(err)
 	_, badManifest := errors.AsType[*bundle.ManifestError](err)

@@ -18,13 +18,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Install installs an app and starts it. It returns when the app runs and its record is durable;
-// nobody sees the app before that, and an install that ends earlier (an error, a caller that gives up,
-// a crash of the server) leaves nothing: remaining files are removed by the next Open. Of concurrent
-// installs with one name exactly one succeeds, on all servers of a cluster.
+// Install installs an app and starts it. It returns when the app is running and its record is durable. Until then, the
+// app is not visible. An install that ends early (an error, a caller that gives up, a server crash) leaves nothing
+// behind: the next Open removes remaining files. If several installs use the same name concurrently, exactly one
+// succeeds, on any server of a cluster.
 //
-// Errors: core.CodeBadRequest naming the field; core.CodeCredentialsRequired with details.missing;
-// core.CodeAlreadyInstalled; core.CodeInstallFailed saying why.
+// Errors: core.CodeBadRequest with the name of the field; core.CodeCredentialsRequired and core.CodePermissionsRequired
+// with details.missing; core.CodeAlreadyInstalled; core.CodeForbidden; core.CodeUnavailable; core.CodeInstallFailed
+// with the reason.
 func (m *Manager) Install(ctx context.Context, workspace string, r source.Request) (core.App, error) {
 	o, err := r.Order(workspace)
 	if err != nil {
@@ -50,7 +51,7 @@ func (m *Manager) install(ctx context.Context, o source.Order) (core.App, error)
 	return m.installFound(ctx, o, func(ctx context.Context) (*source.Candidate, error) { return m.resolver.Resolve(ctx, o) })
 }
 
-// installFound installs the bundle that resolve finds. A failure is published.
+// installFound installs the bundle that resolve finds. If that fails, it publishes the failure.
 func (m *Manager) installFound(ctx context.Context, o source.Order, resolve func(context.Context) (*source.Candidate, error)) (core.App, error) {
 	name := expectedName(o)
 	app, err := m.installResolved(ctx, o, func(ctx context.Context) (*source.Candidate, error) {
@@ -81,7 +82,7 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 		return core.App{}, errors.Join(err, found.Discard())
 	}
 	a := m.newApp(record)
-	a.turn <- struct{}{} // commands wait until the supervisor runs
+	a.turn <- struct{}{} // commands wait until the supervisor is running
 	defer a.releaseTurn()
 	a.transition(core.StateStarting, nil)
 	m.reportProgress(o, record.Name, "starting", record.PublicName())
@@ -95,7 +96,7 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	if record.Remote = found.Record.Remote; record.Remote != nil {
 		record.Version = in.Info().Version
 	}
-	// The record comes first: an app that was seen or announced must still be there after a crash.
+	// Write the record first: an app that someone has seen or that was announced must survive a crash.
 	if err := m.addRecord(ctx, record); err != nil {
 		return core.App{}, errors.Join(err, in.Shutdown(m.o.Grace), found.Discard())
 	}
@@ -107,8 +108,7 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	return shown.app(), nil
 }
 
-// withSkippedScripts adds to the failure of a package that install scripts were not run, which native
-// packages need.
+// withSkippedScripts adds to a package's failure that install scripts were not run. Native packages need them.
 func withSkippedScripts(err error, found *source.Candidate) error {
 	if len(found.SkippedScripts) == 0 || core.CodeOf(err) != core.CodeInternal {
 		return err
@@ -116,7 +116,8 @@ func withSkippedScripts(err error, found *source.Candidate) error {
 	return fmt.Errorf("%w; %s", err, skippedScripts(found))
 }
 
-// skippedScripts says that install scripts were not run, and what allows them. It is "" when there are none.
+// skippedScripts returns a sentence about install scripts that were not run and how to allow them; "" if there are
+// none.
 func skippedScripts(found *source.Candidate) string {
 	if len(found.SkippedScripts) == 0 {
 		return ""
@@ -125,8 +126,8 @@ func skippedScripts(found *source.Candidate) string {
 		strings.Join(found.SkippedScripts, ", "), found.Record.Name)
 }
 
-// obtain resolves an order, reserves its name and puts its files in place. The caller calls free when
-// the install is over.
+// obtain resolves an order, reserves the app's name and puts its files in place. The caller must call free when the
+// install is over.
 func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(context.Context) (*source.Candidate, error)) (found *source.Candidate, free func(), err error) {
 	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
 	defer cancel()
@@ -165,8 +166,8 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 	return found, free, nil
 }
 
-// checkConfined refuses code that an admin of a workspace installs where it would run with the rights of
-// the server: that takes an admin of the organization.
+// checkConfined returns core.CodeForbidden when an admin of a workspace installs code that would run with the rights of
+// the server. Only an admin of the organization may do that.
 func (m *Manager) checkConfined(o source.Order, found *source.Candidate) error {
 	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
 	if !o.Restricted || found.Record.Remote != nil || m.o.Confinement.Level(m.sandboxOf(k)) > sandbox.LevelNone {
@@ -179,8 +180,8 @@ func (m *Manager) checkConfined(o source.Order, found *source.Candidate) error {
 	return core.Errorf(core.CodeForbidden, "this server cannot confine apps (%s): installing %.200s needs the organization role admin or owner", reason, found.Record.PublicName())
 }
 
-// place checks the values of an installation, moves the bundle to its directory, gives its files to the
-// other servers and hashes them.
+// place checks the values of an installation, moves the bundle to its directory, shares its files with the other
+// servers and hashes them.
 func (m *Manager) place(ctx context.Context, found *source.Candidate) error {
 	if err := found.CheckValues(); err != nil {
 		return err
@@ -202,7 +203,7 @@ func (m *Manager) placeFiles(ctx context.Context, found *source.Candidate) error
 	if err := os.MkdirAll(bundles, 0o700); err != nil {
 		return err
 	}
-	if err := cleanup.RemoveAll(dir); err != nil { // of an interrupted install: no record names it
+	if err := cleanup.RemoveAll(dir); err != nil { // left by an interrupted install; no record refers to it
 		return err
 	}
 	if err := found.Place(ctx, dir); err != nil {
@@ -211,8 +212,8 @@ func (m *Manager) placeFiles(ctx context.Context, found *source.Candidate) error
 	return m.files.Share(ctx, found)
 }
 
-// addRecord writes the record of a new app. It is removed again after an error that leaves unknown
-// whether it was written.
+// addRecord writes the record of a new app. If an error leaves it unclear whether the record was written, addRecord
+// deletes it again.
 func (m *Manager) addRecord(ctx context.Context, record core.Installation) error {
 	err := m.o.Records.AddInstallation(context.WithoutCancel(ctx), record)
 	if err == nil || core.CodeOf(err) == core.CodeAlreadyInstalled {
@@ -223,7 +224,7 @@ func (m *Manager) addRecord(ctx context.Context, record core.Installation) error
 	return errors.Join(err, m.o.Records.DeleteInstallation(limit, record.Workspace, record.Name, record.ID))
 }
 
-// checkUnrecorded refuses a name that another server has just given to an app.
+// checkUnrecorded returns core.CodeAlreadyInstalled if another server has just used the name.
 func (m *Manager) checkUnrecorded(ctx context.Context, record core.Installation) error {
 	if m.o.Cluster == nil {
 		return nil
@@ -244,7 +245,7 @@ func (a *app) publishInstalled(v *view) {
 	})
 }
 
-// installError returns err under one of the codes of Install.
+// installError returns err with one of the codes of Install.
 func installError(err error) error {
 	switch core.CodeOf(err) {
 	case core.CodeBadRequest, core.CodeCredentialsRequired, core.CodePermissionsRequired, core.CodeAlreadyInstalled, core.CodeUnavailable, core.CodePayloadTooLarge, core.CodeForbidden:

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// progressOf publishes the progress of the installation of an app as events. There are none while the
-// app's name is not known.
+// progressOf returns a function that publishes the progress of an app's installation as events. It publishes nothing if
+// name is "".
 func (m *Manager) progressOf(workspace, name string) func(stage, message string) {
 	return func(stage, message string) {
 		if name == "" {
@@ -25,15 +25,15 @@ func (m *Manager) progressOf(workspace, name string) func(stage, message string)
 	}
 }
 
-// reportProgress publishes the progress of an installation whose app has its name, if o reports any.
+// reportProgress publishes the progress of an installation once the app's name is known, if o reports progress.
 func (m *Manager) reportProgress(o source.Order, name, stage, message string) {
 	if o.Progress != nil {
 		m.progressOf(o.Workspace, name)(stage, message)
 	}
 }
 
-// expectedName returns the server name that the app of an order gets as far as the order tells. It is ""
-// where only the bundle can tell: a path of the server is not a name.
+// expectedName returns the server name that the app of an order will get, as far as the order determines it. It is ""
+// if only the bundle can tell, for example for a path.
 func expectedName(o source.Order) string {
 	wanted := o.ServerName
 	if wanted == "" {
@@ -51,23 +51,23 @@ func expectedName(o source.Order) string {
 	return name
 }
 
-// publishInstallFailed publishes why the installation of an app has failed. Name may be "".
+// publishInstallFailed publishes why an app's installation failed. name may be "".
 func (m *Manager) publishInstallFailed(o source.Order, name string, err error) {
 	said := installError(err)
 	reason := core.TextOf(said)
 	if failed, ok := errors.AsType[*instance.Failure](err); ok && !errors.Is(err, context.Canceled) {
-		reason = failed.Reason // without what the app wrote, which only administrators see
+		reason = failed.Reason // without the app's output, which only administrators may see
 	}
 	m.o.Events.Publish(core.Event{Name: core.EventBundleInstallFailed, Workspace: o.Workspace, Data: core.BundleInstallFailed{
 		Name: name, Source: o.Source.Kind, Error: core.CodeOf(said), Message: m.publicReason(o, reason),
 	}})
 }
 
-// maxReason is how many characters an event has of the reason of a failure.
+// maxReason is the maximum length of the reason in an event, in characters.
 const maxReason = 500
 
-// publicReason is what every member of the workspace may read of the reason why an order failed: its first line,
-// without the values of the order, what of its address may be secret, and the directories of the server.
+// publicReason returns the part of a failure's reason that every member of the workspace may read. This is its first
+// line, without the values of the order, the secret parts of its address, and directories of the server.
 func (m *Manager) publicReason(o source.Order, reason string) string {
 	reason, _, _ = strings.Cut(reason, "\n")
 	switch o.Source.Kind {
@@ -85,7 +85,7 @@ func (m *Manager) publicReason(o source.Order, reason string) string {
 	return reason
 }
 
-// withoutDirectories returns a text with the last element in place of each path below the home.
+// withoutDirectories replaces each path below the home with its last element.
 func withoutDirectories(text, home string) string {
 	if home == "" {
 		return text

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// decideInstall checks the decisions that come with an installation, and records them with it. Without decisions nothing
-// is granted but what the person who installs from a path of this machine names in user_config.
+// decideInstall checks the decisions that come with an installation and adds them to its record. Without decisions,
+// nothing is granted, except for the paths in user_config when someone installs from a path on this machine.
 func (m *Manager) decideInstall(ctx context.Context, o source.Order, record *core.Installation) error {
 	key := interact.AppKey{Workspace: record.Workspace, Name: record.Name}
 	change := core.PermissionChange{}
@@ -39,7 +39,7 @@ func (m *Manager) decideInstall(ctx context.Context, o source.Order, record *cor
 	return m.requireDecisions(o.Caller, *record, m.requests(*record))
 }
 
-// decideUpdate checks the decisions that come with an update, and records them with it. Earlier ones stay.
+// decideUpdate checks the decisions that come with an update and adds them to its record. Earlier decisions are kept.
 func (m *Manager) decideUpdate(ctx context.Context, r source.UpdateRequest, found *source.Candidate) error {
 	if r.Permissions == nil {
 		return nil
@@ -62,12 +62,13 @@ func (m *Manager) decideUpdate(ctx context.Context, r source.UpdateRequest, foun
 	return m.requireDecisions(r.Caller, *record, m.requests(*record))
 }
 
-// errRevoke refuses to revoke together with an installation or an update.
+// errRevoke returns the error for a request that revokes permissions together with an installation or an update.
 func errRevoke() error {
 	return core.Errorf(core.CodeBadRequest, "permissions.revoke is for installed apps: leave it out, and use /v1/apps/:name/permissions")
 }
 
-// requireDecisions refuses an installation that asks for something that its decisions do not name.
+// requireDecisions returns core.CodePermissionsRequired if an installation requests something that has not been
+// decided.
 func (m *Manager) requireDecisions(c core.Caller, record core.Installation, requested []core.PermissionRequest) error {
 	if err := checkCount(record.Permissions); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (m *Manager) requireDecisions(c core.Caller, record core.Installation, requ
 		WithDetails(map[string]any{"missing": missing})
 }
 
-// userConfigGrants are the paths in the user_config of an app from a path of this machine, as permissions.
+// userConfigGrants returns the paths in the user_config of an app from a path on this machine, as permissions.
 func (m *Manager) userConfigGrants(record core.Installation, by string) (all []core.Permission) {
 	manifest, err := bundle.ParseManifest(record.Manifest)
 	if err != nil || record.Source.Kind != core.SourcePath || record.Remote != nil {
@@ -97,7 +98,8 @@ func (m *Manager) userConfigGrants(record core.Installation, by string) (all []c
 	return all
 }
 
-// recordGrants turns what user_config granted in a version that did not record permissions into permissions.
+// recordGrants records permissions for the paths in user_config, for an app from a server version that did not record
+// permissions.
 func (m *Manager) recordGrants(ctx context.Context, r core.Installation) (core.Installation, error) {
 	if r.Permissions != nil || r.Source.Kind != core.SourcePath || len(m.userConfigGrants(r, "")) == 0 {
 		return r, nil
@@ -118,7 +120,8 @@ func (m *Manager) recordGrants(ctx context.Context, r core.Installation) (core.I
 	return r, err
 }
 
-// checkOrder is decideInstall for what the order itself asks for, so that nothing is fetched before it is decided.
+// checkOrder does what decideInstall does for the requests that the order itself implies, so that nothing is fetched
+// before they are decided.
 func (m *Manager) checkOrder(ctx context.Context, o source.Order) error {
 	if o.Permissions == nil {
 		return nil
@@ -138,7 +141,8 @@ func (m *Manager) checkOrder(ctx context.Context, o source.Order) error {
 	return m.requireDecisions(o.Caller, known, m.orderRequests(o))
 }
 
-// grantAnew replaces what user_config of an app from a path granted, when an admin of the organization changes it.
+// grantAnew replaces the permissions from the user_config of an app from a path, when an admin of the organization
+// changes the values.
 func (m *Manager) grantAnew(in *core.Installation, c core.Caller) {
 	if in.Source.Kind != core.SourcePath || c.MayInstall(core.SourcePath) != nil {
 		return

@@ -14,14 +14,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/offer"
 )
 
-// An app that may sleep is asleep when its server has started: its lists were kept with the hash of what decides them. An app
-// whose hash is another one by now is started, as one that never sleeps.
+// An app that may sleep is asleep when the server starts: its lists were stored together with a hash of everything that
+// determines them. If the hash has changed since, the app is started like one that never sleeps.
 
-// keptLists is what a process listed, byte for byte.
+// keptLists are the lists of a process, byte for byte.
 type keptLists struct {
 	Lists        map[core.Kind][][]byte `json:"lists"`
 	Instructions string                 `json:"instructions,omitempty"`
-	Dynamic      bool                   `json:"dynamic,omitempty"` // it announces changes of its tools
+	Dynamic      bool                   `json:"dynamic,omitempty"` // it announces changes to its tools
 }
 
 // List implements offer.Lister.
@@ -33,14 +33,15 @@ func (k *keptLists) List(_ context.Context, kind core.Kind) ([]json.RawMessage, 
 	return list, nil
 }
 
-// maySleep reports whether the app is put to sleep when it is not used.
+// maySleep reports whether the app is put to sleep when it is not in use.
 func (a *app) maySleep() bool {
 	limit, _ := a.idleLimit()
 	return limit > 0
 }
 
-// listsSum is the hash of what decides the lists of a local app: its files, its settings, its permissions, its sandbox and the
-// server that asks for them. It is "" for files that are not checked. The id of the record keeps settings from being guessed.
+// listsSum returns a hash of everything that determines the lists of a local app: its files, settings, permissions and
+// sandbox, and the server's version. It is "" if the files are not checked. The hash is keyed with the record's ID, so
+// that the settings cannot be guessed from it.
 func (a *app) listsSum() (string, error) {
 	m, record := a.manager, a.now.Load().record
 	if record.Sum == "" || record.Remote != nil {
@@ -66,7 +67,8 @@ func (a *app) listsSum() (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// keepLists stores what an instance listed, if the app may sleep. Only who changes the app calls it.
+// keepLists stores the lists of an instance if the app may sleep. Only the holder of the turn or the supervisor may
+// call it.
 func (a *app) keepLists(in instance.Instance) {
 	listed := a.recorded.Load()
 	local, ok := in.(measured)
@@ -106,7 +108,7 @@ func (a *app) storeLists(listed *recorder, in instance.Instance) error {
 	return nil
 }
 
-// sleepAtFirst shows an app that is about to start as asleep, if its lists are known.
+// sleepAtFirst shows an app that is about to start as asleep if its lists are known.
 func (a *app) sleepAtFirst(ctx context.Context) {
 	if !a.maySleep() {
 		return
@@ -126,7 +128,8 @@ func (a *app) sleepAtFirst(ctx context.Context) {
 	a.checkPinsIfDecided()
 }
 
-// findLists returns the lists of the app that were stored, without what is held back now; core.CodeNotFound without such.
+// findLists returns the stored lists of the app, without the tools that are held back now. It returns core.CodeNotFound
+// if there are none.
 func (a *app) findLists(ctx context.Context) (kept keptLists, lists core.Offer, err error) {
 	sum, err := a.listsSum()
 	if err != nil {

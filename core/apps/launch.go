@@ -22,11 +22,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// startFunc starts an instance and completes the MCP handshake. Its errors are safe to show, and wrap
-// link.ErrRefused when the app refused the handshake.
+// startFunc starts an instance and completes the MCP handshake. Its errors are safe to show to users, and wrap
+// link.ErrRefused if the app refused the handshake.
 type startFunc func(ctx context.Context, spec instance.Spec) (instance.Instance, error)
 
-// spec says how instances of the app are started.
+// spec returns how to start instances of the app.
 func (a *app) spec() instance.Spec {
 	record := a.now.Load().record
 	layout := a.layout()
@@ -39,8 +39,8 @@ func (a *app) spec() instance.Spec {
 	}
 }
 
-// startTimeout is how long the app may take from its launch to its first list of tools: what its own section of the
-// configuration says, else its record.
+// startTimeout returns how long the app may take from its launch to its first list of tools. The app's own section of
+// the configuration takes precedence over its record.
 func (a *app) startTimeout(record core.Installation) time.Duration {
 	configured := time.Duration(0)
 	if a.key.Workspace == core.DefaultWorkspaceID {
@@ -49,8 +49,8 @@ func (a *app) startTimeout(record core.Installation) time.Duration {
 	return cmp.Or(configured, record.Patience, a.manager.o.StartTimeout)
 }
 
-// sandboxOf returns the sandbox settings of an app: those of its own section of the configuration, which
-// names apps of the default workspace, else the common ones.
+// sandboxOf returns the sandbox settings of an app: those in its own section of the configuration, which exists only
+// for the default workspace, or else the common ones.
 func (m *Manager) sandboxOf(key interact.AppKey) config.Sandbox {
 	if key.Workspace == core.DefaultWorkspaceID {
 		if own := m.setup.Load().declared[key.Name].Sandbox; own != nil {
@@ -60,15 +60,16 @@ func (m *Manager) sandboxOf(key interact.AppKey) config.Sandbox {
 	return m.o.Sandbox
 }
 
-// layout says where the app keeps its files.
+// layout returns the locations of the app's files.
 func (a *app) layout() source.Layout {
 	return source.LayoutOf(a.manager.o.Home, a.key.Workspace)
 }
 
-// startShared starts the instance that all clients share. A remote app is discovered first
-// (link.StatelessVersion) and gets the handshake of the older revisions when it does not support that; a
-// process gets the handshake first. When the app refuses the one, the other is tried. That an app supports
-// link.StatelessVersion only is remembered.
+// startShared starts the instance that all clients share.
+//
+// There are two kinds of handshake. With a remote app, it tries discovery first (link.StatelessVersion) and then the
+// handshake of the older revisions. With a process, it is the other way around. The second kind is tried if the app
+// refuses the first. If an app supports only link.StatelessVersion, that is remembered.
 func (a *app) startShared(ctx context.Context, spec instance.Spec) (instance.Instance, error) {
 	spec.ClientCapabilities = json.RawMessage(interact.AllCapabilities)
 	spec.OnRequest, spec.OnNotification = a.dialog.AnswerShared, a.publishNotification
@@ -80,7 +81,7 @@ func (a *app) startShared(ctx context.Context, spec instance.Spec) (instance.Ins
 	return a.startEither(ctx, spec)
 }
 
-// startEither starts an instance with the handshake that fits, as startShared says.
+// startEither starts an instance with the right kind of handshake, as described at startShared.
 func (a *app) startEither(ctx context.Context, spec instance.Spec) (instance.Instance, error) {
 	only, server := a.dialog.OnlyStateless(), spec.Record.Remote
 	spec.Stateless = only || server != nil && server.Type == "streamable-http"
@@ -91,7 +92,7 @@ func (a *app) startEither(ctx context.Context, spec instance.Spec) (instance.Ins
 	spec.Stateless = !spec.Stateless
 	other, otherErr := a.manager.start(ctx, spec)
 	if otherErr != nil {
-		return nil, err // the first error is the more useful one
+		return nil, err // the first error is more useful
 	}
 	if spec.Stateless {
 		a.dialog.LearnOnlyStateless()
@@ -99,9 +100,9 @@ func (a *app) startEither(ctx context.Context, spec instance.Spec) (instance.Ins
 	return other, nil
 }
 
-// launchFound launches an app that was just found. A remote one without a stated transport that refuses Streamable HTTP
-// the way servers of the older transport do is tried with that (MCP 2025-11-25, Transports, Backwards Compatibility), and
-// the record says which it was.
+// launchFound launches an app that was just found. If no transport was specified and a remote app rejects Streamable
+// HTTP the way servers with the older transport do, it is tried with HTTP+SSE (MCP 2025-11-25, Transports, Backwards
+// Compatibility). The record keeps the transport that worked.
 func (a *app) launchFound(ctx context.Context, found *source.Candidate) (instance.Instance, core.Offer, error) {
 	in, lists, err := a.launch(ctx)
 	refused, ok := errors.AsType[*instance.Failure](err)
@@ -118,14 +119,14 @@ func (a *app) launchFound(ctx context.Context, found *source.Candidate) (instanc
 	in, lists, olderErr := a.launch(ctx)
 	if olderErr != nil {
 		use(found.Record.Remote)
-		return nil, core.Offer{}, err // the first error is the more useful one
+		return nil, core.Offer{}, err // the first error is more useful
 	}
 	found.Record.Remote = &older
 	return in, lists, nil
 }
 
-// launch starts the app and reads its lists, within startTimeout once its files are on this
-// server. An instance that was started is ended when there is an error.
+// launch starts the app and reads its lists. Once its files are on this server, startTimeout applies. If there is an
+// error, the instance is shut down.
 func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, err error) {
 	began := time.Now()
 	defer func() {
@@ -175,8 +176,8 @@ func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, er
 	return nil, core.Offer{}, failure
 }
 
-// verifying returns start with a check before it: a process is started from the files that were installed,
-// or not at all.
+// verifying wraps start so that it checks the files first. A process is started only from the files that were
+// installed.
 func (m *Manager) verifying(start startFunc) startFunc {
 	return func(ctx context.Context, spec instance.Spec) (instance.Instance, error) {
 		unconfined := m.o.Confinement.Level(spec.Sandbox) == sandbox.LevelNone
@@ -187,8 +188,7 @@ func (m *Manager) verifying(start startFunc) startFunc {
 	}
 }
 
-// sealFiles records the hash of the files of an app that was installed by a version of the server that
-// did not check them.
+// sealFiles records the hash of an app's files if the app was installed by a server version that did not check them.
 func (a *app) sealFiles(ctx context.Context) error {
 	record := a.now.Load().record
 	if record.Sum != "" {
@@ -212,7 +212,7 @@ func (a *app) sealFiles(ctx context.Context) error {
 	return nil
 }
 
-// reader reads the lists of an instance of the app.
+// reader returns a reader for the lists of an instance.
 func (a *app) reader(in instance.Instance) offer.Reader {
 	r := offer.Reader{
 		Server: a.key.Name, Logger: a.log,
@@ -224,7 +224,7 @@ func (a *app) reader(in instance.Instance) offer.Reader {
 	return r
 }
 
-// rereadLists reads changed lists of a running app and shows them when they differ.
+// rereadLists reads changed lists of a running app again and shows them if they differ.
 func (a *app) rereadLists(ctx context.Context, in instance.Instance, changed []core.Kind) {
 	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)
 	defer cancel()

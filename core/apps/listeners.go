@@ -11,21 +11,21 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// Notification is a notification of an app that belongs to no call.
+// Notification is a notification from an app that belongs to no call.
 type Notification struct {
 	Server string
-	// Session is the session that it is for, "" for everyone in the workspace.
+	// Session is the session it is for, or "" for everyone in the workspace.
 	Session string
-	// Apart says that an instance of the session pool sent it: it is for Session alone or, when that is
-	// "", for clients without a session.
+	// Apart means that an instance of the session pool sent it. Then it is only for Session or, if that is "", only for
+	// clients without a session.
 	Apart bool
-	// Without are the sessions that get this notification from an instance of their own, "" for clients
-	// without a session.
+	// Without lists the sessions that get this notification from their own instance; "" stands for clients without a
+	// session.
 	Without []string
 	rpc.Notification
 }
 
-// listeners are those who receive the notifications of a workspace's apps.
+// listeners are the receivers of notifications from the apps of each workspace.
 type listeners struct {
 	mu  sync.RWMutex
 	all map[string]map[*listener]struct{} // by workspace
@@ -33,10 +33,10 @@ type listeners struct {
 
 type listener struct{ receive func(Notification) }
 
-// newListeners returns listeners without anyone.
+// newListeners returns listeners without any receivers.
 func newListeners() *listeners { return &listeners{all: map[string]map[*listener]struct{}{}} }
 
-// Listen calls receive with each notification of the workspace's apps. receive must not wait.
+// Listen calls receive for each notification from the workspace's apps. receive must not block.
 func (l *listeners) Listen(workspace string, receive func(Notification)) (stop func()) {
 	one := &listener{receive}
 	l.mu.Lock()
@@ -55,7 +55,7 @@ func (l *listeners) Listen(workspace string, receive func(Notification)) (stop f
 	}
 }
 
-// Publish calls everyone who listens in the workspace.
+// Publish calls every listener in the workspace.
 func (l *listeners) Publish(workspace string, n Notification) {
 	l.mu.RLock()
 	receivers := make([]*listener, 0, len(l.all[workspace]))
@@ -68,29 +68,28 @@ func (l *listeners) Publish(workspace string, n Notification) {
 	}
 }
 
-// LevelNames returns the levels of log messages, least severe first (RFC 5424, by their names in MCP).
+// LevelNames returns the log levels of MCP, least severe first (RFC 5424).
 func LevelNames() []string {
 	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 }
 
-// logLevels is the log level of the apps of each workspace: the least severe that a session there wants.
+// logLevels is the log level of the apps in each workspace: the least severe level that any session there wants.
 type logLevels struct {
 	mu          sync.Mutex
 	byWorkspace map[string]string
 }
 
-// newLogLevels returns logLevels without any level.
+// newLogLevels returns logLevels in which no level is set.
 func newLogLevels() *logLevels { return &logLevels{byWorkspace: map[string]string{}} }
 
-// Of returns the level of a workspace, "" for none.
+// Of returns the level of a workspace; "" for none.
 func (l *logLevels) Of(workspace string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byWorkspace[workspace]
 }
 
-// Set sets the level of a workspace and reports whether that is a change. A name that is no level
-// changes nothing.
+// Set sets the level of a workspace and reports whether it has changed. An unknown level is ignored.
 func (l *logLevels) Set(workspace, level string) (changed bool) {
 	if !slices.Contains(LevelNames(), level) {
 		return false
@@ -102,30 +101,30 @@ func (l *logLevels) Set(workspace, level string) (changed bool) {
 	return changed
 }
 
-// maxSubscriptions bounds the resources of one app that are subscribed to.
+// maxSubscriptions limits how many resources of one app can be subscribed to.
 const maxSubscriptions = 1000
 
-// subscriptions counts the subscriptions to each resource of an app, so that the app gets one
-// subscription per resource, and gets it again after a restart.
+// subscriptions counts the subscriptions to each resource of an app, so that the app gets a single subscription per
+// resource, and gets it again after a restart.
 type subscriptions struct {
 	mu        sync.Mutex
 	byApp     map[interact.AppKey]map[string]int // by URI, as the app names it
-	bySession map[sessionKey]map[string]int      // the same, of the clients that one instance serves
+	bySession map[sessionKey]map[string]int      // the same, for the clients that one instance serves
 }
 
-// sessionKey names an instance of the session pool: that of one session, or of all stateless clients
-// for "".
+// sessionKey identifies an instance of the session pool: the one of a session, or the one of all stateless clients if
+// Session is "".
 type sessionKey struct {
 	App     interact.AppKey
 	Session string
 }
 
-// newSubscriptions returns subscriptions to nothing.
+// newSubscriptions returns an empty set of subscriptions.
 func newSubscriptions() *subscriptions {
 	return &subscriptions{byApp: map[interact.AppKey]map[string]int{}, bySession: map[sessionKey]map[string]int{}}
 }
 
-// Add counts one more and reports whether it is the first for the app.
+// Add counts a subscription and reports whether it is the app's first one for this resource.
 func (s *subscriptions) Add(k sessionKey, uri string) (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +135,7 @@ func (s *subscriptions) Add(k sessionKey, uri string) (first bool, err error) {
 	return addCount(s.byApp, k.App, uri, 1) == 1, nil
 }
 
-// Remove counts one less, and reports whether it was the last for the app and for the session.
+// Remove removes a subscription and reports whether it was the last one for the app and for the session.
 func (s *subscriptions) Remove(k sessionKey, uri string) (lastOfApp, lastOfSession bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +146,7 @@ func (s *subscriptions) Remove(k sessionKey, uri string) (lastOfApp, lastOfSessi
 	return addCount(s.byApp, k.App, uri, -1) == 0, lastOfSession
 }
 
-// addCount changes the count of a URI and removes what has reached 0.
+// addCount changes the count of a URI and removes entries that have reached 0. It returns the new count.
 func addCount[K comparable](all map[K]map[string]int, k K, uri string, change int) int {
 	if all[k] == nil {
 		all[k] = map[string]int{}
@@ -163,14 +162,14 @@ func addCount[K comparable](all map[K]map[string]int, k K, uri string, change in
 	return 0
 }
 
-// OfApp returns the resources of an app that are subscribed to.
+// OfApp returns the resources of an app that have subscriptions.
 func (s *subscriptions) OfApp(k interact.AppKey) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.byApp[k]))
 }
 
-// OfSession returns the resources that the clients of one instance are subscribed to.
+// OfSession returns the resources that the clients of one instance have subscribed to.
 func (s *subscriptions) OfSession(k sessionKey) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

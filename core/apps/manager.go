@@ -22,9 +22,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// Manager is all installed apps of all workspaces. It is safe for concurrent use. What it shows
-// (List, Health, Offer) is read from immutable values and never waits for an install, a start or a
-// stop.
+// Manager manages all installed apps of all workspaces. It is safe for concurrent use. List, Health and Offer read
+// immutable values and never wait for an install, a start or a stop.
 type Manager struct {
 	o        Options
 	log      hclog.Logger
@@ -46,20 +45,20 @@ type Manager struct {
 	guard    *permit.Guard
 	identity identity
 
-	life context.Context //nolint:containedctx // ends when Close begins
+	life context.Context //nolint:containedctx // cancelled when Close is called
 	die  context.CancelFunc
-	work sync.WaitGroup // commands and background work, which Close waits for
+	work sync.WaitGroup // commands and background work that Close waits for
 
 	mu       sync.RWMutex
 	closed   bool
-	apps     map[string]map[string]*app        // by workspace and short name
-	reserved map[interact.AppKey]chan struct{} // names of installs in progress; closed at their end
+	apps     map[string]map[string]*app        // by workspace and server name
+	reserved map[interact.AppKey]chan struct{} // names of installs in progress; closed when the install is over
 
 	reconciler reconciler
 	crowd      *crowd
 }
 
-// New returns a Manager without apps; Open loads them.
+// New returns a Manager without apps. Open loads them.
 func New(o Options) *Manager {
 	o.setDefaults()
 	m := &Manager{
@@ -86,7 +85,7 @@ func New(o Options) *Manager {
 	}
 	starter := &instance.Starter{
 		HostEnv: o.HostEnv, Remote: o.Remote, Version: o.Version,
-		MaxCalls:    o.MaxCalls + 64, // the slots of the app are used up first
+		MaxCalls:    o.MaxCalls + 64, // higher than the limit on slots, so that slots run out first
 		MaxAnswer:   o.MaxAnswer,
 		Confinement: o.Confinement,
 		Measure:     o.Metrics.ClientOperation,
@@ -123,8 +122,7 @@ func (m *Manager) brokerOptions() interact.Options {
 	return o
 }
 
-// List returns the workspace's apps, sorted by name, with the declared apps that could not be
-// installed.
+// List returns the workspace's apps, sorted by name. It includes declared apps that could not be installed.
 func (m *Manager) List(workspace string) []core.App {
 	found := m.in(workspace)
 	list := make([]core.App, len(found))
@@ -134,7 +132,7 @@ func (m *Manager) List(workspace string) []core.App {
 	return m.withFailed(workspace, list)
 }
 
-// App returns one app: core.CodeNotFound when the workspace has none of this name.
+// App returns one app. It returns core.CodeNotFound if the workspace has no app with this name.
 func (m *Manager) App(workspace, name string) (core.App, error) {
 	a, err := m.find(workspace, name)
 	if err == nil {
@@ -156,7 +154,7 @@ func (m *Manager) Health(workspace string) []core.AppHealth {
 	return list
 }
 
-// All returns List of every workspace that has apps.
+// All returns the result of List for every workspace that has apps.
 func (m *Manager) All() map[string][]core.App {
 	all := map[string][]core.App{}
 	for _, a := range m.allApps() {
@@ -171,7 +169,7 @@ func (m *Manager) All() map[string][]core.App {
 	return all
 }
 
-// States returns how many apps of all workspaces are in each state.
+// States returns the number of apps in each state, across all workspaces.
 func (m *Manager) States() map[core.State]int {
 	counts := map[core.State]int{}
 	for _, a := range m.allApps() {
@@ -180,7 +178,7 @@ func (m *Manager) States() map[core.State]int {
 	return counts
 }
 
-// Asleep returns how many apps of all workspaces run, but are asleep.
+// Asleep returns the number of running apps that are asleep, across all workspaces.
 func (m *Manager) Asleep() (n int) {
 	for _, a := range m.allApps() {
 		if a.now.Load().asleep {
@@ -190,7 +188,7 @@ func (m *Manager) Asleep() (n int) {
 	return n
 }
 
-// InFlight returns how many calls of apps of all workspaces are in flight, by the name of the app.
+// InFlight returns the number of calls in flight by app name, across all workspaces.
 func (m *Manager) InFlight() map[string]int {
 	calls := map[string]int{}
 	for _, a := range m.allApps() {
@@ -199,10 +197,10 @@ func (m *Manager) InFlight() map[string]int {
 	return calls
 }
 
-// Offer returns what the workspace's apps that run or are being restarted offer to a client, or to one
-// that cannot be asked anything for nil: the lists of an app are those of the instance that it has for
-// the client's session, else those of its shared instance. It is immutable, and the same value until
-// something changes.
+// Offer returns what the workspace's apps offer to a client, as long as they are running, asleep or being restarted. A
+// nil client stands for one that cannot be asked anything. If an app has an instance for the client's session, the
+// lists of that instance are used, otherwise the lists of the shared instance. The result is immutable, and stays the
+// same value until something changes.
 func (m *Manager) Offer(workspace string, client *interact.Client) *core.Offer {
 	if session, ok := client.Session(); ok {
 		return m.catalog.OfferOf(workspace, session)
@@ -210,18 +208,16 @@ func (m *Manager) Offer(workspace string, client *interact.Client) *core.Offer {
 	return m.catalog.Offer(workspace)
 }
 
-// Tools returns the tools that shared instances offer.
+// Tools returns the tools that the shared instances offer.
 func (m *Manager) Tools(workspace string) []core.Tool { return m.Offer(workspace, nil).Tools }
 
-// Watch calls changed after each change of a list of what Offer returns, from the goroutine that made
-// the change and without a lock held. changed must not wait. It may also be called for a list that
-// did not change.
+// Watch calls changed after each change to one of the lists that Offer returns, in the goroutine that made the change
+// and without holding a lock. changed must not block. It may also be called for a list that has not changed.
 func (m *Manager) Watch(workspace string, changed func(core.Kind)) (stop func()) {
 	return m.catalog.Watch(workspace, changed)
 }
 
-// collectOffer collects what the workspace's apps offer now, by server name and then in each app's
-// own order.
+// collectOffer collects what the workspace's apps offer, sorted by server name and then in each app's own order.
 func (m *Manager) collectOffer(workspace string) *core.Offer {
 	var all core.Offer
 	for _, a := range m.in(workspace) {
@@ -235,8 +231,8 @@ func (m *Manager) collectOffer(workspace string) *core.Offer {
 	return &all
 }
 
-// Instructions returns what the workspace's running apps state about their use, by server name. Apps that
-// state nothing are left out.
+// Instructions returns the instructions of the workspace's running apps, sorted by server name. It leaves out apps
+// without instructions.
 func (m *Manager) Instructions(workspace string) []core.Instructions {
 	var all []core.Instructions
 	for _, a := range m.in(workspace) {
@@ -276,8 +272,8 @@ func (m *Manager) find(workspace, name string) (*app, error) {
 	return nil, notFound(name)
 }
 
-// beginWork counts a command or background work, so that Close waits for it, and returns a context
-// that ends when Close begins. The error is core.CodeUnavailable once Close has begun.
+// beginWork registers a command or background work, so that Close waits for it. The returned context is cancelled when
+// Close is called. The error is core.CodeUnavailable after that.
 func (m *Manager) beginWork(ctx context.Context) (c context.Context, done func(), err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -294,8 +290,8 @@ func (m *Manager) beginWork(ctx context.Context) (c context.Context, done func()
 	}, nil
 }
 
-// reserveName reserves a name for an install: core.CodeAlreadyInstalled when an app or another install
-// in progress has it.
+// reserveName reserves a name for an install. It returns core.CodeAlreadyInstalled if an app or another install in
+// progress has the name.
 func (m *Manager) reserveName(k interact.AppKey) (free func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -324,7 +320,7 @@ func (m *Manager) addApp(a *app) {
 	m.catalog.Refresh(a.key.Workspace)
 }
 
-// removeApp is the opposite of addApp.
+// removeApp undoes addApp.
 func (m *Manager) removeApp(a *app) {
 	m.mu.Lock()
 	delete(m.apps[a.key.Workspace], a.key.Name)
@@ -345,10 +341,9 @@ func (m *Manager) allApps() (all []*app) {
 	return all
 }
 
-// Close refuses new commands, cancels those in progress, and ends all apps at the same time. Their
-// records stay as they are: a Manager that opens them later resumes the same apps. When ctx ends first
-// the error says so, and the rest happens in the background; processes end with the server at the
-// latest.
+// Close rejects new commands, cancels those in progress, and ends all apps concurrently. It does not change the
+// records, so a Manager that opens them later resumes the same apps. If ctx ends first, the error says so and the rest
+// happens in the background. Processes never outlive the server.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
@@ -357,7 +352,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		err := m.shutdownAll(ctx)
-		m.work.Wait() // an install that could not be cancelled any more has added its app by then
+		m.work.Wait() // an install that could no longer be cancelled has added its app by now
 		err = errors.Join(err, m.shutdownAll(ctx))
 		m.broker.Wait()
 		m.crowd.running.Wait()

@@ -12,23 +12,23 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// Listen calls receive with the notifications of the workspace's apps that belong to no call: log
-// messages (notifications/message), also about calls that are all of one session, updates of resources
-// (notifications/resources/updated), the end of elicitations (notifications/elicitation/complete), and
-// changed lists of an instance that serves one session. receive must not wait; the calls for one app
-// come in its wire order.
+// Listen calls receive for the notifications from the workspace's apps that belong to no call: log messages
+// (notifications/message), including those about calls of a single session, resource updates
+// (notifications/resources/updated), completed elicitations (notifications/elicitation/complete), and changed lists of
+// an instance that serves one session. receive must not block. For each app, it is called in the order in which the app
+// sent the notifications.
 func (m *Manager) Listen(workspace string, receive func(Notification)) (stop func()) {
 	return m.listeners.Listen(workspace, receive)
 }
 
-// publishNotification passes on a notification of the app's shared instance that belongs to no call, or to that of one
-// of several callers.
+// publishNotification forwards a notification from the app's shared instance that belongs to no call, or to one of
+// several calls.
 func (a *app) publishNotification(n rpc.Notification, callers []link.Caller) {
 	out := Notification{Server: a.key.Name, Notification: n}
 	switch n.Method {
 	case "notifications/message":
 		if out.Session = interact.SessionOf(callers); out.Session == "" && len(callers) > 0 {
-			return // it concerns calls of several clients, and does not say which
+			return // it is about calls of several clients, and does not say which
 		}
 	case "notifications/resources/updated":
 		out.Without = a.dialog.Sessions()
@@ -36,16 +36,16 @@ func (a *app) publishNotification(n rpc.Notification, callers []link.Caller) {
 		if out.Session = a.dialog.ElicitationSession(n); out.Session == "" {
 			return
 		}
-	default: // clients do not know other notifications
+	default: // clients do not know any others
 		return
 	}
 	a.manager.listeners.Publish(a.key.Workspace, out)
 }
 
-// appTimeout is how long an app may take to accept a log level or a subscription.
+// appTimeout limits how long an app may take to accept a log level or a subscription.
 const appTimeout = 5 * time.Second
 
-// SetLogLevel sets the log level of the apps of a workspace, also of those that start later.
+// SetLogLevel sets the log level of all apps in a workspace, including those that start later.
 func (m *Manager) SetLogLevel(ctx context.Context, workspace, level string) {
 	if !m.logLevels.Set(workspace, level) {
 		return
@@ -68,7 +68,7 @@ func (a *app) instances() []instance.Instance {
 	return all
 }
 
-// applyLogLevel sets the log level of one instance. Without a level the app decides itself.
+// applyLogLevel sets the log level of one instance. If the workspace has no level, the app decides.
 func (a *app) applyLogLevel(ctx context.Context, in instance.Instance) {
 	level := a.manager.logLevels.Of(a.key.Workspace)
 	if info := in.Info(); level == "" || info.Stateless || !info.Offers("logging") {
@@ -85,10 +85,10 @@ func (a *app) applyLogLevel(ctx context.Context, in instance.Instance) {
 	}
 }
 
-// Subscribe subscribes to one resource, named as its app names it, for a session (interact.Client), or
-// "" for a client without one. Listen receives the updates until Unsubscribe was called as often. The
-// app gets the subscription again after a restart, and so does the instance that it has for the
-// session. The errors are those of Call.
+// Subscribe subscribes to a resource, identified by the URI that its app uses, for a session (interact.Client); session
+// is "" for a client without one. Listen delivers the updates until Unsubscribe has been called as many times. The
+// subscription is repeated when the app restarts, and when it starts another instance for the session. The errors are
+// those of Call.
 func (m *Manager) Subscribe(ctx context.Context, workspace, server, session, uri string) error {
 	a, err := m.find(workspace, server)
 	if err != nil {
@@ -109,7 +109,7 @@ func (m *Manager) Subscribe(ctx context.Context, workspace, server, session, uri
 	return nil
 }
 
-// Unsubscribe is the opposite of one Subscribe. It does nothing for an app that does not run.
+// Unsubscribe undoes one Subscribe. It does nothing if the app is not running.
 func (m *Manager) Unsubscribe(ctx context.Context, workspace, server, session, uri string) error {
 	k := sessionKey{App: interact.AppKey{Workspace: workspace, Name: server}, Session: session}
 	lastOfApp, lastOfSession := m.subscriptions.Remove(k, uri)
@@ -126,9 +126,9 @@ func (m *Manager) Unsubscribe(ctx context.Context, workspace, server, session, u
 	return a.subscribeShared(ctx, "resources/unsubscribe", uri, instance.Instance.Unsubscribe)
 }
 
-// subscribeSession changes a subscription of the instances that the app has for a session, and reports
-// whether one accepted it. Those that are starting are waited for: they may have read the subscriptions
-// too early.
+// subscribeSession changes a subscription on the app's instances for a session, and reports whether any of them
+// accepted it. It waits for instances that are starting, because they may have read the subscriptions before this
+// change.
 func (a *app) subscribeSession(ctx context.Context, session, uri string, change func(instance.Instance, context.Context, string) error) (accepted bool) {
 	limit, cancel := context.WithTimeout(ctx, appTimeout)
 	defer cancel()
@@ -156,7 +156,7 @@ func (a *app) subscribeShared(ctx context.Context, method, uri string, change fu
 	return nil
 }
 
-// subscribeAgain subscribes an instance that has started to resources.
+// subscribeAgain subscribes an instance that has just started to resources.
 func (a *app) subscribeAgain(ctx context.Context, in instance.Instance, uris []string) {
 	for _, uri := range uris {
 		limit, cancel := context.WithTimeout(ctx, appTimeout)

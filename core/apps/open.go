@@ -13,14 +13,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-// Open loads what is installed, removes the files of interrupted installs, and begins to start the
-// apps, Options.StartsAtOnce at a time. It returns before they run, so that a bad or slow app does not
-// delay the server. Apps that the configuration declares are installed or updated first. From now on
-// the Manager follows what other servers of the cluster change.
+// Open loads the installed apps, removes the files of interrupted installs, and starts the apps, Options.StartsAtOnce
+// at a time. It returns before they are running, so that a broken or slow app does not delay the server. Apps that the
+// configuration declares are installed or updated first. From then on, the Manager follows the changes that other
+// servers of the cluster make.
 func (m *Manager) Open(ctx context.Context) error {
 	var changes <-chan core.Change
 	if m.o.Cluster != nil {
-		changes = m.o.Cluster.Changes(m.life) // before the records are read, so that no change is missed
+		changes = m.o.Cluster.Changes(m.life) // before reading the records, so that no change is missed
 	}
 	records, err := m.o.Records.Installations(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (m *Manager) Open(ctx context.Context) error {
 	}()
 	for _, r := range records {
 		a := m.newApp(r)
-		a.turn <- struct{}{} // commands wait until the supervisor runs
+		a.turn <- struct{}{} // commands wait until the supervisor is running
 		m.addApp(a)
 		if d, ok := m.declaration(a.key); ok {
 			starting.Go(func() { m.updateDeclared(ctx, a, d) })
@@ -78,8 +78,8 @@ func (m *Manager) Open(ctx context.Context) error {
 	return nil
 }
 
-// resume starts a supervisor for an app that ran when the server ended. One that may sleep and whose lists are known is
-// asleep. The caller holds the turn.
+// resume starts a supervisor for an app that should be running. If the app may sleep and its lists are known, it is
+// asleep at first. The caller must hold the turn.
 func (a *app) resume() {
 	if !a.now.Load().record.Running {
 		return

@@ -16,73 +16,71 @@ import (
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// Records keeps what is installed. A nil error of a write means that it survives a crash.
+// Records stores what is installed. A write that returns nil survives a crash.
 type Records interface {
-	// AddInstallation returns core.CodeAlreadyInstalled when the workspace has an app of that name.
+	// AddInstallation returns core.CodeAlreadyInstalled if the workspace has an app with this name.
 	AddInstallation(ctx context.Context, i core.Installation) error
-	// ChangeInstallation returns core.CodeNotFound when there is no such app. The record does not change
-	// between what change is given and what it leaves.
+	// ChangeInstallation applies change to a record atomically. It returns core.CodeNotFound if there is no such app.
 	ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error)
-	// DeleteInstallation of a record that does not exist, or has another ID by now, is no error.
+	// DeleteInstallation deletes a record. It is not an error if the record does not exist or has a different ID.
 	DeleteInstallation(ctx context.Context, workspace, name, id string) error
-	// Installation returns core.CodeNotFound when there is no such app.
+	// Installation returns core.CodeNotFound if there is no such app.
 	Installation(ctx context.Context, workspace, name string) (core.Installation, error)
 	Installations(ctx context.Context) ([]core.Installation, error)
-	// Files writes what Cluster.PutFiles stored; core.CodeNotFound when it is not stored.
+	// Files writes the content that Cluster.PutFiles stored under sum. The error is core.CodeNotFound if there is none.
 	Files(ctx context.Context, sum string, to io.Writer) error
-	// PutSetting stores a value under a name, and Settings returns those whose names begin with prefix:
-	// what was found out about bundles.
+	// PutSetting stores a named value. Settings returns the values whose names start with prefix, by name. They hold
+	// what was learned about bundles, among other things.
 	PutSetting(ctx context.Context, name, value string) error
 	Settings(ctx context.Context, prefix string) (map[string]string, error)
-	// PutKeptLists stores the lists of an app in place of those before, and KeptLists returns them: core.CodeNotFound
-	// when there are none with this hash of what decides them. They go with the installation.
+	// PutKeptLists replaces the stored lists of an app. KeptLists returns them, or core.CodeNotFound if none are stored
+	// with this hash (see app.listsSum). They are deleted with the installation.
 	PutKeptLists(ctx context.Context, workspace, app, sum, record string) error
 	KeptLists(ctx context.Context, workspace, app, sum string) (record string, err error)
 }
 
-// Cluster connects the servers that share their records.
+// Cluster connects the servers that share the same records.
 type Cluster interface {
-	// Changes sends what other servers have changed in the records, until ctx ends; the channel is closed
-	// then. Earlier changes are not sent.
+	// Changes sends the changes that other servers make to the records, until ctx ends. Then it closes the channel.
+	// Earlier changes are not sent.
 	Changes(ctx context.Context) <-chan core.Change
-	// PutFiles stores content under its SHA-256 for other servers. It is not read when it is stored
-	// already.
+	// PutFiles stores content under its SHA-256 for other servers. It does not read content if that is already stored.
 	PutFiles(ctx context.Context, sum string, content io.Reader) error
-	// ServerID is this server's id.
+	// ServerID returns the ID of this server.
 	ServerID() string
-	// RequestPeer sends a request about a topic to another server: core.CodeNotFound when there is no such server any more,
-	// core.CodeUnavailable when it ended before it answered.
+	// RequestPeer sends a request about a topic to another server. It returns core.CodeNotFound if that server no
+	// longer exists, and core.CodeUnavailable if it ended before it answered.
 	RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error)
-	// ServePeers calls answer for each request of another server about a topic, until ctx ends.
+	// ServePeers calls answer for each request from another server about a topic, until ctx ends.
 	ServePeers(ctx context.Context, topic string, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
 }
 
-// Publisher publishes events and never waits.
+// Publisher publishes events. Publish never blocks.
 type Publisher interface{ Publish(core.Event) }
 
 // Pins decides which tools of an app may be used. *trust.Pins implements it.
 type Pins interface {
-	// Check returns the tools that may be used, and those that are held back.
+	// CheckOffer returns the offer split into tools that may be used and tools that are held back.
 	CheckOffer(ctx context.Context, l trust.Listing, offer core.Offer, instructions string) (core.Offer, error)
-	// Revision changes when a list that was checked earlier must be checked again; then Watch's changed
-	// is called, with "" for all apps.
+	// Revision changes when lists that were checked earlier must be checked again. Watch then calls changed with the
+	// app, or with "" for all apps.
 	Revision() uint64
 	Watch(changed func(workspace, app string) (checked <-chan struct{}))
 }
 
-// Accounts are the linked accounts that remote apps are called with. *accounts.Manager implements it.
+// Accounts manages the linked accounts for remote apps. *accounts.Manager implements it.
 type Accounts interface {
-	// Authorizer gives the tokens of an account.
+	// Authorizer provides the tokens of an account.
 	Authorizer(account string) remote.Authorizer
-	// Discover reports whether people can link accounts at a remote app that refused a request without credentials.
+	// Discover reports whether people can link accounts for a remote app that rejected a request without credentials.
 	Discover(ctx context.Context, r core.Remote, c remote.Challenge) bool
-	// Published returns the lists that an app is published with; none when it was not published yet.
+	// Published returns the lists that an app is published with. They are empty if it has not been published yet.
 	Published(ctx context.Context, workspace, app string) (core.AppLists, error)
-	// Publish publishes an app with the lists of an account, if that may, and reports whether it did.
+	// Publish publishes an app with the lists of an account, if the account may do so. It reports whether it did.
 	Publish(ctx context.Context, account string, lists core.AppLists) (published bool, err error)
 }
 
-// Metrics measures the apps.
+// Metrics records measurements of the apps.
 type Metrics interface {
 	// ClientOperation records a request to an app.
 	ClientOperation(app, method string, took time.Duration, err error)
@@ -92,11 +90,11 @@ type Metrics interface {
 	AppRestart(app string)
 	// AppDeath records that a running app stopped by itself.
 	AppDeath(app string)
-	// AppWakeUp records that a call made the server try a remote app at once.
+	// AppWakeUp records that a call made the server retry a remote app at once.
 	AppWakeUp(app string)
 }
 
-// noMetrics measures nothing.
+// noMetrics records nothing.
 type noMetrics struct{}
 
 func (noMetrics) ClientOperation(string, string, time.Duration, error) {}
@@ -105,44 +103,44 @@ func (noMetrics) AppRestart(string)                                    {}
 func (noMetrics) AppDeath(string)                                      {}
 func (noMetrics) AppWakeUp(string)                                     {}
 
-// Options is what a Manager is made of. Durations and counts that are 0 have the default given.
+// Options configures a Manager. Durations and counts that are 0 have the stated default.
 type Options struct {
-	Home       string // the service's home directory, absolute
-	Version    string // the server's version, which apps see
+	Home       string // the server's home directory, absolute
+	Version    string // the server's version, reported to apps
 	Records    Records
-	Cluster    Cluster // nil for a server on its own
+	Cluster    Cluster // nil for a server that is not in a cluster
 	Events     Publisher
-	Registries []source.NamedRegistry // asked in this order
-	Configured map[string]config.App  // apps.<name> of the configuration; they live in the default workspace
+	Registries []source.NamedRegistry // queried in this order
+	Configured map[string]config.App  // apps.<name> in the configuration; they are in the default workspace
 	Install    config.Install         // what may be installed over the API
 	Logger     hclog.Logger
-	Metrics    Metrics // nil measures nothing
+	Metrics    Metrics // nil to record nothing
 
-	HostEnv map[string]string // the host's environment; apps see an allow-list of it
+	HostEnv map[string]string // the host's environment; apps get an allow-list of it
 	Remote  remote.Options    // how remote apps are reached, and which addresses are allowed
 
-	Accounts    Accounts             // nil when there are none
-	Pins        Pins                 // nil lets all tools be used
-	Sandbox     config.Sandbox       // of an app whose own section of the configuration says nothing else
-	Confinement instance.Confinement // what this machine gives
-	Closed      []string             // paths of the server that nobody grants, besides Home and those of Confinement
-	Ports       func() []int         // ports of this machine that nobody grants: of the server, its database, its plugins; nil for none
+	Accounts    Accounts             // nil if linked accounts are not supported
+	Pins        Pins                 // nil to allow all tools
+	Sandbox     config.Sandbox       // for apps without sandbox settings of their own in the configuration
+	Confinement instance.Confinement // what this machine supports
+	Closed      []string             // more paths that cannot be granted, in addition to Home and Confinement
+	Ports       func() []int         // ports of the server, its database and its plugins, which cannot be granted; may be nil
 
-	Policy              *Policy       // DefaultPolicy
-	StartTimeout        time.Duration // from launch to the first list of tools: 60 s
-	Grace               time.Duration // from asking a process to end to killing it: 5 s
-	Idle                time.Duration // unused for this long, an app whose own section of the configuration says nothing else sleeps: never
-	MaxAwake            int           // processes of apps above this number sleep, where they may: no limit
-	MemoryIsShort       func() bool   // whether this machine, or what the server may have of it, is short of memory; nil for never
-	RestartWait         time.Duration // how long a call waits for an app that is starting: 10 s
-	CallTimeout         time.Duration // how long an app may be silent during a call: 5 min
-	MaxCalls            int           // calls in flight to one app: 512
-	MaxAnswer           int           // bytes of one message of an app: 16 MiB
-	StartsAtOnce        int           // apps that start at the same time: 8
-	StartPatience       time.Duration // how long an app that starts keeps its place: 2 s
-	MaxSessionInstances int           // of the session pool, in all workspaces: 64
-	SessionInstanceIdle time.Duration // how long one without calls is kept: 5 min
-	InstallTimeout      time.Duration // for fetching and unpacking, before the launch: 10 min
+	Policy              *Policy       // default: DefaultPolicy
+	StartTimeout        time.Duration // from launch to the first list of tools; default 60 s
+	Grace               time.Duration // how long a process may take to end before it is killed; default 5 s
+	Idle                time.Duration // how long until an unused app sleeps, unless configured per app; 0 means never
+	MaxAwake            int           // above this number of awake apps, apps sleep if they may; 0 means no limit
+	MemoryIsShort       func() bool   // whether memory is short on this machine or for the server; nil means never
+	RestartWait         time.Duration // how long a call waits for an app that is starting; default 10 s
+	CallTimeout         time.Duration // how long an app may be silent during a call; default 5 min
+	MaxCalls            int           // calls in flight per app; default 512
+	MaxAnswer           int           // bytes per message from an app; default 16 MiB
+	StartsAtOnce        int           // apps that start concurrently; default 8
+	StartPatience       time.Duration // how long a starting app keeps its place; default 2 s
+	MaxSessionInstances int           // size of the session pool across all workspaces; default 64
+	SessionInstanceIdle time.Duration // how long an instance without calls is kept; default 5 min
+	InstallTimeout      time.Duration // for fetching and unpacking, before the launch; default 10 min
 }
 
 func (o *Options) setDefaults() {

@@ -14,20 +14,20 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Permissions is what an app may use beyond its sandbox, and what it would like to.
+// Permissions is what an app may use beyond its sandbox, and what it requests.
 type Permissions struct {
 	Name      string     `json:"name"`
 	Status    core.State `json:"status"`
 	LastError string     `json:"lastError,omitempty"`
 
 	Level       string                   `json:"level"`          // none, landlock or namespaces
-	Note        string                   `json:"note,omitempty"` // what is not enforced; "" when all is
-	Permissions []ShownPermission        `json:"permissions"`    // in the order in which they were decided
+	Note        string                   `json:"note,omitempty"` // what is not enforced; "" if everything is
+	Permissions []ShownPermission        `json:"permissions"`    // in the order of the decisions
 	Requested   []core.PermissionRequest `json:"requested"`      // by the app's definition
-	Missing     []core.PermissionRequest `json:"missing"`        // of Requested, that nobody has decided
+	Missing     []core.PermissionRequest `json:"missing"`        // the part of Requested that is undecided
 	Configured  ConfiguredAccess         `json:"configured"`
-	Denials     []Denial                 `json:"denials"` // what the app was refused since the server started
-	Hints       []string                 `json:"hints"`   // why the app did not start, where the sandbox may be the reason
+	Denials     []Denial                 `json:"denials"` // what the app was denied since the server started
+	Hints       []string                 `json:"hints"`   // why the app did not start, if the sandbox may be the reason
 }
 
 // ShownPermission is a permission with its state.
@@ -39,17 +39,17 @@ type ShownPermission struct {
 	At     string `json:"at"`
 }
 
-// ConfiguredAccess is what the configuration opens, which nobody revokes over the API.
+// ConfiguredAccess is what the configuration allows. It cannot be revoked over the API.
 type ConfiguredAccess struct {
 	Read    []string `json:"read"`
 	Write   []string `json:"write"`
 	Network []string `json:"network"`
 }
 
-// maxPermissions bounds the decisions of one app.
+// maxPermissions limits the number of decisions about one app.
 const maxPermissions = 200
 
-// newGuard returns what decides about grants.
+// newGuard returns the Guard that decides what may be granted.
 func (m *Manager) newGuard() *permit.Guard {
 	o := &m.o
 	return &permit.Guard{
@@ -87,7 +87,7 @@ func (m *Manager) permissionsOf(c core.Caller, a *app) Permissions {
 	return p
 }
 
-// unenforced says in a sentence what the permissions of an app do not bound; "" when they bound all.
+// unenforced returns a sentence about what the permissions of an app do not limit; "" if they limit everything.
 func (m *Manager) unenforced(a *app) string {
 	settings := m.sandboxOf(a.key)
 	switch {
@@ -101,7 +101,7 @@ func (m *Manager) unenforced(a *app) string {
 	return ""
 }
 
-// stateOf is the state of a permission here and now, with the reason why it is not in force.
+// stateOf returns the current state of a permission on this server, and the reason if it is not in force.
 func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, reason string) {
 	switch {
 	case p.Denied:
@@ -124,7 +124,8 @@ func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, r
 	return core.PermissionGranted, ""
 }
 
-// grants are the permissions of an app that are in force; given are those from user_config. It is asked at every start.
+// grants returns the permissions of an app that are in force; given are those that come from user_config. It is
+// evaluated at every start.
 func (m *Manager) grants(record core.Installation) (all, given []core.Access) {
 	for _, p := range record.Permissions {
 		state, reason := m.stateOf(record, p)
@@ -140,7 +141,7 @@ func (m *Manager) grants(record core.Installation) (all, given []core.Access) {
 	return all, given
 }
 
-// requests are the accesses that the definition of an app suggests.
+// requests returns the accesses that the definition of an app suggests.
 func (m *Manager) requests(record core.Installation) []core.PermissionRequest {
 	if record.Remote != nil {
 		return nil
@@ -165,7 +166,7 @@ func (m *Manager) requests(record core.Installation) []core.PermissionRequest {
 	return m.guard.Requests(d)
 }
 
-// orderRequests are the requests of an order whose bundle is not known yet.
+// orderRequests returns the requests that an order suggests before its bundle is known.
 func (m *Manager) orderRequests(o source.Order) []core.PermissionRequest {
 	if o.Remote != nil || len(o.Args) == 0 {
 		return nil
@@ -177,7 +178,7 @@ func (m *Manager) orderRequests(o source.Order) []core.PermissionRequest {
 	return m.guard.Requests(d)
 }
 
-// grantableBy are the requests that a caller may grant; nobody else sees what exists on the machine.
+// grantableBy returns the requests that the caller may grant. Others must not learn what exists on the machine.
 func (m *Manager) grantableBy(c core.Caller, all []core.PermissionRequest) []core.PermissionRequest {
 	shown := []core.PermissionRequest{}
 	for _, r := range all {
@@ -192,7 +193,7 @@ func (m *Manager) grantableBy(c core.Caller, all []core.PermissionRequest) []cor
 	return shown
 }
 
-// undecided are the requests that neither a decision that counts here nor the configuration answers.
+// undecided returns the requests that are covered neither by a decision that is valid here nor by the configuration.
 func (m *Manager) undecided(record core.Installation, requested []core.PermissionRequest) []core.PermissionRequest {
 	missing := []core.PermissionRequest{}
 	settings := m.sandboxOf(interact.AppKey{Workspace: record.Workspace, Name: record.Name})
@@ -213,8 +214,8 @@ func (m *Manager) undecided(record core.Installation, requested []core.Permissio
 	return missing
 }
 
-// answers reports whether a decision about an access is one about a request: about the same thing, what contains it, or
-// its wider choice, to read or to write.
+// answers reports whether a decision about an access covers a request. For paths, it does if it is about the same path
+// or a directory that contains it, whether for reading or for writing.
 func answers(a core.Access, r core.PermissionRequest) bool {
 	if !a.Kind.IsPath() || !r.Kind.IsPath() {
 		return a == r.Access
@@ -222,10 +223,10 @@ func answers(a core.Access, r core.PermissionRequest) bool {
 	return permit.Within(r.Target, a.Target)
 }
 
-// ChangePermissions records decisions about an app, and returns when they are in force: the processes and connections of
-// the app have ended, and it runs again or has failed to, which the result says.
+// ChangePermissions records decisions about an app. It returns when they are in force: the app's old processes and
+// connections have ended, and the app is running again or has failed to start, as the result shows.
 //
-// Errors: core.CodeNotFound; core.CodeBadRequest and core.CodeForbidden naming what cannot be granted.
+// Errors: core.CodeNotFound; core.CodeBadRequest and core.CodeForbidden, which name what cannot be granted.
 func (m *Manager) ChangePermissions(ctx context.Context, c core.Caller, name string, change core.PermissionChange) (Permissions, error) {
 	key := interact.AppKey{Workspace: c.Workspace.ID, Name: name}
 	if err := m.checkChange(c, key, &change); err != nil {
@@ -251,7 +252,7 @@ func (m *Manager) ChangePermissions(ctx context.Context, c core.Caller, name str
 	return m.permissionsOf(c, a), nil
 }
 
-// undecidable is an error of a decision, as opposed to one of the start that follows it.
+// undecidable is an error of the decision itself, as opposed to an error of the start that follows it.
 type undecidable struct{ error }
 
 func (u undecidable) Unwrap() error { return u.error }
@@ -263,7 +264,7 @@ func errDecision(err error) error {
 	return nil
 }
 
-// checkChange replaces the accesses of a change by those that are recorded.
+// checkChange checks a change and replaces its accesses with the form in which they are recorded.
 func (m *Manager) checkChange(c core.Caller, key interact.AppKey, change *core.PermissionChange) error {
 	a, err := m.find(key.Workspace, key.Name)
 	if err != nil {
@@ -278,7 +279,7 @@ func (m *Manager) checkChange(c core.Caller, key interact.AppKey, change *core.P
 	return m.checkDecisions(c, key, change)
 }
 
-// checkDecisions checks what is allowed and denied.
+// checkDecisions checks the accesses that a change allows, and replaces them with the form in which they are recorded.
 func (m *Manager) checkDecisions(c core.Caller, key interact.AppKey, change *core.PermissionChange) error {
 	allow := slices.Clone(change.Allow)
 	for i, access := range allow {
@@ -287,7 +288,7 @@ func (m *Manager) checkDecisions(c core.Caller, key interact.AppKey, change *cor
 		}
 		checked, err := m.guard.Check(access)
 		if err == nil {
-			err = m.guard.MayGrant(c, checked) // where a symbolic link leads
+			err = m.guard.MayGrant(c, checked) // checks the target of symbolic links as well
 		}
 		if err == nil {
 			err = m.o.Confinement.CheckGrant(m.sandboxOf(key), source.LayoutOf(m.o.Home, key.Workspace).DataDir(key.Name), checked)
@@ -301,11 +302,11 @@ func (m *Manager) checkDecisions(c core.Caller, key interact.AppKey, change *cor
 	return nil
 }
 
-// decide records a change and starts the app again, if it is to run. The caller holds the turn.
+// decide records a change and restarts the app if it should be running. The caller must hold the turn.
 func (a *app) decide(ctx context.Context, c core.Caller, change core.PermissionChange) error {
 	m := a.manager
 	record, err := m.o.Records.ChangeInstallation(context.WithoutCancel(ctx), a.key.Workspace, a.key.Name, func(in *core.Installation) error {
-		if in.ID != a.now.Load().record.ID { // another app by now
+		if in.ID != a.now.Load().record.ID { // it has been replaced by another app
 			return notFound(a.key.Name)
 		}
 		in.Permissions = m.changed(in.Permissions, in.Source, c, change)
@@ -329,7 +330,7 @@ func (a *app) decide(ctx context.Context, c core.Caller, change core.PermissionC
 	return a.startAgain(ctx)
 }
 
-// checkCount refuses more permissions than an app can have.
+// checkCount returns core.CodeLimitReached if an app would have too many permissions.
 func checkCount(all []core.Permission) error {
 	if len(all) > maxPermissions {
 		return core.Errorf(core.CodeLimitReached, "an app can have %d permissions: revoke some", maxPermissions)
@@ -337,7 +338,7 @@ func checkCount(all []core.Permission) error {
 	return nil
 }
 
-// changed are the permissions of an app after a change.
+// changed returns the permissions of an app after a change.
 func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller, change core.PermissionChange) []core.Permission {
 	next := slices.Clone(now)
 	drop := func(access core.Access, keep func(core.Permission) bool) {
@@ -358,7 +359,7 @@ func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller
 	for _, access := range change.Deny {
 		add(access, true)
 	}
-	for _, access := range change.Allow { // a grant of another server stays pending there
+	for _, access := range change.Allow { // a grant from another server stays pending there
 		drop(access, func(p core.Permission) bool {
 			return !p.Denied && m.o.Cluster != nil && p.Server != m.identity.text()
 		})
@@ -370,12 +371,12 @@ func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller
 	return next
 }
 
-// sameThing reports whether two accesses are about the same thing: a path to read is the path to write.
+// sameThing reports whether two accesses have the same target. For paths, reading and writing count as the same.
 func sameThing(a, b core.Access) bool {
 	return a.Target == b.Target && (a.Kind == b.Kind || a.Kind.IsPath() && b.Kind.IsPath())
 }
 
-// requestedFor is for how long the requests of an app are remembered: a list of apps must not look at the disk each time.
+// requestedFor is how long the requests of an app are cached, so that listing apps does not access the disk every time.
 const requestedFor = 5 * time.Second
 
 type requestedThen struct {
@@ -384,7 +385,7 @@ type requestedThen struct {
 	missing []core.PermissionRequest
 }
 
-// missing are the requests of an app that nobody has decided.
+// missing returns the undecided requests of an app.
 func (a *app) missing() []core.PermissionRequest {
 	record := a.now.Load().record
 	if then := a.requested.Load(); then != nil && time.Since(then.at) < requestedFor && sameInstallation(then.record, record) {

@@ -11,17 +11,17 @@ import (
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// pinning is what an app's tools are checked with again after a decision on its pins.
+// pinning holds what is needed to check an app's tools again after a decision about its pins.
 type pinning struct {
-	mu       sync.Mutex // held from the check of a list until the list is shown
+	mu       sync.Mutex // held from checking a list until the list is shown
 	key      core.PinKey
 	listed   *core.Offer // everything that the app listed last
 	stated   string      // its instructions
-	dynamic  bool        // the app announces changes of its list
+	dynamic  bool        // the app announces changes to its list
 	revision uint64      // of the pins when the list was checked
 }
 
-// allListed returns what the app listed last, what is held back included.
+// allListed returns what the app listed last, including tools that are held back.
 func (p *pinning) allListed() core.Offer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -31,7 +31,7 @@ func (p *pinning) allListed() core.Offer {
 	return *p.listed
 }
 
-// checkPins takes the tools out of lists that nobody may use. It is called once for each listing.
+// checkPins holds back the tools that may not be used. It is called once for each listing.
 func (a *app) checkPins(ctx context.Context, in instance.Instance, lists core.Offer) (core.Offer, error) {
 	a.pins.mu.Lock()
 	defer a.pins.mu.Unlock()
@@ -44,7 +44,7 @@ func (a *app) checkPinsLocked(ctx context.Context, in instance.Instance, lists c
 	return a.pinned(ctx)
 }
 
-// pinKey returns what the tools of an instance are pinned for.
+// pinKey returns the key under which the tools of an instance are pinned.
 func (a *app) pinKey(in instance.Instance) core.PinKey {
 	record := a.now.Load().record
 	key := core.PinKey{Workspace: record.Workspace, App: record.Name, Bundle: record.BundleName, Version: record.Version}
@@ -54,7 +54,7 @@ func (a *app) pinKey(in instance.Instance) core.PinKey {
 	return key
 }
 
-// pinned returns the lists of the app without what is held back.
+// pinned returns the app's lists, with the tools that may not be used held back. The caller must hold pins.mu.
 func (a *app) pinned(ctx context.Context) (core.Offer, error) {
 	p := &a.pins
 	if a.manager.o.Pins == nil {
@@ -64,7 +64,7 @@ func (a *app) pinned(ctx context.Context) (core.Offer, error) {
 	return a.manager.o.Pins.CheckOffer(ctx, trust.Listing{Key: p.key, Dynamic: p.dynamic}, *p.listed, p.stated)
 }
 
-// announcesTools reports whether an app announces changes of its list of tools.
+// announcesTools reports whether an app announces changes to its list of tools.
 func announcesTools(in instance.Instance) bool {
 	var capabilities struct {
 		Tools struct {
@@ -75,8 +75,7 @@ func announcesTools(in instance.Instance) bool {
 	return len(raw) > 0 && json.Unmarshal(raw, &capabilities) == nil && capabilities.Tools.ListChanged
 }
 
-// checkPinsIfDecided checks the app's tools again when there was a decision after they were checked and
-// before they were shown.
+// checkPinsIfDecided checks the app's tools again if there was a decision between checking and showing them.
 func (a *app) checkPinsIfDecided() {
 	if a.manager.o.Pins == nil {
 		return
@@ -89,7 +88,7 @@ func (a *app) checkPinsIfDecided() {
 	}
 }
 
-// checkPinsAgain shows the tools of an app that may be used now.
+// checkPinsAgain checks the app's tools again and shows those that may be used now.
 func (a *app) checkPinsAgain(ctx context.Context) {
 	a.rereadSessionTools()
 	a.pins.mu.Lock()
@@ -112,8 +111,8 @@ func (a *app) checkPinsAgain(ctx context.Context) {
 	})
 }
 
-// checkPinsAgain checks the tools of an app again, in the background: those of all apps when name is "".
-// The channel is closed when that is done.
+// checkPinsAgain checks the tools of an app again in the background; "" stands for all apps. The channel is closed when
+// that is done.
 func (m *Manager) checkPinsAgain(workspace, name string) <-chan struct{} {
 	checked := make(chan struct{})
 	ctx, done, err := m.beginWork(context.Background())

@@ -12,15 +12,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 )
 
-// The records hold for every server of a cluster: an app that one server installs, starts, stops,
-// replaces or uninstalls is installed, started, stopped, replaced or uninstalled on all. A server that
-// reconciles an app publishes no events: they were published where the command was given. Whether an
-// app is crashed or dead concerns each server alone.
+// The records apply to every server of a cluster: when one server installs, starts, stops, replaces or uninstalls an
+// app, all others do the same. A server that reconciles an app publishes no events, because the server that ran the
+// command has published them. Whether an app is crashed or dead is local to each server.
 
-// retryPause is how long to wait before something that failed is tried again.
+// retryPause is how long to wait before retrying something that failed.
 const retryPause = time.Second
 
-// reconciler keeps the apps equal to their records.
+// reconciler keeps the apps in line with their records.
 type reconciler struct {
 	mu   sync.Mutex
 	busy map[interact.AppKey]*reconciliation
@@ -28,12 +27,12 @@ type reconciler struct {
 
 // reconciliation is the work on one app.
 type reconciliation struct {
-	again     bool // there was a change since the record was read
-	announced bool // of this very app
+	again     bool // there was a change since the record was last read
+	announced bool // the change was announced for this app
 	done      chan struct{}
 }
 
-// followChanges reconciles apps at each change by another server, until the Manager closes.
+// followChanges reconciles apps after each change by another server, until the Manager closes.
 func (m *Manager) followChanges(ctx context.Context, changes <-chan core.Change) {
 	for c := range changes {
 		if interact.ChangesCapabilities(c) {
@@ -44,12 +43,12 @@ func (m *Manager) followChanges(ctx context.Context, changes <-chan core.Change)
 			m.reconcile(interact.AppKey{Workspace: c.Workspace, Name: c.Name}, true)
 		case core.ChangeAll:
 			m.reconcileAll(ctx)
-		default: // does not concern apps
+		default: // not about apps
 		}
 	}
 }
 
-// reconcileAll reconciles every app, after changes may have been missed.
+// reconcileAll reconciles every app. It is called when changes may have been missed.
 func (m *Manager) reconcileAll(ctx context.Context) {
 	records, err := m.o.Records.Installations(ctx)
 	for warned := false; err != nil; warned = true {
@@ -73,8 +72,8 @@ func (m *Manager) reconcileAll(ctx context.Context) {
 	}
 }
 
-// reconcile makes an app equal to its record in the background, one change after the other. announced
-// says that the change was of this very app. The channel is closed when that is done.
+// reconcile makes an app match its record in the background, one change at a time. announced means that the change was
+// announced for this app. The channel is closed when the work is done.
 func (m *Manager) reconcile(k interact.AppKey, announced bool) (done <-chan struct{}) {
 	r := &m.reconciler
 	r.mu.Lock()
@@ -108,8 +107,8 @@ func (m *Manager) reconcile(k interact.AppKey, announced bool) (done <-chan stru
 	return w.done
 }
 
-// syncRecord makes sure, before a command, that the app is known here if and only if it is recorded: a
-// client that did something through another server need not wait for this one.
+// syncRecord makes sure, before a command, that this server knows the app if and only if it is recorded. This way, a
+// client that has just changed something through another server does not have to wait for this one.
 func (m *Manager) syncRecord(ctx context.Context, k interact.AppKey) error {
 	if m.o.Cluster == nil {
 		return nil
@@ -132,7 +131,7 @@ func (m *Manager) syncRecord(ctx context.Context, k interact.AppKey) error {
 	}
 }
 
-// reconcileApp makes an app equal to its record, and retries until that worked.
+// reconcileApp makes an app match its record, and retries until that succeeds.
 func (m *Manager) reconcileApp(ctx context.Context, k interact.AppKey, announced bool) {
 	for warned := false; ; warned = true {
 		var err error
@@ -154,7 +153,7 @@ func (m *Manager) reconcileApp(ctx context.Context, k interact.AppKey, announced
 	}
 }
 
-// addRecorded adds an app that another server has installed, if it has.
+// addRecorded adds an app that another server has installed. It does nothing if there is no record.
 func (m *Manager) addRecorded(ctx context.Context, k interact.AppKey) error {
 	free, err := m.awaitName(ctx, k)
 	if err != nil {
@@ -178,7 +177,7 @@ func (m *Manager) addRecorded(ctx context.Context, k interact.AppKey) error {
 	return nil
 }
 
-// awaitName reserves a name once no install in progress has it. The error says when an app has it.
+// awaitName waits until no install in progress has the name, and reserves it. The error says so if an app has it.
 func (m *Manager) awaitName(ctx context.Context, k interact.AppKey) (free func(), err error) {
 	for {
 		m.mu.RLock()
@@ -195,7 +194,7 @@ func (m *Manager) awaitName(ctx context.Context, k interact.AppKey) (free func()
 	}
 }
 
-// applyRecord makes an app equal to its record.
+// applyRecord makes an app match its record.
 func (a *app) applyRecord(ctx context.Context, announced bool) error {
 	read := func() (r core.Installation, gone bool, err error) {
 		r, err = a.manager.o.Records.Installation(ctx, a.key.Workspace, a.key.Name)
@@ -213,7 +212,7 @@ func (a *app) applyRecord(ctx context.Context, announced bool) error {
 		a.cancelStart()
 	}
 	if err := a.acquireTurn(ctx); err != nil {
-		if core.CodeOf(err) == core.CodeNotFound { // it was removed here meanwhile, and may be back
+		if core.CodeOf(err) == core.CodeNotFound { // it was removed here in the meantime, and may be back
 			a.manager.reconcile(a.key, announced)
 			return nil
 		}
@@ -238,7 +237,7 @@ func (a *app) applyRecord(ctx context.Context, announced bool) error {
 	return nil
 }
 
-// removeUninstalled removes an app that another server has uninstalled. The caller holds the turn.
+// removeUninstalled removes an app that another server has uninstalled. The caller must hold the turn.
 func (a *app) removeUninstalled(ctx context.Context) {
 	a.log.Info("app uninstalled by another server")
 	if err := a.stopForCommand(ctx); err != nil {
@@ -249,7 +248,8 @@ func (a *app) removeUninstalled(ctx context.Context) {
 	a.manager.removeApp(a)
 }
 
-// replaceRecord makes an app another one, or the same with other values. The caller holds the turn.
+// replaceRecord replaces an app with another one, or with the same app with different values. The caller must hold the
+// turn.
 func (a *app) replaceRecord(ctx context.Context, r core.Installation) {
 	a.log.Info("app replaced by another server", "version", r.Version)
 	a.transition(sameState, func(v *view) { v.awaited = r.Running })
@@ -260,14 +260,14 @@ func (a *app) replaceRecord(ctx context.Context, r core.Installation) {
 	a.resume()
 }
 
-// sameInstallation reports whether two records are of the same app, to be run in the same way. The
-// manifest is part of the files.
+// sameInstallation reports whether two records describe the same app, to be run in the same way. The manifest is not
+// compared because it is part of the files.
 func sameInstallation(a, b core.Installation) bool {
 	return a.ID == b.ID && a.Source == b.Source && slices.Equal(a.Permissions, b.Permissions) && a.Dir == b.Dir && a.Files == b.Files &&
 		maps.Equal(a.Env, b.Env) && sameRemote(a.Remote, b.Remote)
 }
 
-// answerPeer answers a request of another server: to resume a call that is suspended here.
+// answerPeer answers a request from another server to resume a call that is suspended here.
 func (m *Manager) answerPeer(ctx context.Context, request json.RawMessage) json.RawMessage {
 	return interact.AnswerPeer(ctx, request, func(k interact.AppKey) (*interact.Dialog, error) {
 		a, err := m.find(k.Workspace, k.Name)

@@ -12,20 +12,20 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// setup is what the configuration says about apps. A reload replaces it.
+// setup is the configuration of the apps. A reload replaces it.
 type setup struct {
 	registries []source.NamedRegistry
 	declared   map[string]config.App
-	replaced   chan struct{} // closed when a reload has replaced this
+	replaced   chan struct{} // closed when a reload has replaced this setup
 }
 
 func newSetup(registries []source.NamedRegistry, declared map[string]config.App) *setup {
 	return &setup{registries: registries, declared: declared, replaced: make(chan struct{})}
 }
 
-// Reconfigure applies other registries and declarations. It returns at once: in the background, apps that are newly
-// declared are installed, those whose declaration changed are replaced, and those whose sandbox settings changed are
-// started again. No other app is touched.
+// Reconfigure applies new registries and declarations. It returns at once. In the background, newly declared apps are
+// installed, apps whose declaration changed are replaced, and apps whose sandbox settings changed are restarted. Other
+// apps are left alone.
 func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[string]config.App) {
 	old := m.setup.Swap(newSetup(registries, declared))
 	close(old.replaced)
@@ -55,7 +55,7 @@ func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[st
 	}
 }
 
-// confineAnew starts an app again, if it is to run, with the sandbox settings of now.
+// confineAnew restarts an app with the current sandbox settings if it should be running.
 func (m *Manager) confineAnew(ctx context.Context, name string) {
 	key := interact.AppKey{Workspace: core.DefaultWorkspaceID, Name: name}
 	_, err := m.command(ctx, key, core.CodeStartFailed, "restarted with its new sandbox settings", func(ctx context.Context, a *app) error {
@@ -76,10 +76,11 @@ func (m *Manager) confineAnew(ctx context.Context, name string) {
 // SetMaxAwake replaces Options.MaxAwake.
 func (m *Manager) SetMaxAwake(n int) { m.crowd.limit(n) }
 
-// SetInstallPolicy replaces the rules of what may be installed over the API.
+// SetInstallPolicy replaces the rules about what may be installed over the API.
 func (m *Manager) SetInstallPolicy(c config.Install) { m.policy.Store(source.NewPolicy(c)) }
 
-// applyDeclaration makes an app what is declared now, and reports whether it was started anew.
+// applyDeclaration makes an app match its current declaration. It reports false if the app was already up to date and
+// was not touched.
 func (m *Manager) applyDeclaration(ctx context.Context, name string, d config.App) (replaced bool) {
 	a, err := m.find(core.DefaultWorkspaceID, name)
 	if err != nil {

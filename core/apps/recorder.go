@@ -12,7 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// recorder is an instance whose lists are kept as they are read. One that the instance does not have is empty.
+// recorder is an instance that records its lists as they are read. A list that the instance does not implement is
+// recorded as empty.
 type recorder struct {
 	instance.Instance
 	mu    sync.Mutex
@@ -23,7 +24,7 @@ func newRecorder(in instance.Instance) *recorder {
 	return &recorder{Instance: in, lists: map[core.Kind][]json.RawMessage{}}
 }
 
-// again returns a recorder for another reading, which begins with the lists of this one.
+// again returns a recorder for another reading, which starts with the lists of this one.
 func (r *recorder) again(in instance.Instance) *recorder {
 	next := newRecorder(in)
 	if r != nil {
@@ -46,7 +47,7 @@ func (r *recorder) List(ctx context.Context, kind core.Kind) ([]json.RawMessage,
 	return list, err
 }
 
-// kept returns the lists, and whether all of them were read.
+// kept returns the recorded lists, and whether all of them were read.
 func (r *recorder) kept() (k keptLists, complete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,19 +17,19 @@ import (
 // Primary is the resource path of an app's primary view.
 const Primary = "primary"
 
-// Resource is one resource as its app sent it.
+// Resource is the content of a resource as its app sent it.
 type Resource struct {
 	URI  string
-	MIME string // "" when the app gave none
+	MIME string // "" if the app did not specify one
 	Body []byte
-	Meta json.RawMessage // its _meta, nil when it has none
+	Meta json.RawMessage // its _meta; nil if it has none
 }
 
-// Resource reads one resource from its app; no file is ever opened. uri is a URI with a scheme, a path
-// below the app's own ui://<server>/, or Primary. account is the linked account to read it with, "" for none.
+// Resource reads a resource from its app. It never opens a file. uri is a URI with a scheme, a path below the app's own
+// ui://<server>/, or Primary. account is the linked account to read it with; "" for none.
 //
-// Errors: core.CodeNotFound without such an app, core.CodeResourceNotFound when the app has no
-// such resource, else those of Call.
+// Errors: core.CodeNotFound if there is no such app; core.CodeResourceNotFound if the app does not have the resource;
+// otherwise those of Call.
 func (m *Manager) Resource(ctx context.Context, workspace, server, uri, account string) (Resource, error) {
 	a, err := m.find(workspace, server)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *Manager) Resource(ctx context.Context, workspace, server, uri, account 
 	return pickResource(raw, server, uri)
 }
 
-// ownView returns the app's own URI of a view that is given by the URI under which it is served.
+// ownView converts the URI under which a view is served to the app's own URI for it. Other URIs are returned unchanged.
 func (a *app) ownView(uri string) string {
 	v := a.now.Load()
 	rest, served := strings.CutPrefix(uri, "ui://"+a.key.Name+"/")
@@ -71,7 +71,7 @@ func (a *app) ownView(uri string) string {
 	return uri
 }
 
-// listedURI returns a URI as the app writes it in its list, where clients may percent-encode it otherwise.
+// listedURI returns a URI in the form that the app uses in its list, because clients may percent-encode it differently.
 func (a *app) listedURI(uri string) string {
 	listed, normal := uri, core.NormalizeURI(uri)
 	for _, r := range a.now.Load().offer.Resources {
@@ -85,7 +85,7 @@ func (a *app) listedURI(uri string) string {
 	return listed
 }
 
-// resourceURI returns the URI of a resource path. File URIs and paths with .. are refused.
+// resourceURI returns the URI for a resource path. It rejects file URIs and paths that contain "." or ".." segments.
 func (a *app) resourceURI(path string) (string, error) {
 	if path == Primary {
 		ui := a.now.Load().ui
@@ -109,7 +109,7 @@ func (a *app) resourceURI(path string) (string, error) {
 	return scheme + "://" + rest, nil
 }
 
-// pickResource returns the content with the given URI, else the first.
+// pickResource returns the content with the given URI, or else the first one.
 func pickResource(raw json.RawMessage, server, uri string) (Resource, error) {
 	var answer struct {
 		Contents []struct {

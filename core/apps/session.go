@@ -19,7 +19,7 @@ import (
 // IsRunning implements interact.App.
 func (a *app) IsRunning() bool { return a.now.Load().state == core.StateRunning }
 
-// Roots implements interact.App: directories that people granted, and those that the configuration opens.
+// Roots implements interact.App: it returns the directories that were granted or that the configuration opens.
 func (a *app) Roots() []string {
 	record, settings := a.now.Load().record, a.manager.sandboxOf(a.key)
 	if record.Remote != nil {
@@ -38,7 +38,7 @@ func (a *app) Roots() []string {
 	})
 }
 
-// StartFor implements interact.App: it starts the app once more, for one session or for all stateless
+// StartFor implements interact.App: it starts another instance of the app, for one session or for all stateless
 // clients.
 func (a *app) StartFor(ctx context.Context, s interact.Session) (instance.Instance, error) {
 	release, err := a.manager.starts.Acquire(ctx)
@@ -57,7 +57,7 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (instance.Instan
 		session = "" // it serves a stateless client
 	}
 	spec.OnNotification = func(n rpc.Notification, _ []link.Caller) {
-		if session != "" || n.Method == "notifications/resources/updated" { // all others that belong to no request are of the older revisions
+		if session != "" || n.Method == "notifications/resources/updated" { // any other belongs to an older revision
 			a.publishTo(session, n)
 		}
 	}
@@ -76,7 +76,7 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (instance.Instan
 	return in, nil
 }
 
-// startForAccount starts an instance that is called with one account, for one session or for all clients.
+// startForAccount starts an instance that uses one account, for one session or for all clients.
 func (a *app) startForAccount(ctx context.Context, s interact.Session) (instance.Instance, error) {
 	spec := a.spec()
 	spec.Authorizer = a.manager.o.Accounts.Authorizer(s.Account)
@@ -84,7 +84,7 @@ func (a *app) startForAccount(ctx context.Context, s interact.Session) (instance
 	if s.ID == "" {
 		spec.ClientCapabilities = json.RawMessage(interact.AllCapabilities)
 	}
-	// What belongs to no call of one session is for nobody else: it may be private to the account.
+	// A notification that belongs to no call of a single session is dropped, because it may be private to the account.
 	spec.OnNotification = func(n rpc.Notification, callers []link.Caller) {
 		if session := cmp.Or(s.ID, interact.SessionOf(callers)); session != "" && !s.OneCall {
 			a.publishTo(session, n)
@@ -104,32 +104,32 @@ func (a *app) startForAccount(ctx context.Context, s interact.Session) (instance
 	return in, nil
 }
 
-// publishTo publishes a notification to one session, or to all stateless clients for "".
+// publishTo publishes a notification to one session, or to all stateless clients if session is "".
 func (a *app) publishTo(session string, n rpc.Notification) {
 	a.manager.listeners.Publish(a.key.Workspace, Notification{Server: a.key.Name, Session: session, Apart: true, Notification: n})
 }
 
-// EndSession ends what apps keep for one session (interact.Client).
+// EndSession ends all instances that apps have for a session (interact.Client).
 func (m *Manager) EndSession(session string) { m.broker.EndSession(session) }
 
-// RootsChanged tells the instances that apps have for a session that its client's roots changed.
+// RootsChanged notifies a session's instances that its client's roots have changed.
 func (m *Manager) RootsChanged(ctx context.Context, session string) {
 	m.broker.NotifyRootsChanged(ctx, session)
 }
 
-// sessionLists are the lists of the instance that an app has for one session, or for all stateless
-// clients. One goroutine uses them, for as long as the instance lives.
+// sessionLists are the lists of an app's instance for one session or for all stateless clients. They are used by a
+// single goroutine, for as long as the instance lives.
 type sessionLists struct {
 	app      *app
 	instance instance.Instance
 	session  string // "" for stateless clients
 
-	listed *core.Offer // as the instance listed it; nil until that was read
-	shown  *core.Offer // without the tools that are held back, as the catalog has it; nil until then
+	listed *core.Offer // as the instance listed it; nil until it has been read
+	shown  *core.Offer // as it is in the catalog, without tools that are held back; nil until then
 }
 
-// showSessionLists shows the lists of an instance to its session until the instance ends. The call that
-// the instance was started for does not wait for them.
+// showSessionLists shows the lists of an instance to its session until the instance ends. It works in the background,
+// so the call for which the instance was started does not wait for it.
 func (a *app) showSessionLists(in instance.Instance, session string) {
 	ctx, done, err := a.manager.beginWork(context.Background())
 	if err != nil { // the server is shutting down
@@ -149,8 +149,8 @@ func (a *app) showSessionLists(in instance.Instance, session string) {
 	}()
 }
 
-// read reads the lists that the instance announced, all of them the first time, and shows them. It returns
-// those that differ from what the session saw before.
+// read reads the lists that the instance announced, or all lists the first time, and shows them. It returns those that
+// differ from what the session saw before.
 func (l *sessionLists) read(ctx context.Context, announced []core.Kind) (changed []core.Kind) {
 	limit, cancel := context.WithTimeout(ctx, l.app.manager.o.StartTimeout)
 	defer cancel()
@@ -182,7 +182,7 @@ func (l *sessionLists) list(ctx context.Context, changed []core.Kind) (core.Offe
 	return lists, nil
 }
 
-// show shows lists to the session, without the tools that nobody may use, and returns what changed.
+// show shows lists to the session, without the tools that may not be used. It returns the lists that changed.
 func (l *sessionLists) show(ctx context.Context, lists core.Offer) (changed []core.Kind, err error) {
 	a := l.app
 	if pins := a.manager.o.Pins; pins != nil {
@@ -194,7 +194,7 @@ func (l *sessionLists) show(ctx context.Context, lists core.Offer) (changed []co
 			return nil, err
 		}
 		defer func() {
-			if pins.Revision() != revision { // there was a decision before the lists were shown
+			if pins.Revision() != revision { // a decision was made before the lists were shown
 				l.instance.AddListChange(core.KindTools)
 			}
 		}()
@@ -203,8 +203,8 @@ func (l *sessionLists) show(ctx context.Context, lists core.Offer) (changed []co
 	return a.manager.catalog.SetOwn(a.key.Workspace, l.session, a.key.Name, &lists), nil
 }
 
-// rereadShared has the lists of the shared instance read again when an instance for stateless clients
-// announces a change: some apps announce to one connection what concerns all.
+// rereadShared makes the shared instance's lists be read again when an instance for stateless clients announces a
+// change, because some apps announce a change for all connections on only one of them.
 func (l *sessionLists) rereadShared(changed []core.Kind) {
 	if l.session != "" {
 		return
@@ -216,21 +216,21 @@ func (l *sessionLists) rereadShared(changed []core.Kind) {
 	}
 }
 
-// rereadSessionTools has the instances of sessions list their tools again, which checks these.
+// rereadSessionTools makes the instances of sessions list their tools again, which also checks them.
 func (a *app) rereadSessionTools() {
 	for _, in := range a.dialog.Instances() {
 		in.AddListChange(core.KindTools)
 	}
 }
 
-// removeSessionLists is called before the app's instances of sessions are ended.
+// removeSessionLists removes the lists of all sessions. It is called before the instances of the sessions are ended.
 func (a *app) removeSessionLists() {
 	for session, changed := range a.manager.catalog.RemoveOwnOf(a.key.Workspace, a.key.Name) {
 		a.publishListChanges(session, changed)
 	}
 }
 
-// publishListChanges announces changed lists to one session, or to all stateless clients for "".
+// publishListChanges announces changed lists to one session, or to all stateless clients if session is "".
 func (a *app) publishListChanges(session string, changed []core.Kind) {
 	announced := map[core.Kind]bool{}
 	for _, kind := range changed {

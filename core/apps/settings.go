@@ -11,19 +11,19 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Settings changes the values of an installation. Values that are not named stay as they are.
+// Settings changes the values of an installation. Values that it does not name stay the same.
 type Settings struct {
 	Env        map[string]*string         `json:"env"`        // null removes a variable
-	UserConfig map[string]json.RawMessage `json:"userConfig"` // by key of the manifest's user_config; null removes a value
+	UserConfig map[string]json.RawMessage `json:"userConfig"` // by key in user_config; null removes a value
 
-	Caller core.Caller `json:"-"` // who changes them; directories that an admin of the organization names are granted, as at an installation from a path
+	Caller core.Caller `json:"-"` // who changes them; an organization admin also grants the directories
 }
 
-// Configure changes the values of an installation, and restarts the app if it is to run. The values
-// are kept when it does not start with them.
+// Configure changes the values of an installation, and restarts the app if it should be running. The new values are
+// kept even if the app does not start with them.
 //
-// Errors: core.CodeNotFound; core.CodeBadRequest naming the value; core.CodeCredentialsRequired when a
-// required value would be missing; core.CodeStartFailed.
+// Errors: core.CodeNotFound; core.CodeBadRequest with the name of the value; core.CodeCredentialsRequired if a required
+// value would be missing; core.CodeStartFailed.
 func (m *Manager) Configure(ctx context.Context, workspace, name string, s Settings) (core.App, error) {
 	var invalid error
 	app, err := m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted with the new values", func(ctx context.Context, a *app) error {
@@ -33,7 +33,7 @@ func (m *Manager) Configure(ctx context.Context, workspace, name string, s Setti
 			return err
 		}
 		record, err := m.o.Records.ChangeInstallation(context.WithoutCancel(ctx), workspace, name, func(in *core.Installation) error {
-			if in.ID != a.now.Load().record.ID { // another app by now
+			if in.ID != a.now.Load().record.ID { // it has been replaced by another app
 				return notFound(name)
 			}
 			in.Env = env
@@ -60,7 +60,7 @@ func (m *Manager) Configure(ctx context.Context, workspace, name string, s Setti
 	return app, err
 }
 
-// changedEnv returns the values of the installation with the changes, checked against the manifest.
+// changedEnv returns the installation's values with the changes applied, validated against the manifest.
 func (a *app) changedEnv(s Settings) (map[string]core.Secret, error) {
 	record := a.now.Load().record
 	env := maps.Clone(record.Env)
@@ -109,9 +109,9 @@ func hasField(m *bundle.Manifest, key string) bool {
 	return ok
 }
 
-// Restart ends an app and starts it again, with all its restart attempts.
+// Restart stops an app and starts it again, with the full number of restart attempts.
 //
-// Errors: core.CodeNotFound, core.CodeStartFailed saying why.
+// Errors: core.CodeNotFound; core.CodeStartFailed with the reason.
 func (m *Manager) Restart(ctx context.Context, workspace, name string) (core.App, error) {
 	return m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted", func(ctx context.Context, a *app) error {
 		if err := a.stopToStartAgain(ctx); err != nil {
@@ -121,8 +121,8 @@ func (m *Manager) Restart(ctx context.Context, workspace, name string) (core.App
 	})
 }
 
-// startAgain starts an app that a command has stopped. If that fails the supervisor goes on trying, as
-// after a crash. The caller holds the turn.
+// startAgain starts an app that a command has stopped. If that fails, the supervisor keeps trying, as after a crash.
+// The caller must hold the turn.
 func (a *app) startAgain(ctx context.Context) error {
 	ctx, done := a.interruptible(ctx)
 	defer done()

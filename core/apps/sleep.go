@@ -10,20 +10,20 @@ import (
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
-// A sleeping app is running for everyone who looks: its lists stay, nothing is announced, and its restarts and the time
-// since which it runs do not change. It has no process. The supervisor puts it to sleep and wakes it, so that there is one
-// start however many calls wait, and none while the old processes still end.
+// To clients, a sleeping app looks like a running one: its lists stay, nothing is announced, and its restart count and
+// start time do not change. But it has no process. The supervisor puts it to sleep and wakes it up. So there is a
+// single start no matter how many calls wait, and none while the old processes are still ending.
 
-// quietCPU is the processor time that an idle app may use.
+// quietCPU is how much processor time an app may use between two checks and still count as idle.
 const quietCPU = 50 * time.Millisecond
 
-// measured is an instance whose activity can be seen: a process of this machine.
+// measured is an instance whose activity can be measured: a process on this machine.
 type measured interface {
 	Activity() (a process.Activity, ok bool)
 }
 
-// attend watches a running app, through all its sleeps, until its instance is gone or ctx ends. in is nil for an app that
-// sleeps. It returns the last instance, nil when the app was asleep, and why it is gone.
+// attend watches a running app, including the times when it sleeps, until its instance is gone or ctx ends. in is nil
+// for an app that is asleep. It returns the last instance, or nil if the app was asleep, and why it is gone.
 func (a *app) attend(ctx context.Context, in instance.Instance) (instance.Instance, *instance.Failure) {
 	for {
 		if in != nil {
@@ -48,8 +48,8 @@ func (a *app) attend(ctx context.Context, in instance.Instance) (instance.Instan
 	}
 }
 
-// idleLimit returns how long the app may be unused before it is put to sleep, 0 for ever, and a channel that is closed when
-// the configuration changed.
+// idleLimit returns how long the app may be unused before it is put to sleep, or 0 if it never sleeps, and a channel
+// that is closed when the configuration changes.
 func (a *app) idleLimit() (limit time.Duration, changed <-chan struct{}) {
 	s := a.manager.setup.Load()
 	if a.key.Workspace == core.DefaultWorkspaceID {
@@ -60,8 +60,8 @@ func (a *app) idleLimit() (limit time.Duration, changed <-chan struct{}) {
 	return a.manager.o.Idle, s.replaced
 }
 
-// awaitIdle reports whether the instance was unused for as long as it may be, or may sleep when it is asked to, before ctx
-// ended.
+// awaitIdle waits until the instance has been unused for the idle limit, or may sleep when asked to. It returns false
+// if ctx ends first, or at once if the instance cannot be measured.
 func (a *app) awaitIdle(ctx context.Context, in instance.Instance) bool {
 	m, ok := in.(measured)
 	if !ok {
@@ -98,15 +98,15 @@ func (a *app) awaitIdle(ctx context.Context, in instance.Instance) bool {
 	}
 }
 
-// usage looks at intervals whether an instance is used.
+// usage checks at intervals whether an instance is in use.
 type usage struct {
 	app      *app
 	instance measured
 	since    time.Time // when it was last seen in use
 
-	calls int64         // app.used then
-	cpu   time.Duration // its processor time then
-	own   []int         // the processes that it had when it had started: any other is a child at work
+	calls int64         // app.used at that time
+	cpu   time.Duration // its processor time at that time
+	own   []int         // its processes after the start; any other is a child that is working
 }
 
 func (u *usage) begin() {
@@ -114,8 +114,8 @@ func (u *usage) begin() {
 	u.calls, u.cpu, u.own = u.app.used.Load(), now.CPUTime, now.Processes
 }
 
-// continues reports whether the instance was used since the last look, or cannot be put to sleep now. Activity that cannot be
-// measured counts as use.
+// continues reports whether the instance was used since the last check, or cannot be put to sleep now. Activity that
+// cannot be measured counts as use.
 func (u *usage) continues() bool {
 	a := u.app
 	if calls := a.used.Load(); calls != u.calls || a.isNeeded() {
@@ -123,7 +123,7 @@ func (u *usage) continues() bool {
 		return true
 	}
 	now, ok := u.instance.Activity()
-	if u.own == nil && len(now.Processes) == 1 { // the limit came with a reload
+	if u.own == nil && len(now.Processes) == 1 { // the limit was set by a reload
 		u.own = now.Processes
 	}
 	if !ok || now.Connected || now.CPUTime-u.cpu >= quietCPU || now.CPUTime < u.cpu {
@@ -138,22 +138,22 @@ func (u *usage) hasChild(now process.Activity) bool {
 	return slices.ContainsFunc(now.Processes, func(pid int) bool { return !slices.Contains(u.own, pid) })
 }
 
-// mayRest reports whether nothing holds the app at this moment, however recently it was used.
+// mayRest reports whether nothing keeps the app awake at the moment, no matter how recently it was used.
 func (u *usage) mayRest() bool {
 	now, ok := u.instance.Activity()
 	return ok && !now.Connected && !u.hasChild(now) && !u.app.isNeeded()
 }
 
-// isNeeded reports whether a client needs the app's processes now: for calls, suspended ones and tasks included, for
-// subscriptions, or for instances of the session pool.
+// isNeeded reports whether a client needs the app's processes now: for calls (including suspended calls and tasks),
+// subscriptions, or instances in the session pool.
 func (a *app) isNeeded() bool {
 	return len(a.dialog.Slots()) > 0 || len(a.manager.subscriptions.OfApp(a.key)) > 0 || len(a.dialog.Instances()) > 0
 }
 
-// fallAsleep ends the instance. It returns false if a client needs the app after all. Calls wait from the first transition
-// on; a call from before it holds a slot, which isNeeded sees.
+// fallAsleep ends the instance. It returns false if a client needs the app after all. Calls wait from the first
+// transition on; an earlier call holds a slot, so isNeeded sees it.
 func (a *app) fallAsleep(in instance.Instance) bool {
-	select { // drop a wake-up from before
+	select { // drop an earlier wake-up
 	case <-a.wake:
 	default:
 	}
@@ -164,7 +164,7 @@ func (a *app) fallAsleep(in instance.Instance) bool {
 		a.transition(sameState, func(v *view) { v.instance, v.asleep = in, false })
 		return false
 	}
-	a.keepLists(in) // the limit may have come with a reload
+	a.keepLists(in) // the limit may have been set by a reload
 	if err := in.Shutdown(a.manager.o.Grace); err != nil {
 		a.log.Error("processes of an app that was put to sleep could not be ended", "error", err)
 	}
@@ -172,7 +172,7 @@ func (a *app) fallAsleep(in instance.Instance) bool {
 	return true
 }
 
-// wakeUp makes the supervisor of a sleeping app start it now.
+// wakeUp makes the supervisor start a sleeping app now.
 func (a *app) wakeUp() {
 	select {
 	case a.wake <- struct{}{}:
@@ -180,7 +180,7 @@ func (a *app) wakeUp() {
 	}
 }
 
-// restartWait is how long a call waits for the app to run: a sleeping one has the time of its start in addition.
+// restartWait returns how long a call waits for the app to run. For a sleeping app, this includes its start timeout.
 func (a *app) restartWait(v *view) time.Duration {
 	if v.asleep {
 		return a.manager.o.RestartWait + a.startTimeout(v.record)
@@ -188,8 +188,8 @@ func (a *app) restartWait(v *view) time.Duration {
 	return a.manager.o.RestartWait
 }
 
-// syncAsleep makes a sleeping app equal to its record before it is woken for a call: another server of the cluster may have
-// changed it.
+// syncAsleep makes a sleeping app match its record before a call wakes it, because another server of the cluster may
+// have changed it.
 func (a *app) syncAsleep(ctx context.Context) error {
 	if a.manager.o.Cluster == nil || !a.now.Load().asleep {
 		return nil

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Policy says when a crashed app is restarted.
+// Policy determines when a crashed app is restarted.
 type Policy struct {
-	Delays  []time.Duration // before each attempt; for a process there are as many attempts as delays
-	Jitter  float64         // the largest part of a delay that is added at random
-	Healthy time.Duration   // an app that ran this long has all its attempts again
+	Delays  []time.Duration // before each attempt; a process gets as many attempts as there are delays
+	Jitter  float64         // maximum fraction of a delay that is added at random
+	Healthy time.Duration   // after running this long, an app gets all its attempts again
 
-	// RemoteMax is the longest delay of remote apps, which are tried as long as they are wanted: after
-	// Delays each delay is twice the one before.
+	// RemoteMax is the maximum delay for remote apps, which are retried as long as they should be running. After
+	// Delays, each delay is twice the previous one.
 	RemoteMax time.Duration
 }
 
-// DefaultPolicy returns three attempts: at once, after 1 s and after 4 s with jitter. They are counted
-// anew after 60 s healthy. Remote apps are tried again at least every 60 s.
+// DefaultPolicy returns a policy with three attempts: at once, after 1 s and after 4 s, with jitter. The count is reset
+// after 60 s of healthy running. Remote apps are retried at least every 60 s.
 func DefaultPolicy() Policy {
 	return Policy{
 		Delays:    []time.Duration{0, time.Second, 4 * time.Second},
@@ -32,13 +32,12 @@ func DefaultPolicy() Policy {
 // attempts counts the restarts of one app under a policy.
 type attempts struct {
 	Policy Policy
-	Remote bool // whether it is a remote app, which is tried for as long as it is wanted
+	Remote bool // whether it is a remote app, which is retried as long as it should be running
 	used   int
 }
 
-// Next is called when an app has crashed, or could not be restarted, after it had been up for a time.
-// It returns the number of the attempt to make, from 1, and how long to wait before it; ok is false
-// when all attempts are used up.
+// Next is called when an app has crashed or could not be restarted. up is how long it had been running. It returns the
+// number of the next attempt, starting at 1, and how long to wait before it. ok is false if no attempts are left.
 func (a *attempts) Next(up time.Duration) (attempt int, delay time.Duration, ok bool) {
 	if up >= a.Policy.Healthy {
 		a.used = 0
@@ -58,7 +57,7 @@ func (a *attempts) Next(up time.Duration) (attempt int, delay time.Duration, ok 
 	return a.used, delay, true
 }
 
-// backoff returns the delay after all Delays. Jitter does not take it above RemoteMax.
+// backoff returns the delay when all Delays are used up. Jitter does not increase it beyond RemoteMax.
 func (a *attempts) backoff() time.Duration {
 	most := time.Duration(float64(a.Policy.RemoteMax) / (1 + a.Policy.Jitter))
 	delay := time.Second
@@ -73,20 +72,20 @@ func (a *attempts) backoff() time.Duration {
 	return delay
 }
 
-// startQueue lets a number of apps start at the same time, in the order they asked. An app that takes
-// longer than a time limit goes on starting but releases its place, so that apps that hang do not
-// hold up the others.
+// startQueue limits how many apps start at the same time. They start in the order in which they asked. An app that
+// takes longer than the timeout continues to start but gives up its place, so that apps that hang do not block the
+// others.
 type startQueue struct {
 	places  chan struct{}
 	timeout time.Duration
 }
 
-// newStartQueue returns a queue of atOnce places, each held for at most timeout.
+// newStartQueue returns a queue with atOnce places, each held for at most timeout.
 func newStartQueue(atOnce int, timeout time.Duration) *startQueue {
 	return &startQueue{places: make(chan struct{}, atOnce), timeout: timeout}
 }
 
-// Acquire waits for a place; the caller calls release when its app has started or failed.
+// Acquire waits for a place. The caller must call release when its app has started or failed.
 func (q *startQueue) Acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case q.places <- struct{}{}:

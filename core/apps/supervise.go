@@ -9,34 +9,34 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 )
 
-// The events of a supervised app:
+// A supervised app publishes these events:
 //
-//   - bundle.crashed announces restart attempt N. It follows the death of a running app, and each
-//     failed attempt while another is left: a healthy app that is killed gives crashed 1 and
-//     recovered; one that always dies gives crashed 1, 2, 3 and then dead. Changed files are dead at once.
-//   - bundle.recovered: an attempt succeeded.
-//   - bundle.dead: no attempt is left; it takes the place of the next crashed.
-//   - An app that fails when the server starts is treated as crashed.
+// - bundle.crashed announces restart attempt N. It is published when a running app dies, and after each
+//     failed attempt if another one is left. A healthy app that is killed causes crashed 1 and recovered.
+//     An app that always dies causes crashed 1, 2, 3 and then dead. An app whose files were changed is dead at once.
+// - bundle.recovered: an attempt succeeded.
+// - bundle.dead: no attempt is left. It replaces the next bundle.crashed.
+// - An app that fails when the server starts is treated as crashed.
 //
-// The state stays crashed from the death until the app runs again or is dead. A remote app is never
-// dead: it is tried for as long as it is wanted, with growing delays, and at once when it is called.
-// Only the first attempts of an outage, as many as a process has, are announced.
+// The state stays crashed from the death until the app is running again or dead. A remote app is never dead: it is
+// retried as long as it should be running, with growing delays, and at once when it is called. Only the first attempts
+// of an outage are announced, as many as a process gets.
 
-// rereadPause is the least time between two readings of an app's lists. The first announcement is followed at once.
-// An app that announces changes all the time, such as after each reading, is read at intervals that double from the
-// stormAfter-th announcement in a row on, up to rereadMost.
+// rereadPause is the minimum time between two readings of an app's lists. The first announcement is acted on at once.
+// If an app announces changes all the time, for example after each reading, the interval doubles from the stormAfter-th
+// announcement in a row, up to rereadMost.
 const (
 	rereadPause = 100 * time.Millisecond
 	rereadMost  = time.Minute
 	stormAfter  = 8
 )
 
-// callRetryPause is the least time between two attempts to reach a remote app that is called.
+// callRetryPause is the minimum time between two attempts to reach a remote app that is being called.
 const callRetryPause = time.Second
 
-// supervise keeps the app running until ctx ends (the app is stopped then) or its restart attempts are
-// used up (it is dead then). in is nil when the app has to be started first, or sleeps. The error says why the
-// app's processes could not be ended.
+// supervise keeps the app running until ctx ends (then the app is stopped) or its restart attempts are used up (then it
+// is dead). in is nil if the app has to be started first, or is asleep. The error says why the app's processes could
+// not be ended.
 func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 	tries := attempts{Policy: *a.manager.o.Policy, Remote: a.now.Load().record.Remote != nil}
 	var failure *instance.Failure
@@ -79,13 +79,13 @@ func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 	}
 }
 
-// awaitAttempt waits before a restart attempt: until delay has passed or, for a remote app, until it is
-// called. It reports whether ctx has not ended.
+// awaitAttempt waits before a restart attempt: until delay has passed or, for a remote app, until it is called. It
+// returns false if ctx has ended.
 func (a *app) awaitAttempt(ctx context.Context, delay time.Duration, remote bool) bool {
 	if !remote || delay <= callRetryPause {
 		return wait(ctx, delay)
 	}
-	select { // calls that came before do not count
+	select { // ignore calls from before the wait
 	case <-a.retry:
 	default:
 	}
@@ -102,7 +102,7 @@ func (a *app) awaitAttempt(ctx context.Context, delay time.Duration, remote bool
 	return ctx.Err() == nil
 }
 
-// wakeRetry makes the supervisor of a crashed remote app try it now.
+// wakeRetry makes the supervisor retry a crashed remote app now.
 func (a *app) wakeRetry() {
 	select {
 	case a.retry <- struct{}{}:
@@ -111,8 +111,7 @@ func (a *app) wakeRetry() {
 	}
 }
 
-// tryStart starts the app, in its turn of the start queue. The app runs then, or in is nil and the
-// failure says why.
+// tryStart starts the app when it is its turn in the start queue. If that fails, in is nil and failure says why.
 func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, failure *instance.Failure) {
 	release, err := a.manager.starts.Acquire(ctx)
 	if err != nil {
@@ -157,8 +156,9 @@ func (a *app) markRunning(in instance.Instance, lists core.Offer) {
 	}
 }
 
-// watchInstance waits until the instance is gone, is idle, or ctx ends, and reads its lists again when it
-// announces changes. It returns why the instance is gone; idle says that it lives and can be put to sleep.
+// watchInstance waits until the instance is gone or idle, or ctx ends. Meanwhile, it reads the lists again when the
+// instance announces changes. failure says why the instance is gone; idle means that it is alive and can be put to
+// sleep.
 func (a *app) watchInstance(ctx context.Context, in instance.Instance) (failure *instance.Failure, idle bool) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -183,8 +183,8 @@ func (a *app) watchInstance(ctx context.Context, in instance.Instance) (failure 
 	}
 }
 
-// followLists calls reread with the lists that an instance announced as changed, until the instance is
-// gone or ctx ends.
+// followLists calls reread with the lists that an instance announced as changed, until the instance is gone or ctx
+// ends.
 func (a *app) followLists(ctx context.Context, in instance.Instance, reread func(changed []core.Kind)) {
 	changed := in.ListsChanged()
 	var due <-chan time.Time // while it is set, announcements wait
@@ -215,8 +215,8 @@ func (a *app) followLists(ctx context.Context, in instance.Instance, reread func
 	}
 }
 
-// configure sends the log level and the subscriptions to a shared instance that has just started, before
-// its first call, so that what a call changes is heard. It takes at most appTimeout.
+// configure sends the log level and the subscriptions to a shared instance that has just started. It does so before the
+// first call, so that no notification about the effects of a call is missed. It takes at most appTimeout.
 func (a *app) configure(ctx context.Context, in instance.Instance) {
 	ctx, cancel := context.WithTimeout(ctx, appTimeout)
 	defer cancel()
@@ -224,7 +224,7 @@ func (a *app) configure(ctx context.Context, in instance.Instance) {
 	a.subscribeAgain(ctx, in, a.manager.subscriptions.OfApp(a.key))
 }
 
-// endInstance ends the app on request. New calls are refused first, then the processes end.
+// endInstance ends the app on request. It rejects new calls first and then ends the processes.
 func (a *app) endInstance(in instance.Instance) error {
 	a.removeSessionLists()
 	a.transition(core.StateStopped, nil)
@@ -235,7 +235,7 @@ func (a *app) endInstance(in instance.Instance) error {
 	return in.Shutdown(a.manager.o.Grace)
 }
 
-// markDead is called when all restart attempts are used up, or when another one is of no use.
+// markDead marks the app as dead when all restart attempts are used up or another attempt would be useless.
 func (a *app) markDead(in instance.Instance, failure *instance.Failure) {
 	text := failure.Error()
 	if !failure.Final {
@@ -263,7 +263,7 @@ func (a *app) publish(name string, data any) {
 	a.manager.o.Events.Publish(core.Event{Name: name, Workspace: a.key.Workspace, Data: data})
 }
 
-// wait reports whether d has passed before ctx ended.
+// wait waits for d. It returns false if ctx ends first.
 func wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -275,7 +275,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// limitExceeded is the limit that an instance was ended for; "" for none, and for no instance.
+// limitExceeded returns the limit for which an instance was killed; "" for none, and if in is nil.
 func limitExceeded(in instance.Instance) string {
 	if limited, ok := in.(interface{ LimitExceeded() string }); ok {
 		return limited.LimitExceeded()

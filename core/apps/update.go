@@ -12,12 +12,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Update replaces an app by another version from the same source. Its data, its
-// values and whether it runs stay. If the new version does not start, the old one runs again.
+// Update replaces an app with another version from the same source. It keeps the app's data and values, and whether the
+// app is running. If the new version does not start, the old one runs again.
 //
-// Errors: core.CodeNotFound; core.CodeBadRequest for a source without versions;
-// core.CodeCredentialsRequired when the new version needs more values; core.CodePermissionsRequired when r decides about
-// permissions, and not about all that the new version asks for; core.CodeInstallFailed.
+// Errors: core.CodeNotFound; core.CodeBadRequest for a source without versions; core.CodeCredentialsRequired if the new
+// version needs more values; core.CodePermissionsRequired if r decides about permissions but not about all that the new
+// version requests; core.CodeInstallFailed.
 func (m *Manager) Update(ctx context.Context, workspace, name string, r source.UpdateRequest) (core.App, error) {
 	var invalid error
 	app, err := m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) error {
@@ -63,9 +63,9 @@ func (m *Manager) Update(ctx context.Context, workspace, name string, r source.U
 	return app, err
 }
 
-// checkSameSource refuses an update without a signature of an app that has one and, of an app of a registry, one
-// that the registry did not publish: from another registry, which may have given the name to somebody else, and
-// another file under the version that is installed.
+// checkSameSource rejects an update without a signature if the app has one. For an app from a registry, it also rejects
+// a bundle from another registry, which may have given the name to someone else, and a different file under the
+// installed version.
 func checkSameSource(old core.Installation, found *source.Candidate) error {
 	const again = "to install it all the same, uninstall the app and install it again"
 	if signed := old.Signature; signed != nil && found.Record.Signature == nil {
@@ -109,7 +109,8 @@ func (m *Manager) updateOrder(r core.Installation, update source.UpdateRequest) 
 	}
 }
 
-// packageArgs returns the arguments that a package was installed with: for npm, those after its script.
+// packageArgs returns the arguments that a package was installed with. For npm, these are the arguments after its
+// script.
 func packageArgs(r core.Installation) []string {
 	manifest, err := bundle.ParseManifest(r.Manifest)
 	if err != nil || manifest.Server.MCPConfig == nil {
@@ -122,8 +123,8 @@ func packageArgs(r core.Installation) []string {
 	return args
 }
 
-// replaceVersion starts another version of an app and records it, or goes back to the old one. A
-// stopped app is only recorded. The caller holds the turn.
+// replaceVersion starts another version of an app and records it, or returns to the old one if that fails. For a
+// stopped app, it only records the new version. The caller must hold the turn.
 func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *source.Candidate) error {
 	m := a.manager
 	if !old.Running {
@@ -156,21 +157,21 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 		show(old)
 		a.resume()
 		newVersion := "version " + found.Record.Version
-		if found.Record.Version == "" { // of a remote app, which only it knows
+		if found.Record.Version == "" { // a remote app that has not reported its version
 			newVersion = "the new app"
 		}
 		return core.Wrap(core.CodeInstallFailed, err, newVersion+" did not start, version "+old.Version+" runs again: "+core.TextOf(err))
 	}
 	a.markRunning(in, lists)
 	a.startSupervisor(in)
-	a.publish(core.EventBundleStarted, core.BundleStarted{Name: a.key.Name}) // as after a restart: a reader learns that the progress is over
+	a.publish(core.EventBundleStarted, core.BundleStarted{Name: a.key.Name}) // tells clients that the update is over
 	return nil
 }
 
 // recordVersion records another version of an app and removes the files of the old one.
 func (a *app) recordVersion(ctx context.Context, old core.Installation, found *source.Candidate) error {
 	record, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), old.Workspace, old.Name, func(in *core.Installation) error {
-		if in.ID != old.ID { // another app by now
+		if in.ID != old.ID { // it has been replaced by another app
 			return notFound(old.Name)
 		}
 		if found.Record.Permissions = in.Permissions; found.Decide != nil {

@@ -11,35 +11,35 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// view is the state of an app at one moment. It is immutable; each change makes a new one.
+// view is the state of an app at one moment. It is immutable: each change creates a new view.
 type view struct {
 	record   core.Installation
-	kind     string   // App.Type
-	ui       *core.UI // of the manifest, else of the first tool with a view
+	kind     string   // see core.App.Type
+	ui       *core.UI // from the manifest, or else from the first tool with a view
 	named    bool     // ui comes from the manifest
 	state    core.State
-	awaited  bool              // its next start comes without a command: the first one here, or one with another record
+	awaited  bool              // it will start without a command: for the first time here, or with another record
 	instance instance.Instance // nil unless running and awake
-	asleep   bool              // it runs as far as its clients can see, but has no process until it is needed
+	asleep   bool              // it runs as far as clients can see, but has no process until it is needed
 	stated   string            // the instructions of the instance that was put to sleep
 	offer    core.Offer        // kept while crashed or about to start, so that tools do not disappear during a restart
 	since    time.Time         // when it last became running
 	restarts int
-	failure  *instance.Failure // why it is crashed or dead, or why the last start of a stopped one failed; else nil
+	failure  *instance.Failure // why it crashed or is dead, or why the last start failed; otherwise nil
 	replaced chan struct{}     // closed when a new view has replaced this one
 }
 
-// newView returns the view of an app that does not run.
+// newView returns the view of an app that is not running.
 func newView(record core.Installation) *view {
 	v := &view{record: record, state: core.StateStopped, awaited: true, replaced: make(chan struct{})}
 	v.describe()
 	return v
 }
 
-// startsSoon reports whether a stopped app is about to be started, so that calls wait for it.
+// startsSoon reports whether a stopped app is about to start, so that calls wait for it.
 func (v *view) startsSoon() bool { return v.awaited && v.record.Running }
 
-// describe reads the type and the UI from the manifest.
+// describe reads the app's type and UI from the manifest.
 func (v *view) describe() {
 	v.kind, v.ui = bundle.AppPlain, nil
 	if m, err := bundle.ParseManifest(v.record.Manifest); err == nil {
@@ -48,7 +48,7 @@ func (v *view) describe() {
 	v.named = v.ui != nil
 }
 
-// setOffer takes new lists, and the UI of the first tool with a view when the manifest names none.
+// setOffer sets new lists. If the manifest names no UI, the UI is taken from the first tool with a view.
 func (v *view) setOffer(lists core.Offer) {
 	v.offer = lists
 	if v.named {
@@ -63,7 +63,7 @@ func (v *view) setOffer(lists core.Offer) {
 	}
 }
 
-// servedUI is the UI with the URI under which its view is served.
+// servedUI returns the UI with the URI under which its view is served.
 func (v *view) servedUI() *core.UI {
 	if v.ui == nil {
 		return nil
@@ -73,7 +73,7 @@ func (v *view) servedUI() *core.UI {
 	return &ui
 }
 
-// app returns v as the HTTP API shows it.
+// app returns the view in the form that the HTTP API shows.
 func (v *view) app() core.App {
 	app := core.App{
 		Name: v.record.Name, BundleName: v.record.PublicName(), Version: v.record.Version,
@@ -88,7 +88,7 @@ func (v *view) app() core.App {
 	return app
 }
 
-// failureOf returns err as a Failure.
+// failureOf converts err to a Failure.
 func failureOf(err error) *instance.Failure {
 	if f, ok := errors.AsType[*instance.Failure](err); ok {
 		return f
@@ -96,11 +96,11 @@ func failureOf(err error) *instance.Failure {
 	return &instance.Failure{Reason: core.TextOf(err), Final: errors.Is(err, files.ErrChanged)}
 }
 
-// reasonLength bounds the reason in an error, in runes; core.App.LastError has all of it.
+// reasonLength limits the length of the reason in an error, in runes. core.App.LastError contains all of it.
 const reasonLength = 300
 
-// because is ": " and why the app does not run, as core.App.LastError says it; "" when nothing failed. Everyone who may
-// call the app's tools sees that field, too.
+// because returns ": " and the reason why the app is not running, shortened from core.App.LastError; "" if there was no
+// failure. Everyone who may call the app's tools can see that field as well.
 func (v *view) because() string {
 	if v.failure == nil || v.failure.Reason == "" {
 		return ""
@@ -112,7 +112,7 @@ func (v *view) because() string {
 	return ": " + string(reason)
 }
 
-// health returns the health of the app. Uptime is in seconds, 0 when the app does not run.
+// health returns the health of the app. Uptime is in seconds; it is 0 if the app is not running.
 func (v *view) health() core.AppHealth {
 	h := core.AppHealth{Name: v.record.Name, State: v.state, RestartCount: v.restarts}
 	if v.state == core.StateRunning {
