@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/cleanup"
 )
 
-// dig makes directories in one another, and a file in each, deeper than a path can be long.
+// dig creates nested directories, with a file in each, deeper than the maximum length of a path.
 func dig(t *testing.T, dir string, depth int) {
 	t.Helper()
 	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
