@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/chaos"
 )
 
-// TestCheckingFilesCostsAboutTheTimeToReadThem compares the check before a start with a program that
-// only reads and hashes the same files one after the other.
+// TestCheckingFilesCostsAboutTheTimeToReadThem compares the check before a start with a program that only reads and
+// hashes the same files sequentially.
 func TestCheckingFilesCostsAboutTheTimeToReadThem(t *testing.T) {
 	for _, count := range []int{10, 3000} {
 		home, content := t.TempDir(), []byte(strings.Repeat("x", 10<<10))

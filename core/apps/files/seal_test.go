@@ -16,7 +16,7 @@ import (
 
 const program = "console.log('harmless')\n"
 
-// sealed is an installed app with a few files, which were sealed.
+// sealed returns an installed app with a few files, which are sealed.
 func sealed(t *testing.T) (*files.Store, core.Installation) {
 	t.Helper()
 	home := t.TempDir()
@@ -65,7 +65,7 @@ func TestEveryFlippedByteOfAnInstalledFileIsFound(t *testing.T) {
 	}
 }
 
-// As after a restore of the state: the files come back from where they were installed from, without their list.
+// This is the situation after a restore of the state: the files are back, but their list of hashes is missing.
 func TestAMissingListOfHashesIsMadeAgainFromTheInstalledFilesOnly(t *testing.T) {
 	s, r := sealed(t)
 	list, main := source.SumsFile(r.Dir), filepath.Join(r.Dir, "server", "main.js")
@@ -96,7 +96,7 @@ func TestEveryChangeOfInstalledFilesIsNamed(t *testing.T) {
 	cases := map[string]struct {
 		change func(t *testing.T, r core.Installation) error
 		named  string
-		mayAdd bool // an app without a sandbox may do this itself
+		mayAdd bool // an app without a sandbox may do this
 	}{
 		"a file is removed": {func(_ *testing.T, r core.Installation) error { return os.Remove(in(r, "manifest.json")) }, "manifest.json", false},
 		"a file is added": {func(t *testing.T, r core.Installation) error {
@@ -156,7 +156,7 @@ func TestFilesThatTheServerDidNotPutInPlaceAreNotChecked(t *testing.T) {
 	}
 }
 
-// BenchmarkVerify is what the check adds to a start: a small bundle, and an npm package with its
+// BenchmarkVerify measures what the check adds to a start, for a small bundle and for an npm package with its
 // dependencies.
 func BenchmarkVerify(b *testing.B) {
 	for _, size := range []struct{ files, bytes int }{{10, 10 << 10}, {1000, 10 << 10}, {3000, 10 << 10}} {
