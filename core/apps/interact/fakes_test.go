@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-// fakeApp is an installed app that cannot be started once more.
+// fakeApp is an installed app that cannot start another instance.
 type fakeApp struct{}
 
 func (fakeApp) IsRunning() bool { return true }
@@ -40,7 +40,7 @@ func newDialog(b *Broker, name string) *Dialog {
 	return b.NewDialog(AppKey{"ws_default", name}, fakeApp{}, hclog.NewNullLogger())
 }
 
-// slowPerson answers every request after a time.
+// slowPerson answers every request after a delay.
 type slowPerson struct{ takes time.Duration }
 
 func (p slowPerson) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {

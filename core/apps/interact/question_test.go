@@ -74,7 +74,7 @@ func TestARequestNeedsTheAbilitiesThatItsParamsUse(t *testing.T) {
 		{`{"elicitation":{"url":{}}}`, instance.MethodElicit, `{"mode":"url"}`, true},
 		{`{"elicitation":{"url":{}}}`, instance.MethodElicit, `{}`, false},
 		{`{"roots":{}}`, instance.MethodRoots, ``, true},
-		{`{"roots":{}}`, "tools/list", ``, true}, // which needs nothing
+		{`{"roots":{}}`, "tools/list", ``, true}, // needs no capability
 	} {
 		f := &inFlight{client: NewClient("s", false, json.RawMessage(c.capabilities)), asker: slowPerson{}}
 		expect(t, c.capabilities+" "+c.method+" "+c.params, f.canAsk(neededAbilities(c.method, json.RawMessage(c.params))), c.asked)

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// paramsAsker answers with the params that it was asked with.
+// paramsAsker answers with the params of the question.
 type paramsAsker struct{}
 
 func (paramsAsker) Ask(_ context.Context, q rpc.Question) (json.RawMessage, error) {
