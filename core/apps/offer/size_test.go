@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// largeLists gives lists of a number of entries, each of a size.
+// largeLists returns lists with the given number of entries, each of the given size.
 type largeLists struct{ entries, size int }
 
 func (l largeLists) List(_ context.Context, kind core.Kind) ([]json.RawMessage, error) {
