@@ -11,10 +11,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// machine is a home of a person with secrets and a directory of documents next to it, both readable by all.
+// machine sets up a person's home with secrets and, next to it, a directory of documents. Everyone may read both.
 func machine(t *testing.T) (g *Guard, home, docs string) {
 	t.Helper()
-	root, err := os.MkdirTemp("/tmp", "permit-") // below directories that every user may pass
+	root, err := os.MkdirTemp("/tmp", "permit-") // below directories that every user may pass through
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestWhatIsProtectedCannotBeGrantedByAnySpelling(t *testing.T) {
 		filepath.Join(home, ".ssh"), filepath.Join(home, ".ssh", "id"), filepath.Join(home, ".ssh") + "/", home + "/./.ssh/../.ssh", docs + "/../home/.ssh/id",
 		link(t, home, filepath.Join(docs, "way")), link(t, filepath.Join(home, ".ssh"), filepath.Join(docs, "keys")), filepath.Join(docs, "way", ".ssh", "id"),
 		"/proc/self/root" + home + "/.ssh", hard,
-		filepath.Join(home, ".aws"), filepath.Join(home, ".netrc"), // which do not exist
+		filepath.Join(home, ".aws"), filepath.Join(home, ".netrc"), // these do not exist
 		home, root, "/", "/tmp", "/dev", "/dev/null", "/proc/self", "/sys/kernel", "/etc/shadow", "/etc",
 		g.Home, filepath.Join(g.Home, "apps"), filepath.Join(root, "server.yaml"),
 	} {
@@ -113,7 +113,7 @@ func TestWhatOnlyRootCanReadTakesTheConfiguration(t *testing.T) {
 			t.Errorf("%v: %v", a, err)
 		}
 	}
-	if _, err := g.Check(core.Access{Kind: core.PermissionRead, Target: docs}); err != nil { // an app has no rights of root there
+	if _, err := g.Check(core.Access{Kind: core.PermissionRead, Target: docs}); err != nil { // no rights of root there
 		t.Error(err)
 	}
 	many := filepath.Join(filepath.Dir(docs), "many")

@@ -65,7 +65,7 @@ func TestAScriptIsAskedForAloneAndItsDirectoryIsASecondChoice(t *testing.T) {
 	if len(asked) != 1 || asked[0].Target != docs+"/s.py" || asked[0].Also == nil || asked[0].Also.Target != docs {
 		t.Errorf("asked for %+v", asked)
 	}
-	for _, at := range []string{filepath.Join(home, "s.py"), filepath.Join(filepath.Dir(home), "s.py")} { // a home, and what contains something protected
+	for _, at := range []string{filepath.Join(home, "s.py"), filepath.Join(filepath.Dir(home), "s.py")} { // their directories contain protected paths
 		if asked := g.Requests(script(at)); len(asked) != 1 || asked[0].Target != at || asked[0].Also != nil {
 			t.Errorf("%s: asked for %+v", at, asked)
 		}
