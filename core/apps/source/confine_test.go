@@ -40,13 +40,13 @@ func TestSettingsOfPackageManagersNameWhatTheirSandboxOpens(t *testing.T) {
 		hosts, paths []string
 	}{
 		"npm": {".npmrc", []string{"127.0.0.1:3128", "localhost:4873", "proxy.example:8080"}, []string{file}},
-		// Not a directory that contains the server's home.
+		// The find-links directory contains the server's home, so it is not opened.
 		"uv":  {".config/uv/uv.toml", []string{"[::1]:8080", "a.example:443", "b.example:81", "proxy.example:8080"}, nil},
 		"pip": {".config/pip/pip.conf", []string{"proxy.example:8080", "pypi.example:443"}, []string{file, wheels}},
 	} {
 		t.Run(manager, func(t *testing.T) {
 			s := r.installerSettings(env, manager)
-			hosts := s.destinations() // the machine has settings, too
+			hosts := s.destinations() // the machine has settings as well
 			for _, host := range want.hosts {
 				if !slices.Contains(hosts, host) {
 					t.Errorf("the hosts are %q, without %s", hosts, host)

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// A pattern of a host never allows an address of another host, however it is written.
+// A pattern for one host never allows an address on another host, no matter how it is written.
 func FuzzPattern(f *testing.F) {
 	p := NewPolicy(config.Install{Allow: []string{"url:https://*.acme.com/**", "npm:@acme/*"}})
 	for _, seed := range []string{

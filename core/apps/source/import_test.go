@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/pasted"
 )
 
-// TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre reads the files of test/pasted, and compares what each
-// server would be installed as with wanted.json.
+// TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre reads the files in test/pasted and compares how each
+// server would be installed with wanted.json.
 func TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "test", "pasted")
 	raw, err := os.ReadFile(filepath.Join(dir, "wanted.json"))
@@ -46,7 +46,7 @@ func TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre(t *testing.T) {
 	}
 }
 
-// isAsWanted compares a line; of an error, the words that must be in it are wanted.
+// isAsWanted compares a line. For an error, it checks that the wanted words appear in it.
 func isAsWanted(got, want string) bool {
 	place, words, ok := strings.Cut(want, ": error ")
 	if !ok {
@@ -55,7 +55,7 @@ func isAsWanted(got, want string) bool {
 	return strings.HasPrefix(got, place+": error ") && strings.Contains(got, words)
 }
 
-// describe says in one line what a server would be installed as. Each input gets its name in <> as the value.
+// describe returns a line that says how a server would be installed. The value of each input is its name in <>.
 func describe(t *testing.T, name string, definition json.RawMessage) string {
 	t.Helper()
 	parsed, err := ParseServer(name, definition, nil)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The messages are those of Debian's python3, pip 24, npm 10 and uv 0.9.
+// The messages are from Debian's python3, pip 24, npm 10 and uv 0.9.
 func TestWhatAPackageManagerLacksIsRecognised(t *testing.T) {
 	for said, want := range map[string]string{
 		"The virtual environment was not created successfully because ensurepip is not\navailable.": "apt-get install python3-venv",

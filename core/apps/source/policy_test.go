@@ -38,7 +38,7 @@ func TestOnlyWhatAPatternAllowsIsInstalled(t *testing.T) {
 		{core.SourceURL, "http://127.0.0.1:8080/mcp/more", false},
 		{core.SourcePath, "/srv/bundles/a/b.mcpb", true},
 		{core.SourcePath, "/srv/bundlesx/b.mcpb", false},
-		{core.SourceCommand, "uvx", false}, // ? is no wildcard
+		{core.SourceCommand, "uvx", false}, // ? is not a wildcard
 		{core.SourceUpload, "file", false},
 	} {
 		_, err := p.Check(Order{Source: core.Source{Kind: c.kind, Ref: c.ref}})
