@@ -22,7 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// accountTokens gives each account a token that names it, and another one after each refusal.
+// accountTokens gives each account a token that contains its name, and a new one after each rejection.
 type accountTokens struct {
 	mu       sync.Mutex
 	lists    core.AppLists
@@ -69,8 +69,8 @@ func (a *accountTokens) Publish(_ context.Context, _ string, lists core.AppLists
 
 type bearerKey struct{}
 
-// accountServer is a remote app that answers with the token of a call, and refuses each new token at its first call when
-// renews is set.
+// accountServer is a remote app that answers with the token of the call. If renews is set, it rejects each new token on
+// its first call.
 func accountServer(t testing.TB, renews bool) (address string, calls *atomic.Int64) {
 	t.Helper()
 	calls = &atomic.Int64{}
@@ -135,7 +135,7 @@ func TestAnAppThatNamesItsMetadataIsInstalledForAccounts(t *testing.T) {
 	}
 }
 
-// Every answer names the account of its call, while tokens are refused and renewed, and accounts come and go.
+// Every answer names the account of its call while tokens are rejected and renewed and accounts come and go.
 func TestNoCallIsMadeWithAnotherAccount(t *testing.T) {
 	const people, rounds = 40, 25
 	m, tokens := accountManager(t)
@@ -177,7 +177,7 @@ func TestNoCallIsMadeWithAnotherAccount(t *testing.T) {
 	}
 }
 
-// What a call with an account costs, compared with fixed credentials.
+// BenchmarkCallWithAnAccount compares a call with a linked account to one with fixed credentials.
 func BenchmarkCallWithAnAccount(b *testing.B) {
 	for app, account := range map[string]string{"user": "a", "fixed": ""} {
 		b.Run(app, func(b *testing.B) {

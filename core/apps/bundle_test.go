@@ -23,23 +23,23 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 )
 
-// bundleArg turns the test binary into a bundle; the argument after it is the mode.
+// bundleArg makes the test binary act as a bundle. The next argument is the mode.
 const bundleArg = "__bundle"
 
-// The modes of the bundle.
+// These are the modes of the bundle.
 const (
 	modeNormal   = "normal"   // serves
-	modeDying    = "dying"    // says something on stderr and exits with status 7
-	modeSilent   = "silent"   // reads, but never answers
-	modeJunk     = "junk"     // serves, with lines on stdout that are no messages
+	modeDying    = "dying"    // writes to stderr and exits with status 7
+	modeSilent   = "silent"   // reads but never answers
+	modeJunk     = "junk"     // serves, with lines on stdout that are not messages
 	modeFlood    = "flood"    // serves, after 60 MB on stderr
-	modeTree     = "tree"     // serves, with a child, a grandchild and one in a session of its own
+	modeTree     = "tree"     // serves, with a child, a grandchild and a process in its own session
 	modeFuse     = "fuse"     // serves, unless a file named fuse is in its data directory
-	modeLeaf     = "leaf"     // a descendant: waits for ever
+	modeLeaf     = "leaf"     // a descendant: waits forever
 	modeWithView = "withview" // serves, and its first tool has a view
-	modeTalk     = "talk"     // serves, asks, logs and tells of updates
-	modeOld      = "old"      // like talk, in the older revisions only
-	modeNew      = "new"      // speaks the revision without handshake, and that only
+	modeTalk     = "talk"     // serves, asks, logs and announces updates
+	modeOld      = "old"      // like talk, but only in the older revisions
+	modeNew      = "new"      // speaks only the revision without a handshake
 	modeGrumpy   = "grumpy"   // answers everything with an error
 	modeTask     = "task"     // has a tool that requires a task
 	modeFuture   = "future"   // speaks a revision that does not exist
@@ -85,7 +85,7 @@ func bundleMain(args []string) int {
 	return 0
 }
 
-// plant starts descendants and writes their process ids where the test looks for them.
+// plant starts descendants and writes their process IDs where the test looks for them.
 func plant() {
 	var pids []string
 	for i := range 3 {
@@ -100,7 +100,7 @@ func plant() {
 	_ = os.WriteFile(filepath.Join(own(instance.DataDirVariable), "pids"), []byte(strings.Join(pids, "\n")), 0o600)
 }
 
-// environ is what a bundle reads of its environment.
+// environ returns the environment of the bundle.
 func environ() []string {
 	return os.Environ()
 }
@@ -175,7 +175,7 @@ func bundleServer(mode string) *mcp.Server {
 	return s
 }
 
-// addTalk adds what a bundle says by itself: questions, log messages, updates.
+// addTalk adds tools that make the bundle ask questions, log messages and announce updates.
 func addTalk(s *mcp.Server) {
 	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
 		answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: in.Text, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"word": map[string]any{"type": "string"}}}})
@@ -197,7 +197,7 @@ func addTalk(s *mcp.Server) {
 	})
 }
 
-// inside is what a bundle sees of the world.
+// inside is what a bundle sees of its surroundings.
 type inside struct {
 	PID  int
 	Dir  string
@@ -214,7 +214,7 @@ func (i inside) env(name string) (string, bool) {
 	return "", false
 }
 
-// manifest is a manifest of the test bundle; more replaces or adds keys.
+// manifest returns a manifest for the test bundle. more replaces or adds keys.
 func manifest(t *testing.T, name, mode string, more map[string]any) []byte {
 	t.Helper()
 	self, err := os.Executable()
@@ -237,7 +237,7 @@ func manifest(t *testing.T, name, mode string, more map[string]any) []byte {
 	return raw
 }
 
-// bundleDir is a bundle directory.
+// bundleDir creates a bundle directory.
 func bundleDir(t *testing.T, name, mode string, more map[string]any) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -247,7 +247,7 @@ func bundleDir(t *testing.T, name, mode string, more map[string]any) string {
 	return dir
 }
 
-// bundleFile is an .mcpb file.
+// bundleFile creates an .mcpb file.
 func bundleFile(t *testing.T, name, mode string, more map[string]any) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.mcpb")
@@ -274,7 +274,7 @@ func bundleFile(t *testing.T, name, mode string, more map[string]any) string {
 	return path
 }
 
-// alive reports whether a process runs; one that has ended but was not waited for does not.
+// alive reports whether a process is running. A zombie counts as not running.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -284,7 +284,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// expectGone waits, a second at the most, until none of the processes runs.
+// expectGone waits up to a second until none of the processes is running.
 func expectGone(t *testing.T, pids ...int) {
 	t.Helper()
 	deadline := time.Now().Add(time.Second)

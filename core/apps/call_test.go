@@ -39,7 +39,7 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 	})
 }
 
-// A restart and new values take an app away for a moment. Callers notice nothing but the time.
+// During a restart or a change of values, an app is briefly unavailable. Callers notice nothing except the delay.
 func TestCallsWaitAndToolsStayListedWhileACommandStartsAnAppAgain(t *testing.T) {
 	blue := "blue"
 	commands := map[string]func(context.Context, *Manager) (core.App, error){

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// memoryHub is records that several servers share, and what they tell each other.
+// memoryHub holds records that several servers share, and delivers their messages to each other.
 type memoryHub struct {
 	*memoryRecords
 	mu    sync.Mutex
@@ -23,14 +23,14 @@ func newHub(rows ...core.Installation) *memoryHub {
 	return &memoryHub{memoryRecords: newMemoryRecords(rows...), seats: map[*memorySeat]struct{}{}}
 }
 
-// memorySeat is one server's share in a hub.
+// memorySeat is one server's connection to a hub.
 type memorySeat struct {
 	*memoryHub
 	name    string
 	changes chan core.Change
 	deaf    bool // receives no changes
 	asks    chan peerRequest
-	away    int // reads of one record that fail yet
+	away    int // number of reads of single records that will still fail
 }
 
 type peerRequest struct {
@@ -59,7 +59,7 @@ func (s *memorySeat) tell(c core.Change, err error) error {
 	return err
 }
 
-// outage has the next n reads of one record fail.
+// outage makes the next n reads of single records fail.
 func (s *memorySeat) outage(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *memorySeat) ServePeers(ctx context.Context, _ string, answer func(conte
 	}
 }
 
-// memoryReplica is one of several servers, whose processes are in memory.
+// memoryReplica is one of several servers whose processes are in memory.
 type memoryReplica struct {
 	*Manager
 	app    *memoryApp
@@ -157,7 +157,7 @@ type memoryReplica struct {
 	seat   *memorySeat
 }
 
-// replica is an open manager on a hub.
+// replica returns an open manager that is connected to the hub.
 func (h *memoryHub) replica(t *testing.T) *memoryReplica {
 	t.Helper()
 	r := &memoryReplica{app: &memoryApp{}, events: newMemoryEvents(), seat: h.seat()}
@@ -177,7 +177,7 @@ func (h *memoryHub) replica(t *testing.T) *memoryReplica {
 	return r
 }
 
-// joins makes a manager of real processes one of the servers on a hub.
+// joins connects a manager with real processes to the hub.
 func (h *memoryHub) joins(more ...func(*Options)) func(*Options) {
 	seat := h.seat()
 	return func(o *Options) {

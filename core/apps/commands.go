@@ -228,7 +228,7 @@ func (m *Manager) isProtected(k interact.AppKey) bool {
 	return k.Workspace == core.DefaultWorkspaceID && m.setup.Load().declared[k.Name].Protected
 }
 
-// commandError returns err with the command's code. More specific codes are kept.
+// commandError returns err with the command's code and a text that says what was not done. core.CodeNotFound is kept.
 func commandError(code core.Code, err error, name, done string) error {
 	switch core.CodeOf(err) {
 	case core.CodeNotFound:

@@ -256,7 +256,7 @@ func TestACommandDuringAnInstallWaitsForTheSupervisor(t *testing.T) {
 		stopped := make(chan error, 1)
 		var once sync.Once
 		defer y.Watch(ws, func(core.Kind) {
-			once.Do(func() { // the app has just been shown
+			once.Do(func() { // the app has just become visible
 				go func() {
 					_, err := y.Stop(t.Context(), ws, "notes")
 					stopped <- err
@@ -319,7 +319,7 @@ func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
 		m.set(func(m *memoryApp) { m.hangs = true })
 		m.kill()
 		synctest.Wait()
-		arrives("notes", "", 0) // they are known while it is restarted
+		arrives("notes", "", 0) // they stay known during the restart
 
 		late, _ := managerOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
 		open(t, late)

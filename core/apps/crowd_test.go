@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
-// crowdedManager is a manager of n apps that may sleep, app-0 and so on, which run.
+// crowdedManager returns a manager with n running apps that may sleep, named app-0 and so on.
 func crowdedManager(t *testing.T, m *memoryApp, n int, change func(*Options)) (*Manager, []string) {
 	t.Helper()
 	var records []core.Installation
@@ -31,7 +31,7 @@ func crowdedManager(t *testing.T, m *memoryApp, n int, change func(*Options)) (*
 	return y, names
 }
 
-// awake returns the apps that have processes.
+// awake returns the names of the apps that have processes.
 func awake(t *testing.T, y *Manager, names []string) string {
 	t.Helper()
 	var all []string

@@ -40,7 +40,7 @@ func TestADeclaredAppIsInstalledUnderItsNameWhenTheServerStarts(t *testing.T) {
 	expect(t, "name in the manifest", app.BundleName, "@test/notes")
 	expect(t, "status", app.Status, core.StateRunning)
 	if err := events.wait(t.Context(), "bundle.crashed 1", 1); err != nil {
-		t.Fatal(err) // an app that cannot be started is there all the same
+		t.Fatal(err) // an app that cannot be started is installed all the same
 	}
 	if failed := failures(events); len(failed) != 1 || failed[0].Name != "missing" || failed[0].Message == "" {
 		t.Errorf("the events of the app that could not be installed are %+v", failed)
@@ -214,7 +214,7 @@ func TestAManagerWhoseRecordsCannotBeReadIsNotOpened(t *testing.T) {
 	}
 }
 
-// unreadable is records on a disk that cannot be read.
+// unreadable are records on a disk that cannot be read.
 type unreadable struct{ *memoryRecords }
 
 func (unreadable) Installations(context.Context) ([]core.Installation, error) {

@@ -14,14 +14,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// notesRegistry has @test/notes, under the name that the configuration gives it.
+// notesRegistry returns a registry with @test/notes, under a name from the configuration.
 func notesRegistry(t *testing.T, name string) source.NamedRegistry {
 	t.Helper()
 	pkg, raw := mcpb(t, "@test/notes")
 	return source.NamedRegistry{Name: name, Registry: memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}}
 }
 
-// refused wants an error with a code and a text.
+// refused expects core.CodeForbidden and a text in the error.
 func refused(t *testing.T, what string, err error, text string) {
 	t.Helper()
 	if core.CodeOf(err) != core.CodeForbidden || !strings.Contains(core.TextOf(err), text) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-// failures returns the events of installations that failed.
+// failures returns the events of failed installations.
 func failures(events *memoryEvents) (all []core.BundleInstallFailed) {
 	for _, e := range events.all() {
 		if data, ok := e.Data.(core.BundleInstallFailed); ok && e.Name == core.EventBundleInstallFailed && e.Workspace == ws {
@@ -73,7 +73,7 @@ func TestAnInstallationThatFailsIsPublishedOnce(t *testing.T) {
 	}
 }
 
-// What an app writes is for administrators, and no member needs the directories of the server.
+// Only administrators may see an app's output, and no member needs the directories of the server.
 func TestTheEventOfAnAppThatDiesAtItsStartHasNoOutput(t *testing.T) {
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), nil)

@@ -10,14 +10,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// checked is a running app whose files are checked.
+// checked returns a running app whose files are checked.
 func checked(name string) core.Installation {
 	r := record(name, true)
 	r.ID, r.Sum = "in_"+name, "sum"
 	return r
 }
 
-// serverOf starts a server with these records, whose apps may sleep, and returns it and its end.
+// serverOf starts a server with these records. Its apps may sleep.
 func serverOf(t *testing.T, m *memoryApp, records *memoryRecords, change func(*Options)) *Manager {
 	t.Helper()
 	y, _ := managerOf(t, m, records)

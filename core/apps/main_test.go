@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
-// The test binary is also the shim of the processes it starts, and the bundles they run. Bundles
-// end without the second for which a binary with the race detector lingers.
+// The test binary also serves as the shim of the processes that it starts, and as the bundles that they run. Bundles
+// exit immediately, without the delay of one second that the race detector adds.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {

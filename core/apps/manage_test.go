@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// withKey makes a bundle require a value.
+// withKey returns manifest keys that make a bundle require a value.
 func withKey() map[string]any {
 	return map[string]any{"user_config": map[string]any{
 		"key": map[string]any{"type": "string", "title": "Key", "description": "of the service", "required": true, "sensitive": true},

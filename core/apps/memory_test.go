@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// memoryRecords keeps records in memory. While full is set every write fails, as on a full disk.
+// memoryRecords holds records in memory. While full is set, every write fails, as on a full disk.
 type memoryRecords struct {
 	mu    sync.Mutex
 	rows  map[interact.AppKey]core.Installation
@@ -164,12 +164,12 @@ func (m *memoryRecords) get(workspace, name string) (core.Installation, bool) {
 	return r, ok
 }
 
-// memoryEvents keeps what was published, and when.
+// memoryEvents holds the published events and their times.
 type memoryEvents struct {
 	mu       sync.Mutex
 	list     []timedEvent
 	progress []core.BundleProgress
-	more     chan struct{} // closed and made anew at each event
+	more     chan struct{} // closed and replaced at each event
 }
 
 type timedEvent struct {
@@ -182,7 +182,7 @@ func newMemoryEvents() *memoryEvents { return &memoryEvents{more: make(chan stru
 func (m *memoryEvents) Publish(e core.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p, ok := e.Data.(core.BundleProgress); ok { // kept apart: few tests are about it
+	if p, ok := e.Data.(core.BundleProgress); ok { // kept separately because few tests need it
 		m.progress = append(m.progress, p)
 		return
 	}
@@ -197,7 +197,7 @@ func (m *memoryEvents) all() []timedEvent {
 	return slices.Clone(m.list)
 }
 
-// texts is the events as short texts, such as "bundle.crashed 1".
+// texts returns the events as short texts, such as "bundle.crashed 1".
 func (m *memoryEvents) texts() []string {
 	var out []string
 	for _, e := range m.all() {
@@ -213,7 +213,7 @@ func eventText(e core.Event) string {
 	return e.Name
 }
 
-// wait waits for the n-th event of the given text, 1-based.
+// wait waits for the n-th event with the given text, counting from 1.
 func (m *memoryEvents) wait(ctx context.Context, text string, n int) error {
 	for {
 		m.mu.Lock()
@@ -235,15 +235,15 @@ func (m *memoryEvents) wait(ctx context.Context, text string, n int) error {
 	}
 }
 
-// memoryApp is an app without a process, which a test starts, kills and makes refuse.
+// memoryApp is an app without a process. A test can start it, kill it, or make its starts fail.
 type memoryApp struct {
 	mu       sync.Mutex
 	tools    []string
-	refuses  string                              // why the next starts fail; "" when they succeed
-	hangs    bool                                // the next starts hang until they are given up
+	refuses  string                              // why the next starts fail; "" if they succeed
+	hangs    bool                                // the next starts hang until they are cancelled
 	takes    time.Duration                       // how long a start takes
-	ends     time.Duration                       // how long an end takes
-	activity func(*process.Activity) (seen bool) // what its processes do, when they do something
+	ends     time.Duration                       // how long a shutdown takes
+	activity func(*process.Activity) (seen bool) // what its processes do; nil if nothing
 	launches []time.Time
 	current  *memoryInstance
 	specs    []instance.Spec
@@ -291,7 +291,7 @@ func (m *memoryApp) started() []time.Time {
 	return slices.Clone(m.launches)
 }
 
-// kill is kill -9 of what runs now.
+// kill simulates kill -9 of the running process.
 func (m *memoryApp) kill() {
 	m.mu.Lock()
 	i := m.current
@@ -319,7 +319,7 @@ func (i *memoryInstance) die() { i.once.Do(func() { close(i.done) }) }
 
 func (i *memoryInstance) Call(ctx context.Context, r link.Request) (json.RawMessage, error) {
 	method, params, notify := r.Method, r.Params, r.Notify
-	if method == "slow" { // tells of its progress each minute
+	if method == "slow" { // reports progress every minute
 		for range 10 {
 			if !wait(ctx, time.Minute) {
 				return nil, context.Cause(ctx)
@@ -327,7 +327,7 @@ func (i *memoryInstance) Call(ctx context.Context, r link.Request) (json.RawMess
 			notify(rpc.Notification{Method: "notifications/progress"})
 		}
 	}
-	if method == "ask" || method == "tools/call" { // asks its caller's client, and repeats what that says meanwhile
+	if method == "ask" || method == "tools/call" { // asks its caller's client, and forwards its notifications
 		return i.spec.OnRequest(ctx, rpc.Question{Method: instance.MethodElicit, Params: params, Notify: notify}, []link.Caller{r.Caller})
 	}
 	if method == "hang" {

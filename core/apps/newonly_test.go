@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// newOnly is a bundle written by hand that knows no handshake. Its one tool asks for a word before
-// it answers.
+// newOnly is a hand-written bundle that does not support the handshake. Its only tool asks for a word before it
+// answers.
 func newOnly() int {
 	in := bufio.NewReader(os.Stdin)
 	for {
@@ -55,7 +55,7 @@ func newOnly() int {
 	}
 }
 
-// answerAll is a bundle that knows one answer.
+// answerAll is a bundle that gives the same answer to everything.
 func answerAll(answer string) int {
 	in := bufio.NewReader(os.Stdin)
 	for {

@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// confined sets the sandbox of a manager as the server does, at most at level.
+// confined sets the sandbox of a manager in the same way as the server does, but not above level.
 func confined(t *testing.T, level sandbox.Level) func(*Options) {
 	t.Helper()
 	probe := process.ProbeSandbox(t.Context())
@@ -42,7 +42,7 @@ require("readline").createInterface({input: process.stdin}).on("line", line => {
 });
 `
 
-// snoop is an install script that notes what it can do that it should not.
+// snoop is an install script that records which things it can do that it should not be able to do.
 const snoop = `
 const fs = require("fs"), net = require("net"), path = require("path"), found = [];
 const note = (what, f) => { try { f(); found.push(what); } catch {} };

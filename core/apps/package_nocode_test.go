@@ -27,7 +27,7 @@ func npmRegistry(t *testing.T, dependencies map[string]string) string {
 	return npmPackage(t, map[string]any{"dependencies": dependencies}, map[string]string{"main.js": ""})
 }
 
-// npmPackage serves version 1.0.0 of the package notes, with these fields in its manifest and these files.
+// npmPackage serves version 1.0.0 of the package notes with these manifest fields and files.
 func npmPackage(t *testing.T, manifest map[string]any, files map[string]string) string {
 	t.Helper()
 	manifest["name"], manifest["version"], manifest["bin"] = "notes", "1.0.0", "main.js"
@@ -78,7 +78,7 @@ func archive(t *testing.T, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// repository makes a git repository with files, which may be executed, and returns its URL.
+// repository creates a git repository with files, which may be executable, and returns its URL.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,7 +102,7 @@ func writeAll(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// With the real npm: a git repository says itself which program is run as git for what it depends on.
+// This test uses the real npm. A git repository can itself determine which program is run as git for its dependencies.
 func TestNothingOfAGitRepositoryThatAnNPMPackageDependsOnIsExecuted(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	nested := repository(t, map[string]string{"package.json": `{"name": "nested", "version": "1.0.0"}`})
@@ -117,7 +117,7 @@ func TestNothingOfAGitRepositoryThatAnNPMPackageDependsOnIsExecuted(t *testing.T
 	refusedUnexecuted(t, err, ran, "apps.notes.installScripts: true")
 }
 
-// pythonAlone is a directory with python3, and without uv.
+// pythonAlone returns a directory that contains python3 but not uv.
 func pythonAlone(t *testing.T) string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -129,7 +129,7 @@ func pythonAlone(t *testing.T) string {
 	return alone
 }
 
-// building are the files of a Python project whose build leaves a trace.
+// building returns the files of a Python project whose build leaves a trace.
 func building(ran string) map[string]string {
 	return map[string]string{
 		"pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n[project]\nname = \"notes\"\nversion = \"1.0.0\"\n",
@@ -138,7 +138,7 @@ func building(ran string) map[string]string {
 	}
 }
 
-// With the real pip and the real uv, offline.
+// This test uses the real pip and uv, offline.
 func TestNothingOfAPyPIProjectIsBuilt(t *testing.T) {
 	uv, err := exec.LookPath("uv")
 	if err != nil {
@@ -178,7 +178,7 @@ func TestNothingOfAPyPIProjectIsBuilt(t *testing.T) {
 	}
 }
 
-// With the real uv, which compiles with the Python of the environment: that runs .pth files.
+// This test uses the real uv. It compiles with the Python of the environment, which runs .pth files.
 func TestNothingOfAWheelIsExecutedWhereTheOperatorHasThemCompiled(t *testing.T) {
 	uv, err := exec.LookPath("uv")
 	if err != nil {

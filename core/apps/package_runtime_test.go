@@ -15,8 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// packageManager is a Manager with programs that stand for npm, node and uv, each in a directory of its own
-// (see installer).
+// packageManager returns a Manager with fake versions of npm, node and uv, each in its own directory (see installer).
 func packageManager(t *testing.T, change func(*Options), programs ...string) *Manager {
 	t.Helper()
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
@@ -28,7 +27,7 @@ func packageManager(t *testing.T, change func(*Options), programs ...string) *Ma
 	return y
 }
 
-// npmOf is an npm that installs the package notes 1.0.0 and then runs a script in the directory of it.
+// npmOf returns an npm that installs notes 1.0.0 and then runs a script in the package's directory.
 func npmOf(t *testing.T, script string) string {
 	t.Helper()
 	return installer(t, "npm", `if [ "$1" = view ]; then echo '"1.0.0"'; exit; fi
@@ -37,13 +36,13 @@ echo '{"name":"notes","bin":"main.js"}' > package.json
 `+script)
 }
 
-// nodeOf is a node that runs the bundle of the tests.
+// nodeOf returns a node that runs the test bundle.
 func nodeOf(t *testing.T) string {
 	t.Helper()
 	return installer(t, "node", `exec "`+selfPath(t)+`" `+bundleArg+` `+modeNormal)
 }
 
-// called returns the arguments that a program was called with.
+// called returns the arguments with which a program was called.
 func called(t *testing.T, program string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(program, "said"))
@@ -53,8 +52,8 @@ func called(t *testing.T, program string) string {
 	return string(raw)
 }
 
-// uvOf is a uv whose environments have the command notes. Its pip fails with a message until an environment
-// was made with --python.
+// uvOf returns a uv whose environments contain the command notes. Its pip fails with a message until an environment was
+// created with --python.
 func uvOf(t *testing.T, message string) string {
 	t.Helper()
 	return installer(t, "uv", `here=$(dirname "$0")
@@ -88,7 +87,7 @@ func TestTheCommandsOfAPackageAreFirstOnItsPATH(t *testing.T) {
 	}
 }
 
-// An app that runs while it is updated could exchange what an installer unpacks in a directory of the app.
+// If an app runs during its update, it could replace what an installer unpacks in one of the app's directories.
 func TestAnInstallerUsesNoDirectoryOfTheApp(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "seen")
 	y := packageManager(t, nil, nodeOf(t), npmOf(t, `printf '%s' "$TMPDIR" > "`+seen+`"`))
@@ -121,10 +120,10 @@ func TestAPyPIProjectGetsThePythonThatItRequires(t *testing.T) {
 	}
 }
 
-// wheelFor writes a wheel of the project notes 1.0.0 and returns its directory.
+// wheelFor creates a wheel of notes 1.0.0 and returns the directory that contains it.
 func wheelFor(t *testing.T, requiresPython string) string { return wheelWith(t, requiresPython, nil) }
 
-// wheelWith is wheelFor of a wheel with these files.
+// wheelWith is like wheelFor, with these files in the wheel.
 func wheelWith(t *testing.T, requiresPython string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -157,7 +156,7 @@ func wheelWith(t *testing.T, requiresPython string, files map[string]string) str
 	return dir
 }
 
-// With the real uv and the real pip, offline.
+// This test uses the real uv and pip, offline.
 func TestAPythonThatNoProjectCanHaveIsNamedInTheError(t *testing.T) {
 	uv, err := exec.LookPath("uv")
 	if err != nil {

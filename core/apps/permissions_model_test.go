@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// granting is a Manager without apps that decides about permissions, and paths that every user may read.
+// granting returns a Manager without apps that decides about permissions, and paths that every user may read.
 func granting(t *testing.T) (m *Manager, paths []string) {
 	t.Helper()
 	root, err := os.MkdirTemp("/tmp", "granting-")
@@ -51,7 +51,7 @@ func TestWhatAnAppCanDoIsWhatTheRecordSays(t *testing.T) {
 	key := interact.AppKey{Workspace: core.DefaultWorkspaceID, Name: "x"}
 	for range 100 {
 		record := core.Installation{Workspace: key.Workspace, Name: key.Name, Source: core.Source{Kind: core.SourceNPM, Ref: "x"}}
-		model := map[string]core.PermissionKind{} // by path, what is in force
+		model := map[string]core.PermissionKind{} // the access that is in force, by path
 		m.identity.name = "first"
 		for range 12 {
 			path := paths[random.IntN(len(paths))]
@@ -68,7 +68,7 @@ func TestWhatAnAppCanDoIsWhatTheRecordSays(t *testing.T) {
 			case 4:
 				change.Revoke = list
 				delete(model, path)
-			case 5: // an update keeps the source, and what was granted
+			case 5: // an update keeps the source and the grants
 				record.Version += "1"
 				continue
 			case 6: // a restored state, or another server

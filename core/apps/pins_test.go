@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// honest is the list of an app before it is changed.
+// honest returns the list of an app before it is changed.
 func honest() []string {
 	var all []string
 	for _, name := range []string{"read", "write", "list", "search", "delete"} {
@@ -27,7 +27,7 @@ func honest() []string {
 	return all
 }
 
-// rugPulls are ways to change one tool of the list.
+// rugPulls returns ways to change one tool in the list.
 func rugPulls() map[string]func(definition string) string {
 	replace := func(old, next string) func(string) string {
 		return func(d string) string { return strings.Replace(d, old, next, 1) }
@@ -46,7 +46,7 @@ func rugPulls() map[string]func(definition string) string {
 	}
 }
 
-// pinned is a manager of one app in memory, with pins in a store.
+// pinned returns a manager with one app in memory, and with pins in a store.
 func pinned(t *testing.T, s *store.Store, m *memoryApp, records *memoryRecords) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
@@ -80,8 +80,8 @@ func served(y *Manager) (names []string) {
 	return names
 }
 
-// TestFiftyRugPullsAreNotServed changes each of five tools in ten ways, announced, by a restart, after a
-// crash, or on a server that starts anew.
+// TestFiftyRugPullsAreNotServed changes each of five tools in ten ways: with an announcement, by a restart, after a
+// crash, or on a server that has just started.
 func TestFiftyRugPullsAreNotServed(t *testing.T) {
 	s := openStore(t)
 	pulls := 0

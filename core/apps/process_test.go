@@ -21,7 +21,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// realManager is a manager of real processes, on the given home. change may be nil.
+// realManager returns a manager with real processes in the given home. change may be nil.
 func realManager(t testing.TB, home string, records *memoryRecords, change func(*Options)) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
@@ -398,7 +398,7 @@ type callEnd struct {
 	at  time.Time
 }
 
-// hang makes a call that does not end, and returns once the bundle is at it.
+// hang makes a call that does not end, and returns once the bundle has received it.
 func hang(t *testing.T, y *Manager, home, app string) <-chan callEnd {
 	t.Helper()
 	sign := filepath.Join(home, "apps", app, "data", "hanging")

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// memoryManager is a manager in memory whose one app runs, and how that was started.
+// memoryManager returns a manager whose only app is in memory and running, and the spec with which the app was started.
 func memoryManager(t *testing.T) (*Manager, *memoryApp, instance.Spec) {
 	t.Helper()
 	m := &memoryApp{}
@@ -24,7 +24,7 @@ func memoryManager(t *testing.T) (*Manager, *memoryApp, instance.Spec) {
 	return y, m, m.specs[0]
 }
 
-// waiting is a person who takes their time.
+// waiting is a person who answers after a delay.
 type waiting struct{ takes time.Duration }
 
 func (w waiting) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
@@ -47,7 +47,7 @@ func TestTheClockOfACallStandsStillWhileItsClientIsAsked(t *testing.T) {
 	})
 }
 
-// teller is a person who tells how far they are before they answer.
+// teller is a person who sends progress before answering.
 type teller struct{ waiting }
 
 func (p teller) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error) {
@@ -117,7 +117,7 @@ func TestAQuestionThatBelongsToNoCall(t *testing.T) {
 				t.Errorf("%s gives %v", method, err)
 			}
 		}
-		// An app that asks for roots has an instance for those who declare some, and no others.
+		// An app that asks for roots gets an instance for each client that declares roots, and for no others.
 		rooted := interact.NewClient("rooted", false, json.RawMessage(`{"roots":{"listChanged":true}}`))
 		for _, c := range []*interact.Client{interact.NewClient("plain", false, json.RawMessage(`{"x":{}}`)), rooted} {
 			if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: c, Asker: saysWord("x")}); err != nil {
@@ -153,7 +153,7 @@ func TestNotificationsOfOneSessionReachNoOther(t *testing.T) {
 			b.OnNotification(rpc.Notification{Method: method, Params: json.RawMessage(params)}, nil)
 		}
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e1"}`)
-		say(b, "notifications/elicitation/complete", `{"elicitationId":"e2"}`) // nobody was asked that
+		say(b, "notifications/elicitation/complete", `{"elicitationId":"e2"}`) // no one was asked that
 		say(b, "notifications/message", `{}`)
 		for _, calls := range [][]link.Caller{
 			{of("alice"), of("alice")}, {of("alice"), of("bob")}, {of("bob"), of("alice")}, {of("alice"), of("")}, {of(""), of("")}, {of("")},
@@ -171,7 +171,7 @@ func TestNotificationsOfOneSessionReachNoOther(t *testing.T) {
 		synctest.Wait()
 		want := []string{
 			"notes to alice: notifications/elicitation/complete", "notes to : notifications/message",
-			"notes to alice: notifications/message", // of one session's calls
+			"notes to alice: notifications/message", // from calls of one session
 			"notes to alice: notifications/message", "notes to alice: notifications/tools/list_changed",
 		}
 		expect(t, "what was heard", len(heard), len(want))
@@ -202,7 +202,7 @@ func TestAnAppThatCannotRunTwiceServesAllClientsWithOneInstance(t *testing.T) {
 	})
 }
 
-// of is the call of a session, "" for that of a client without one.
+// of is a call from a session; "" stands for a client without one.
 type of string
 
 func (o of) Session() string        { return string(o) }

@@ -50,7 +50,7 @@ func TestACommandAppliesToAllServers(t *testing.T) {
 			expect(t, "apps after the uninstall", len(r.List(ws)), 0)
 			expect(t, "instances after the uninstall", r.app.alive(), 0)
 		}
-		// The bus carries events to all servers: who follows must not tell them again.
+		// The bus carries events to all servers, so a server that reconciles must not publish them again.
 		expectEvents(t, a.events, "bundle.installed")
 		expectEvents(t, b.events, "bundle.stopped", "bundle.uninstalled")
 		expectEvents(t, c.events, "bundle.started")
@@ -63,7 +63,7 @@ func TestOneOfSeveralServersInstallingOneNameSucceeds(t *testing.T) {
 		var all []*memoryReplica
 		for range 5 {
 			r := h.replica(t)
-			r.app.takes = time.Second // all are at it at the same time
+			r.app.takes = time.Second // all of them install at the same time
 			all = append(all, r)
 		}
 		var installing sync.WaitGroup
@@ -116,7 +116,7 @@ func TestEachServerHasItsOwnStateOfAnAppAndAStartAppliesToAll(t *testing.T) {
 		expectEvents(t, a.events)
 
 		b.app.set(func(m *memoryApp) { m.refuses = "" })
-		b.seat.changes <- core.Change{Kind: core.ChangeAll} // nobody did anything to the app
+		b.seat.changes <- core.Change{Kind: core.ChangeAll} // no one changed the app
 		synctest.Wait()
 		expect(t, "state after other news", state(t, b.Manager, "notes"), core.StateDead)
 		if _, err := a.Start(t.Context(), ws, "notes"); err != nil {
@@ -133,7 +133,7 @@ func TestAllAppsAreReconciledAfterChangesWereMissed(t *testing.T) {
 		h := newHub(record("goes", true), record("stays", true), record("stops", true))
 		a := h.replica(t)
 		synctest.Wait()
-		h.rows = map[interact.AppKey]core.Installation{} // behind everybody's back
+		h.rows = map[interact.AppKey]core.Installation{} // without any notification
 		stopped := record("stops", false)
 		for _, r := range []core.Installation{record("stays", true), stopped, record("comes", true)} {
 			h.rows[interact.AppKey{Workspace: ws, Name: r.Name}] = r
@@ -146,7 +146,7 @@ func TestAllAppsAreReconciledAfterChangesWereMissed(t *testing.T) {
 			expect(t, name, state(t, a.Manager, name), want)
 		}
 		expect(t, "apps", len(a.List(ws)), 3)
-		expect(t, "launches", len(a.app.started()), 4) // what did not change was left alone
+		expect(t, "launches", len(a.app.started()), 4) // what has not changed was left alone
 	})
 }
 
@@ -172,7 +172,7 @@ func TestAnAppThatWasReplacedUnderItsNameIsReplacedEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		b.seat.outage(1) // so that the other one sees both changes at once
+		b.seat.outage(1) // so that it sees both changes at once
 		if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestACommandSeesWhatAnotherServerHasJustRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub()
 		a, b := h.replica(t), h.replica(t)
-		b.seat.deaf = true // the notice is on its way
+		b.seat.deaf = true // the notification has not arrived yet
 		b.app.tools = []string{"add"}
 		b.app.takes = time.Second
 		if _, err := a.Install(t.Context(), ws, notesByURL()); err != nil {
@@ -292,7 +292,7 @@ func TestACommandSeesWhatAnotherServerHasJustRecorded(t *testing.T) {
 		if _, err := b.Install(t.Context(), ws, notesByURL()); err != nil {
 			t.Errorf("an install after the uninstall: %v", err)
 		}
-		if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil { // a is not deaf, but may be late
+		if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil { // a is not deaf, but may be behind
 			t.Fatal(err)
 		}
 		_, err := b.Stop(t.Context(), ws, "notes")

@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// memoryRegistry is a registry in memory: packages by name, and files by artifact.
+// memoryRegistry is an in-memory registry: packages by name, and files by artifact.
 type memoryRegistry struct {
 	packages map[string]registry.Package
 	files    map[string][]byte
@@ -46,7 +46,7 @@ func (m memoryRegistry) Fetch(_ context.Context, pkg registry.Package) (io.ReadC
 	return io.NopCloser(bytes.NewReader(m.files[pkg.Artifact])), nil
 }
 
-// mcpb puts a bundle file into a registry.
+// mcpb returns a bundle file and its package for a registry.
 func mcpb(t *testing.T, name string) (registry.Package, []byte) {
 	t.Helper()
 	raw, err := os.ReadFile(bundleFile(t, name, modeNormal, nil))
@@ -148,8 +148,8 @@ func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 	expect(t, "version", app.Version, "9.9.9")
 }
 
-// installer puts a program into a directory of its own that behaves like npm, uv or python3 where
-// the manager uses it. It is a script that writes its arguments and environment down.
+// installer creates a program in its own directory that behaves like npm, uv or python3 as far as the manager uses it.
+// It is a script that records its arguments and environment.
 func installer(t *testing.T, name, script string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -162,7 +162,7 @@ func installer(t *testing.T, name, script string) (dir string) {
 
 func TestAnNPMPackageIsInstalledOnceIntoTheAppsOwnDirectory(t *testing.T) {
 	self := selfPath(t)
-	// "node" is a script that runs the bundle, so that the test needs no Node.
+	// "node" is a script that runs the bundle, so that the test does not need Node.js.
 	node := installer(t, "node", `exec "`+self+`" `+bundleArg+` `+modeNormal)
 	npm := installer(t, "npm", `mkdir -p "$3/node_modules/@test/notes"; echo '{"bin":{"other":"no.js","notes":"./dist/main.js"}}' > "$3/node_modules/@test/notes/package.json"`)
 	packages := memoryRegistry{packages: map[string]registry.Package{"io.test/notes": {

@@ -21,16 +21,16 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/mpak"
 )
 
-// webRegistry answers over HTTP as an mpak registry and as an MCP registry. What it says of the one package
-// that it has and the file that it sends can differ.
+// webRegistry acts over HTTP as an mpak registry and as an MCP registry. It has a single package. The metadata that it
+// states and the file that it sends can differ.
 type webRegistry struct {
 	*httptest.Server
 	mu      sync.Mutex
 	version string
-	sum     string // that it states
-	size    int    // that it states
-	file    []byte // that it sends
-	to      string // where downloads are redirected to; "" for nowhere
+	sum     string // as stated
+	size    int    // as stated
+	file    []byte // as sent
+	to      string // where downloads are redirected to; "" for no redirect
 }
 
 func newWebRegistry(t *testing.T, version string, file []byte) *webRegistry {
@@ -85,7 +85,7 @@ func (w *webRegistry) answer(what func() any) http.HandlerFunc {
 	}
 }
 
-// offer has the registry state and send a file.
+// offer makes the registry state and send a file.
 func (w *webRegistry) offer(version string, file []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +99,7 @@ func (w *webRegistry) change(f func(*webRegistry)) {
 	f(w)
 }
 
-// client returns the adapter of a format.
+// client returns the adapter for a format.
 func (w *webRegistry) client(t *testing.T, format string) registry.Registry {
 	t.Helper()
 	settings := plugins.Config{JSON: json.RawMessage(fmt.Sprintf(`{"url": %q}`, w.URL))}
@@ -119,7 +119,7 @@ func (w *webRegistry) client(t *testing.T, format string) registry.Registry {
 	return r
 }
 
-// bundleBytes is an .mcpb file of the app notes in a version. Files that say something else differ.
+// bundleBytes returns an .mcpb file of the app notes. Files with different descriptions differ.
 func bundleBytes(t *testing.T, version, says string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(bundleFile(t, "@test/notes", modeNormal, map[string]any{"version": version, "description": says}))
@@ -129,8 +129,8 @@ func bundleBytes(t *testing.T, version, says string) []byte {
 	return raw
 }
 
-// registryPulls are ways in which a registry answers otherwise than it should, or than it did before. good is
-// the file of version 1.2.3 that it had, and evil another file that says that it is 1.2.3.
+// registryPulls returns ways in which a registry can give a wrong or changed answer. good is the original file of
+// version 1.2.3; evil is another file that claims to be 1.2.3.
 func registryPulls(good, evil []byte, other *webRegistry) map[string]func(*webRegistry) {
 	sum := sha256.Sum256(good)
 	return map[string]func(*webRegistry){
@@ -149,8 +149,8 @@ func registryPulls(good, evil []byte, other *webRegistry) map[string]func(*webRe
 	}
 }
 
-// TestARegistryThatAnswersOtherwiseIsNotServed changes a registry before an install, and before the update and
-// the restart of an app that was installed from it.
+// TestARegistryThatAnswersOtherwiseIsNotServed changes a registry before an install, and before the update and the
+// restart of an app that was installed from it.
 func TestARegistryThatAnswersOtherwiseIsNotServed(t *testing.T) {
 	good, evil := bundleBytes(t, "1.2.3", "good"), bundleBytes(t, "1.2.3", "evil")
 	other := newWebRegistry(t, "1.2.3", evil)
@@ -160,7 +160,7 @@ func TestARegistryThatAnswersOtherwiseIsNotServed(t *testing.T) {
 		from := source.NamedRegistry{Name: "web", Registry: web.client(t, format)}
 		y, _ := realManager(t, t.TempDir(), newMemoryRecords(), with(from))
 		install(t, y, source.Request{Name: name, ServerName: "notes"})
-		// A changed version is what an update takes: the registry names 1.3.0 and sends something else.
+		// An update follows a changed version: the registry states 1.3.0 and sends something else.
 		for what, pull := range registryPulls(good, evil, other) {
 			t.Run(format+" "+what, func(t *testing.T) {
 				web.offer("1.3.0", good)
@@ -209,7 +209,8 @@ func TestARegistryThatAnswersOtherwiseIsNotServed(t *testing.T) {
 	expect(t, "rug pulls", pulls, 2*(12*2+4))
 }
 
-// TestAnUpdateComesFromTheRegistryOfTheInstall offers the name of an app in another registry while its own is away.
+// TestAnUpdateComesFromTheRegistryOfTheInstall offers an app's name in another registry while its own registry is
+// unavailable.
 func TestAnUpdateComesFromTheRegistryOfTheInstall(t *testing.T) {
 	own, other := newWebRegistry(t, "1.2.3", bundleBytes(t, "1.2.3", "good")), newWebRegistry(t, "2.0.0", bundleBytes(t, "2.0.0", "evil"))
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), with(
@@ -223,7 +224,7 @@ func TestAnUpdateComesFromTheRegistryOfTheInstall(t *testing.T) {
 	servesGood(t, y)
 }
 
-// servesGood fails unless the good version of the app notes is installed and runs, alone.
+// servesGood fails unless the good version of notes is installed and running, and is the only app.
 func servesGood(t *testing.T, y *Manager) {
 	t.Helper()
 	if all := y.List(ws); len(all) != 1 {

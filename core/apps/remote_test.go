@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// remoteServer is a remote MCP server that lets in who carries the header.
+// remoteServer is a remote MCP server that accepts requests with the given header.
 func remoteServer(t *testing.T, header, value string, sse bool) *httptest.Server {
 	t.Helper()
 	get := func(*http.Request) *mcp.Server { return bundleServer(modeNormal) }
@@ -96,7 +96,7 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 	}
 }
 
-// forgetfulServer is a remote MCP server that loses its sessions.
+// forgetfulServer is a remote MCP server that can lose its sessions.
 func forgetfulServer(t *testing.T) (s *httptest.Server, down *atomic.Bool) {
 	t.Helper()
 	down = new(atomic.Bool)
@@ -110,7 +110,7 @@ func forgetfulServer(t *testing.T) (s *httptest.Server, down *atomic.Bool) {
 		served.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
-		for session := range server.Sessions() { // the one that was lost
+		for session := range server.Sessions() { // the session that was lost
 			_ = session.Close()
 		}
 		s.CloseClientConnections()
@@ -145,7 +145,7 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 	}
 }
 
-// The query of a remote app's address may hold its key, which other members of the workspace must not read.
+// The query of a remote app's address may contain its key, which other members of the workspace must not see.
 func TestTheQueryOfARemoteAppsAddressIsShownToNobody(t *testing.T) {
 	const secret = "s3cret-s3cret"
 	s, down := forgetfulServer(t)
@@ -179,7 +179,7 @@ func TestTheQueryOfARemoteAppsAddressIsShownToNobody(t *testing.T) {
 	}
 }
 
-// shop is a remote app of the new revision. Its one tool says which region its header names.
+// shop is a remote app with the new revision. Its only tool returns the region in its header.
 func shop(t *testing.T, schema string) (url string, change func(schema string)) {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
@@ -199,7 +199,7 @@ func shop(t *testing.T, schema string) (url string, change func(schema string)) 
 
 const markedRegion = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`
 
-// sell calls the shop's tool as a client of the new revision.
+// sell calls the shop's tool like a client with the new revision.
 func sell(t *testing.T, y *Manager) (string, error) {
 	t.Helper()
 	params := json.RawMessage(`{"name":"sell","arguments":{"region":"é"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)

@@ -55,7 +55,7 @@ func TestAStartOfARemoteAppThatIsAwaySaysWhyItFailed(t *testing.T) {
 		m.set(func(m *memoryApp) { m.refuses = "connection refused" })
 		m.kill()
 		wait(t.Context(), time.Hour)
-		for range 5 { // at any moment between two attempts
+		for range 5 { // at any time between two attempts
 			before := time.Now()
 			_, err := y.Start(t.Context(), ws, "notes")
 			if core.CodeOf(err) != core.CodeStartFailed || !strings.Contains(err.Error(), "connection refused") {
@@ -112,7 +112,7 @@ func TestCallsOfARemoteAppThatIsAwayDoNotFloodIt(t *testing.T) {
 				t.Errorf("the call gives %v", err)
 			}
 		}
-		if n := len(m.started()) - before; n > 105 { // 10 s for each call, an attempt a second
+		if n := len(m.started()) - before; n > 105 { // 10 s per call, one attempt per second
 			t.Errorf("%d attempts were made", n)
 		}
 	})

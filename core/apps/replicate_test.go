@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// runs waits until an app of a manager runs, and looks into it.
+// runs waits until an app is running, and returns what it sees.
 func runs(t *testing.T, y *Manager, name string) inside {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); wait(t.Context(), 5*time.Millisecond) {
@@ -111,7 +111,7 @@ func TestFilesInstalledBeforeJoiningAClusterAreShared(t *testing.T) {
 			again, _ := realManager(t, home, nil, h.joins())
 			open(t, again)
 			runs(t, again, "notes")
-			before := runs(t, other, "notes") // a directory of this machine it finds, too
+			before := runs(t, other, "notes") // it finds a directory on this machine as well
 			if _, err := again.Stop(t.Context(), ws, "notes"); err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +216,7 @@ func TestIncompleteFilesAreNotRun(t *testing.T) {
 	}
 }
 
-// pretendUV is a directory with an uv whose virtual environments hold the bundle as test-notes.
+// pretendUV returns a directory with a uv whose virtual environments contain the bundle as test-notes.
 func pretendUV(t *testing.T) string {
 	t.Helper()
 	return installer(t, "uv", `if [ "$1" = venv ]; then mkdir -p "$3/bin"; echo > "$3/pyvenv.cfg"; else cat > "$(dirname "$7")/test-notes" <<'END'
@@ -260,11 +260,11 @@ func TestFilesNotYetOnTheDiskAreUnpackedAgainAfterAReboot(t *testing.T) {
 	}
 }
 
-// incompleteMark is the file beside the directory of a bundle that is not complete, or only until the
-// machine restarts (package files).
+// incompleteMark returns the path of the file next to a bundle's directory that marks it as incomplete, or as complete
+// only until the machine restarts (package files).
 func incompleteMark(dir string) string { return dir + ".unready" }
 
-// bootID identifies this boot of the machine, "" where the system has no such id.
+// bootID identifies the current boot of the machine. It is "" if the system does not provide an ID.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(id)

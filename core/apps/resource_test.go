@@ -19,7 +19,7 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 	}})})
 	for _, c := range []struct {
 		name, app, path string
-		code            core.Code // "" when it is there
+		code            core.Code // "" if the resource exists
 	}{
 		{"the primary view of a tool", "view", Primary, ""},
 		{"the primary view of the manifest", "named", Primary, ""},

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// tamper changes one byte of a file of an installed app.
+// tamper changes one byte in a file of an installed app.
 func tamper(t *testing.T, records *memoryRecords, app string) {
 	t.Helper()
 	r, _ := records.get(ws, app)

@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// person answers what apps ask.
+// person answers the questions of apps.
 type person struct {
 	answer func(method string, params json.RawMessage) (json.RawMessage, error)
 
@@ -50,7 +50,7 @@ func saysWord(word string) *person {
 
 var canElicit = json.RawMessage(`{"elicitation":{}}`)
 
-// askTool has the test bundle ask text, and returns what the tool said.
+// askTool makes the test bundle ask text, and returns the tool's answer.
 func askTool(ctx context.Context, y *Manager, text string, client *interact.Client, asker interact.Asker) (string, error) {
 	raw, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}}`, text))}, Client: client, Asker: asker})
 	if err != nil {
@@ -335,7 +335,7 @@ func TestLogMessagesFollowTheirCall(t *testing.T) {
 	}
 }
 
-// waitForFile waits until the app has made a file of that name in its data directory.
+// waitForFile waits until the app has created a file with this name in its data directory.
 func waitForFile(t *testing.T, y *Manager, name string) {
 	t.Helper()
 	path := filepath.Join(source.LayoutOf(y.o.Home, ws).DataDir("notes"), name)
@@ -354,7 +354,7 @@ func uri(params json.RawMessage) string {
 	return said.URI
 }
 
-// syscallExit has the app end its process, and waits until it serves again.
+// syscallExit makes the app exit, and waits until it is serving again.
 func syscallExit(t *testing.T, y *Manager) {
 	t.Helper()
 	before := look(t, y, "notes").PID

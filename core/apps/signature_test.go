@@ -21,8 +21,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// TestUnsignedBundlesAreRefusedWhereASignatureIsRequired installs an unsigned file, a folder and a file whose
-// signature is cut off.
+// TestUnsignedBundlesAreRefusedWhereASignatureIsRequired installs an unsigned file, a directory and a file with a
+// truncated signature.
 func TestUnsignedBundlesAreRefusedWhereASignatureIsRequired(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	y.SetInstallPolicy(config.Install{RequireSignature: true})
@@ -40,14 +40,14 @@ func TestUnsignedBundlesAreRefusedWhereASignatureIsRequired(t *testing.T) {
 	if err := os.WriteFile(damaged, append(raw, "MCPB_SIG_V1\x04\x00\x00\x00abcdMCPB_SIG_END"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	y.SetInstallPolicy(config.Install{}) // a signature that is there must be valid in any case
+	y.SetInstallPolicy(config.Install{}) // if there is a signature, it must always be valid
 	if _, err := y.Install(t.Context(), ws, source.Request{Path: damaged}); core.CodeOf(err) != core.CodeInstallFailed {
 		t.Errorf("a damaged signature: %v", err)
 	}
 }
 
-// TestASignedBundleIsInstalledAndItsSignerShown installs a file of a signer who is trusted, of one who is not, and
-// a file that was changed after it was signed.
+// TestASignedBundleIsInstalledAndItsSignerShown installs a file from a trusted signer, one from an untrusted signer,
+// and one that was changed after it was signed.
 func TestASignedBundleIsInstalledAndItsSignerShown(t *testing.T) {
 	raw, err := os.ReadFile(bundleFile(t, "notes", modeNormal, nil))
 	if err != nil {
@@ -115,7 +115,7 @@ func TestAnUpdateOfASignedAppMustBeSigned(t *testing.T) {
 	}
 }
 
-// sign signs a bundle file with a certificate that signs itself.
+// sign signs a bundle file with a self-signed certificate.
 func sign(t *testing.T, raw []byte) ([]byte, *x509.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -21,7 +21,7 @@ import (
 
 const idleLimit = 10 * time.Minute
 
-// idling declares how long apps may be unused.
+// idling returns declarations that limit how long apps may be unused.
 func idling(limit time.Duration, names ...string) map[string]config.App {
 	declared := map[string]config.App{}
 	for _, name := range names {
@@ -30,7 +30,7 @@ func idling(limit time.Duration, names ...string) map[string]config.App {
 	return declared
 }
 
-// sleepyManager is a manager of the app notes, which is opened and may be unused for idleLimit.
+// sleepyManager returns an open manager with the app notes, which may be unused for idleLimit.
 func sleepyManager(t *testing.T, m *memoryApp) (*Manager, *memoryEvents) {
 	t.Helper()
 	y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -54,7 +54,7 @@ func use(t *testing.T, y *Manager, name string) error {
 	return err
 }
 
-// pass lets d pass, and then waits for what it set off.
+// pass lets d pass and waits for the effects.
 func pass(t *testing.T, d time.Duration) {
 	wait(t.Context(), d)
 	synctest.Wait()
@@ -115,7 +115,7 @@ func TestAnAppThatIsInUseStaysAwake(t *testing.T) {
 			}
 		},
 		"a long call": func(t *testing.T, y *Manager, _ *memoryApp) {
-			go func() { // a call is given up after Options.CallTimeout
+			go func() { // a call is cancelled after Options.CallTimeout
 				for t.Context().Err() == nil {
 					_, _ = y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "hang"}})
 				}

@@ -22,7 +22,7 @@ func TestASlowStartReleasesItsPlaceOnce(t *testing.T) {
 			}
 		}
 		for _, release := range releases {
-			release() // also of those that have no place any more
+			release() // including those that no longer hold a place
 		}
 		if n := len(s.places); n != 0 {
 			t.Errorf("%d places are taken at the end", n)

@@ -21,8 +21,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Any order of commands, crashes and calls, at the same time, leads to no illegal change of
-// state, no instance without an owner, and no event of another workspace.
+// Commands, crashes and calls in any order and at the same time cause no illegal state change, no instance without an
+// owner, and no event in another workspace.
 func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	m := &memoryApp{tools: []string{"echo"}}
 	log := &testkit.Log{}
@@ -86,8 +86,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	}
 }
 
-// Each kill gives exactly one crashed and one recovered, and each
-// call in flight is answered within a second.
+// Each kill causes exactly one crashed and one recovered event, and each call in flight is answered within a second.
 func TestManyKillsOfARealBundle(t *testing.T) {
 	kills := 20
 	if testing.Short() {
@@ -125,8 +124,8 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 	}
 }
 
-// Many apps die as soon as they are started. Each gets exactly its three
-// attempts, and whoever reads how the apps are does not wait for any of them.
+// Many apps die as soon as they are started. Each gets exactly three attempts, and readers of the apps' state never
+// wait for any of them.
 func TestManyCrashLoopsAtOnce(t *testing.T) {
 	apps := 15
 	if testing.Short() {

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// touch has the instance that serves a client tell that the view was updated.
+// touch makes the instance that serves a client announce an update of the view.
 func touch(t *testing.T, y *Manager, client *interact.Client, asker interact.Asker) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
@@ -40,7 +40,7 @@ func TestASessionReceivesUpdatesOfItsOwnInstance(t *testing.T) {
 			return "nothing"
 		}
 	}
-	ask(alice) // found out, on the shared instance
+	ask(alice) // learned on the shared instance
 	subscribe := func(session string) {
 		if err := y.Subscribe(t.Context(), ws, "notes", session, "ui://view/main"); err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestStatelessClientsReceiveUpdatesOfTheirInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	stateless := interact.NewClient("", true, nil)
-	for range 100 { // the bundle takes subscriptions of this revision when it gets to it
+	for range 100 { // the bundle handles subscriptions of this revision asynchronously
 		touch(t, y, stateless, nil)
 		select {
 		case x := <-heard:
@@ -90,8 +90,8 @@ func TestStatelessClientsReceiveUpdatesOfTheirInstance(t *testing.T) {
 	t.Error("nothing was heard")
 }
 
-// touchAfterAsking is touch by a stateless client that can be asked, which an app of an older revision gets
-// on an instance for that call.
+// touchAfterAsking is touch by a stateless client that can be asked. In an app with an older revision, such a call gets
+// its own instance.
 func touchAfterAsking(t *testing.T, y *Manager) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`
@@ -128,7 +128,7 @@ func TestStatelessClientsReceiveUpdatesOfTheInstancesThatServeTheirCalls(t *test
 			t.Fatal(err)
 		}
 	}
-	ask() // found out, on the shared instance
+	ask() // learned on the shared instance
 	subscription(y.Subscribe)
 	received("subscribed before the instance started")
 	subscription(y.Unsubscribe)

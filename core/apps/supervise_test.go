@@ -21,7 +21,7 @@ import (
 
 const ws = core.DefaultWorkspaceID
 
-// record is an installed app without files, which runs as a process.
+// record returns an installed app without files that runs as a process.
 func record(name string, running bool) core.Installation {
 	return core.Installation{
 		Workspace: ws, Name: name, BundleName: "@test/" + name, Version: "7.7.7", Running: running,
@@ -29,7 +29,7 @@ func record(name string, running bool) core.Installation {
 	}
 }
 
-// remoteRecord is an installed app that is a remote server.
+// remoteRecord returns an installed app that is a remote server.
 func remoteRecord(name string, running bool) core.Installation {
 	url := "http://" + name + ".test/mcp"
 	return core.Installation{
@@ -38,7 +38,7 @@ func remoteRecord(name string, running bool) core.Installation {
 	}
 }
 
-// managerOf is a manager whose apps are all m, without jitter.
+// managerOf returns a manager without jitter whose apps are all m.
 func managerOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Manager, *memoryEvents) {
 	t.Helper()
 	events := newMemoryEvents()
@@ -277,7 +277,7 @@ func TestAppsThatHangDoNotDelayTheOthers(t *testing.T) {
 		before := time.Now()
 		open(t, y)
 		expect(t, "time of Open", time.Since(before), 0)
-		wait(t.Context(), 4*time.Second+time.Millisecond) // two turns of eight hanging ones at the most
+		wait(t.Context(), 4*time.Second+time.Millisecond) // at most two batches of eight hanging apps
 		expect(t, "state of the good one", state(t, y, "good"), core.StateRunning)
 	})
 }
@@ -347,7 +347,7 @@ func TestARecordThatCannotBeWrittenChangesNothing(t *testing.T) {
 	})
 }
 
-// restless is an instance that announces a change whenever its lists were read.
+// restless is an instance that announces a change whenever its lists are read.
 type restless struct {
 	instance.Instance
 	*instance.ListChanges

@@ -32,13 +32,13 @@ type asking struct {
 	}
 }
 
-// statelessAsk has the test bundle ask text, as a client of the revision without sessions does it.
+// statelessAsk makes the test bundle ask text, like a client of the stateless revision.
 func statelessAsk(ctx context.Context, y *Manager, owner, text, more string) (json.RawMessage, error) {
 	params := fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`, text, more)
 	return y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: interact.NewClient("", true, nil), Owner: owner})
 }
 
-// answered goes on with a call that asked, as owner.
+// answered continues a call that asked, as owner.
 func answered(ctx context.Context, y *Manager, owner string, a asking, word string) (json.RawMessage, error) {
 	responses := map[string]any{}
 	for name := range a.InputRequests {
@@ -61,7 +61,7 @@ func firstQuestion(t *testing.T, raw json.RawMessage, err error) (a asking) {
 
 func TestAStatelessClientIsAskedInAResultByABundleOfAnOlderRevision(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
-	for range 2 { // on the shared instance, then on one of its own
+	for range 2 { // on the shared instance, then on its own instance
 		raw, err := statelessAsk(t.Context(), y, "alice", "what word?", "")
 		a := firstQuestion(t, raw, err)
 		for _, q := range a.InputRequests {
@@ -80,8 +80,8 @@ func TestAStatelessClientIsAskedInAResultByABundleOfAnOlderRevision(t *testing.T
 	}
 }
 
-// An app that answers after a question tells of its progress to the request that waits by then, under
-// the token of that one.
+// When an app continues after a question, its progress goes to the request that is now waiting, with the token of that
+// request.
 func TestProgressOfASuspendedCallReachesTheRequestThatResumesIt(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	for _, c := range []struct{ name, token, want string }{
@@ -105,7 +105,7 @@ func TestProgressOfASuspendedCallReachesTheRequestThatResumesIt(t *testing.T) {
 	}
 }
 
-// The error by which an app of 2025-11-25 sends a user to a page is a question in the newer revision.
+// The error with which a 2025-11-25 app sends a user to a page becomes a question in the newer revision.
 func TestAURLElicitationIsRequestedInTheResult(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	for _, c := range []struct {
@@ -210,7 +210,7 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		wait(t.Context(), time.Minute)
 		call.Owner = "alice"
 		raw, err = y.Call(t.Context(), ws, "notes", call)
-		firstQuestion(t, raw, err) // in the place of one that its client left
+		firstQuestion(t, raw, err) // replaces one that its client has abandoned
 		synctest.Wait()
 		expect(t, "suspended calls of both", suspendedCallsOf(y), maxSuspendedPerOwner+1)
 		expect(t, "calls in flight of both", len(y.apps[ws]["notes"].dialog.Slots()), maxSuspendedPerOwner+1)

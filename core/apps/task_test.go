@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// taskMain is a bundle whose only tool can only be called as a task, as MCP 2025-11-25 has it. The task is
-// completed at the third poll; one of the text "forever" never is.
+// taskMain is a bundle whose only tool can only be called as a task (MCP 2025-11-25). The task completes on the third
+// poll, except for the text "forever".
 func taskMain() int {
 	polls, text := 0, ""
 	lines := bufio.NewReader(os.Stdin)

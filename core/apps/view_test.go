@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// withViews is the offer of an app whose tools have these views.
+// withViews returns the offer of an app whose tools have these views.
 func withViews(uris ...string) (o core.Offer) {
 	for _, uri := range uris {
 		o.Tools = append(o.Tools, core.Tool{Server: "notes", Name: "t", ViewURI: uri})

@@ -22,7 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// piped is an app behind a real link that is a few goroutines of the test.
+// piped is an app behind a real link. It consists of a few goroutines of the test.
 type piped struct {
 	*link.Link
 	*instance.ListChanges
@@ -31,12 +31,12 @@ type piped struct {
 func (p *piped) Failure() *instance.Failure   { return &instance.Failure{Reason: "it broke"} }
 func (p *piped) Shutdown(time.Duration) error { return p.Close() }
 
-// wildApps starts apps that do with a call what its arguments say.
+// wildApps starts apps that do what the arguments of a call say.
 type wildApps struct {
 	manager *Manager
 	running sync.WaitGroup
-	awake   chan struct{} // closed when those that doze go on reading
-	dozing  chan struct{} // closed when one dozes
+	awake   chan struct{} // closed when dozing apps continue to read
+	dozing  chan struct{} // closed when an app starts to doze
 }
 
 func (w *wildApps) launch(ctx context.Context, b instance.Spec) (instance.Instance, error) {
@@ -120,7 +120,7 @@ func (w *wildApps) live(in, out *os.File) {
 	}
 }
 
-// wildAnswer does what a call says. Some notifications come before its result, some after.
+// wildAnswer does what a call says. Some notifications come before its result, and some after.
 func wildAnswer(m wildMessage, say func(format string, args ...any), answered, dead <-chan struct{}) {
 	tell := func(n int) {
 		if m.Params.Meta.ProgressToken != nil {
@@ -150,7 +150,7 @@ func wildAnswer(m wildMessage, say func(format string, args ...any), answered, d
 	tell(3)
 }
 
-// moody is a client that answers what it is asked, sooner or later.
+// moody is a client that answers questions sooner or later.
 type moody struct{}
 
 func (moody) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
@@ -164,7 +164,7 @@ func (moody) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
 	}
 }
 
-// wildCall makes a call, and holds what comes of it to its promises.
+// wildCall makes a call and checks that the outcome is one that is allowed.
 func wildCall(t *testing.T, y *Manager, key string) {
 	does := []string{"at once", "at once", "later", "ask", "silent", "die"}[min(rand.IntN(100)/19, 5)]
 	patience := 20 * time.Second // longer than the app's clock
@@ -191,7 +191,7 @@ func wildCall(t *testing.T, y *Manager, key string) {
 	before := time.Now()
 	result, err := y.Call(ctx, ws, "notes", c)
 	if core.CodeOf(err) == core.CodeUnavailable {
-		wait(t.Context(), time.Millisecond) // it may be stopped: others want to run, too
+		wait(t.Context(), time.Millisecond) // it may have been stopped: let others run
 	}
 	if took := time.Since(before); took > 30*time.Second {
 		t.Errorf("%s %s took %v", does, key, took)
@@ -204,7 +204,7 @@ func wildCall(t *testing.T, y *Manager, key string) {
 	}
 }
 
-// open waits until the app runs.
+// open waits until the app is running.
 func (w *wildApps) open(t *testing.T, silence time.Duration) {
 	t.Helper()
 	w.manager = New(Options{
@@ -224,8 +224,8 @@ func (w *wildApps) open(t *testing.T, silence time.Duration) {
 	})
 }
 
-// Whatever an app and its callers do, each call ends with its own result, after its notifications, and
-// releases its slot.
+// Whatever an app and its callers do, each call ends with its own result, after its notifications, and releases its
+// slot.
 func TestEachCallEndsWithItsOwnResultWhateverItsAppDoes(t *testing.T) {
 	w := &wildApps{}
 	w.open(t, 50*time.Millisecond)
@@ -234,7 +234,7 @@ func TestEachCallEndsWithItsOwnResultWhateverItsAppDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var calls atomic.Int64
-	for _, callers := range []int{2, 16} { // an app that asks is understood where one calls
+	for _, callers := range []int{2, 16} { // an app's question can be attributed only if there is a single caller
 		until := time.Now().Add(700 * time.Millisecond)
 		var all sync.WaitGroup
 		for range callers {
@@ -282,11 +282,12 @@ func (slow) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
 	return json.RawMessage(`{"action":"accept","content":{}}`), ctx.Err()
 }
 
-// A call that waits until its app has read others is not sent yet, and still ends with its clock or its context.
+// A call that waits until its app has read earlier ones is not sent yet, but it still ends with its clock or its
+// context.
 func TestACallThatWaitsForItsAppToReadEndsWithItsClock(t *testing.T) {
 	w := &wildApps{awake: make(chan struct{}), dozing: make(chan struct{})}
 	w.open(t, 400*time.Millisecond)
-	large := bytes.Repeat([]byte{'x'}, 17<<20) // two fit into what may wait, the first of which is being written
+	large := bytes.Repeat([]byte{'x'}, 17<<20) // two fit into the write queue; the first of them is being written
 	var calls sync.WaitGroup
 	for n := range 5 {
 		does, pad := "doze", []byte(nil)
