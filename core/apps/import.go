@@ -50,7 +50,7 @@ func (m *Manager) Import(ctx context.Context, workspace string, r source.ImportR
 	result := source.ImportResult{DryRun: r.DryRun, Servers: make([]source.ImportedServer, len(names))}
 	places := make(chan struct{}, importsAtOnce)
 	var importing sync.WaitGroup
-	taken := map[string]string{} // names of the definitions by those of their apps
+	taken := map[string]string{} // names of definitions, by app name
 	for i, name := range names {
 		if app, err := bundle.ServerName(name); err == nil && taken[app] != "" {
 			err = core.Errorf(core.CodeBadRequest, "mcpServers.%.100s and mcpServers.%.100s both give the app name %s: rename one of them", taken[app], name, app)

@@ -11,12 +11,12 @@ import (
 
 // A supervised app publishes these events:
 //
-// - bundle.crashed announces restart attempt N. It is published when a running app dies, and after each
+//   - bundle.crashed announces restart attempt N. It is published when a running app dies, and after each
 //     failed attempt if another one is left. A healthy app that is killed causes crashed 1 and recovered.
 //     An app that always dies causes crashed 1, 2, 3 and then dead. An app whose files were changed is dead at once.
-// - bundle.recovered: an attempt succeeded.
-// - bundle.dead: no attempt is left. It replaces the next bundle.crashed.
-// - An app that fails when the server starts is treated as crashed.
+//   - bundle.recovered: an attempt succeeded.
+//   - bundle.dead: no attempt is left. It replaces the next bundle.crashed.
+//   - An app that fails when the server starts is treated as crashed.
 //
 // The state stays crashed from the death until the app is running again or dead. A remote app is never dead: it is
 // retried as long as it should be running, with growing delays, and at once when it is called. Only the first attempts
