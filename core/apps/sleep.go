@@ -14,7 +14,7 @@ import (
 // start time do not change. But it has no process. The supervisor puts it to sleep and wakes it up. So there is a
 // single start no matter how many calls wait, and none while the old processes are still ending.
 
-// quietCPU is how much processor time an app may use between two checks and still count as idle.
+// quietCPU is how much processor time an app may use in total while it counts as idle.
 const quietCPU = 50 * time.Millisecond
 
 // measured is an instance whose activity can be measured: a process on this machine.
@@ -105,7 +105,7 @@ type usage struct {
 	since    time.Time // when it was last seen in use
 
 	calls int64         // app.used at that time
-	cpu   time.Duration // its processor time at that time
+	cpu   time.Duration // the processor time from which further use is counted
 	own   []int         // its processes after the start; any other is a child that is working
 }
 

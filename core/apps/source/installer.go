@@ -126,7 +126,7 @@ func installerEnvironment(host map[string]string, manager, tmp string) map[strin
 			env[name] = value
 		}
 	}
-	if manager == "npm" { // by default it waits up to 70 s between attempts, even if it does not trust the certificate
+	if manager == "npm" { // by default its pauses add up to 70 s, even if it does not trust the certificate
 		setDefault(env, "npm_config_fetch_retry_mintimeout", "1000")
 		setDefault(env, "npm_config_fetch_retry_factor", "2")
 	}
