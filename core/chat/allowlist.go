@@ -8,11 +8,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 )
 
-// allowlist is sets of patterns: a tool's name must match one pattern of each set. No set allows all tools.
+// allowlist holds sets of patterns. A tool is allowed when its name matches at least one pattern of every set; an
+// empty allowlist allows all tools.
 type allowlist [][]string
 
-// allowlistOf is what a request and the skill picked for it allow. A skill's patterns bind every tool,
-// except those of the app that the person looks at.
+// allowlistOf combines the patterns of a request with those of the skill picked for it. The skill's patterns apply to
+// every tool except those of the app that the person is looking at.
 func allowlistOf(request []string, picked *skill.Skill, server string) allowlist {
 	var a allowlist
 	if len(request) > 0 {

@@ -17,13 +17,14 @@ import (
 
 const (
 	maxAttachments    = 10
-	maxAttachment     = 5 << 20  // bytes of one
-	maxAttachmentsAll = 10 << 20 // bytes of all of one message
+	maxAttachment     = 5 << 20  // bytes per attachment
+	maxAttachmentsAll = 10 << 20 // bytes per message, all attachments together
 	maxAttachmentName = 200      // characters
 	maxAttachmentURL  = 2048     // bytes
 )
 
-// Attachment is a file that a person sends with a message: its content as data, or the address of an image.
+// Attachment is a file that a person sends with a message. It has either content (Data) or, for an image, an address
+// (URL).
 type Attachment struct {
 	Name     string `json:"name"`
 	MIMEType string `json:"mimeType"`
@@ -31,21 +32,22 @@ type Attachment struct {
 	URL      string `json:"url"`  // https
 }
 
-// shownAttachment is an attachment in the metadata of its message: a reference.
+// shownAttachment is the reference to an attachment in the metadata of its message.
 type shownAttachment struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	MIMEType string `json:"mimeType"`
-	Size     int    `json:"size,omitempty"` // bytes; none for a file at another address
+	Size     int    `json:"size,omitempty"` // bytes; 0 for a file at another address
 	URL      string `json:"url"`
 }
 
-// userMetadata is the metadata of a user's message.
+// userMetadata is the metadata of a person's message.
 type userMetadata struct {
 	Attachments []shownAttachment `json:"attachments"`
 }
 
-// checkAttachments checks what a request attaches.
+// checkAttachments returns core.CodeBadRequest for invalid attachments, and core.CodePayloadTooLarge for attachments
+// that are too large.
 func checkAttachments(all []Attachment) error {
 	if len(all) > maxAttachments {
 		return core.Errorf(core.CodeBadRequest, "attachments: %d files are more than the %d of one message", len(all), maxAttachments)
@@ -62,7 +64,7 @@ func checkAttachments(all []Attachment) error {
 	return nil
 }
 
-// check checks the attachment of that position.
+// check validates an attachment; i is its index in the request, for error messages.
 func (a Attachment) check(i int) error {
 	switch n := utf8.RuneCountInString(a.Name); {
 	case n == 0 || n > maxAttachmentName || a.Name == "." || a.Name == ".." || strings.ContainsFunc(a.Name, notInNames):
@@ -78,14 +80,14 @@ func (a Attachment) check(i int) error {
 	return a.checkType(i)
 }
 
-// notInNames reports whether a character is none of a file name. Those that change the direction of text would show
-// another extension than the one that the name has.
+// notInNames reports whether a character may not appear in a file name. This includes characters that change the
+// direction of text, which could disguise the file's extension.
 func notInNames(r rune) bool {
 	return r == '/' || r == '\\' || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// mediaType is the type of an attachment that was checked, in the one form in which it is stored, sent and served:
-// in lower case, and of its parameters the charset only.
+// mediaType returns the normalized type in which an attachment is stored, sent and served: in lower case, with
+// charset as the only parameter. It returns application/octet-stream for an invalid type.
 func (a Attachment) mediaType() string {
 	media, parameters, err := mime.ParseMediaType(a.MIMEType)
 	if err != nil {
@@ -97,7 +99,7 @@ func (a Attachment) mediaType() string {
 	return media
 }
 
-// checkType accepts the types that the models of every vendor take.
+// checkType accepts the types that the models of every provider support.
 func (a Attachment) checkType(i int) error {
 	media, _, err := mime.ParseMediaType(a.MIMEType)
 	b := model.Block{MIMEType: a.mediaType()}
@@ -117,8 +119,8 @@ func (a Attachment) checkType(i int) error {
 	return nil
 }
 
-// IsAttachmentURL reports whether an attachment may lie at this address: over HTTPS, without a user name or password,
-// and without characters that show another address than the one that is meant.
+// IsAttachmentURL reports whether an address is acceptable for an attachment: HTTPS, without a user name or password,
+// not too long, and without invisible characters that could disguise the address.
 func IsAttachmentURL(address string) bool {
 	at, err := url.Parse(address)
 	hidden := func(r rune) bool {
@@ -135,7 +137,7 @@ func (e *Engine) allowAttachments(all []Attachment) error {
 	return core.Errorf(core.CodeFeatureDisabled, "attachments are off: the feature flag %s is false", config.FlagFileContext)
 }
 
-// userMessage is a person's message as it is stored, and as a model gets it.
+// userMessage returns a person's message in two forms: as it is stored, and as a model receives it.
 func userMessage(conversation string, r Request) (core.Message, model.Message, error) {
 	stored := core.Message{Role: string(model.User), Content: r.Message}
 	if len(r.Attachments) == 0 {
@@ -145,7 +147,7 @@ func userMessage(conversation string, r Request) (core.Message, model.Message, e
 	for _, a := range r.Attachments {
 		content, err := base64.StdEncoding.DecodeString(a.Data)
 		if err != nil {
-			return stored, said, err // the request was checked
+			return stored, said, err // not expected: the request was checked
 		}
 		id, media := core.RandomID("att_"), a.mediaType()
 		reference := shownAttachment{ID: id, Name: a.Name, MIMEType: media, Size: len(content), URL: a.URL}
@@ -156,7 +158,7 @@ func userMessage(conversation string, r Request) (core.Message, model.Message, e
 		shown.Attachments = append(shown.Attachments, reference)
 		said.Blocks = append(said.Blocks, model.Block{Kind: model.File, ID: id, Name: a.Name, MIMEType: media, URL: a.URL, Data: content})
 	}
-	if strings.TrimSpace(r.Message) != "" { // providers refuse empty texts
+	if strings.TrimSpace(r.Message) != "" { // providers reject empty texts
 		said.Blocks = append(said.Blocks, model.Block{Kind: model.Text, Text: r.Message})
 	}
 	var err error
@@ -166,7 +168,7 @@ func userMessage(conversation string, r Request) (core.Message, model.Message, e
 	return stored, said, err
 }
 
-// loadAttachments reads the content of the attachments of earlier messages.
+// loadAttachments loads the content of the attachments in earlier messages.
 func (e *Engine) loadAttachments(ctx context.Context, ref core.ConversationRef, messages []model.Message) error {
 	for _, m := range messages {
 		for i := range m.Blocks {
@@ -188,8 +190,8 @@ func (e *Engine) loadAttachments(ctx context.Context, ref core.ConversationRef, 
 	return nil
 }
 
-// Attachment returns a file that was attached to a message of a conversation; core.CodeNotFound unless the
-// conversation is the caller's and has it.
+// Attachment returns a file attached to a message of a conversation. The error is core.CodeNotFound if there is no
+// such file, or the conversation is not the caller's.
 func (e *Engine) Attachment(ctx context.Context, c core.Caller, conversation, id string) (core.Attachment, error) {
 	return e.store.Attachment(ctx, c.Conversation(conversation), id)
 }

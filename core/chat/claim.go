@@ -14,18 +14,18 @@ import (
 // startTimeout is how long a claim waits for its run to start before it is released.
 const startTimeout = 30 * time.Second
 
-// claimStore keeps the claims of all servers that share the state.
+// claimStore stores the claims of all servers that share the state.
 type claimStore interface {
 	Shared() bool // whether other servers may use the same state
 	peerStore
-	// ClaimRun claims a conversation for holder among all servers, or extends the claim, until ReleaseRun
-	// or the end of the lease: core.CodeRunInProgress when another has it.
+	// ClaimRun claims a conversation for holder among all servers, or extends the claim, until ReleaseRun or the end
+	// of the lease. The error is core.CodeRunInProgress if another holder has it.
 	ClaimRun(ctx context.Context, ref core.ConversationRef, holder string, lease time.Duration) error
 	ReleaseRun(ctx context.Context, ref core.ConversationRef, holder string) error
-	RunHolder(ctx context.Context, ref core.ConversationRef) (holder string, err error) // core.CodeNotFound without a run
+	RunHolder(ctx context.Context, ref core.ConversationRef) (holder string, err error) // core.CodeNotFound if there is no run
 }
 
-// Claims are those of this server. It is safe for concurrent use.
+// claims holds the claims of this server. It is safe for concurrent use.
 type claims struct {
 	store claimStore
 	log   hclog.Logger
@@ -35,27 +35,27 @@ type claims struct {
 	active map[string]*claim // by conversation
 }
 
-// New returns Claims. lease is for how long other servers respect a claim of a server that was killed;
-// 0 means 15 s.
+// newClaims returns an empty set of claims. lease is how long other servers respect a claim after its server was
+// killed; 0 means 15 s.
 func newClaims(store claimStore, lease time.Duration, log hclog.Logger) *claims {
 	return &claims{store: store, log: log, lease: cmp.Or(lease, defaultLease), active: map[string]*claim{}}
 }
 
-// Claim is the right to the one run of a conversation.
+// claim is the exclusive right to run in a conversation.
 type claim struct {
 	claims  *claims
 	ref     core.ConversationRef
-	cancel  context.CancelFunc // ends the run; nil until it started
-	ended   bool               // it is being released; guarded, as cancel is, by the mutex of claims
+	cancel  context.CancelFunc // ends the run; nil until it has started
+	ended   bool               // the claim is being released; guarded, like cancel, by claims.mu
 	over    chan struct{}      // closed when the conversation is free
 	expiry  *time.Timer
 	lease   *claimLease // nil when no other server shares the state
 	release sync.Once
 }
 
-// Acquire claims a conversation for a run that admit admits; core.CodeRunInProgress when it is claimed,
-// core.CodeNotFound when it is gone. The claim is released when admit returns an error, and when the run is not
-// started within 30 s.
+// Acquire claims a conversation and calls admit. It releases the claim if admit returns an error, or if the run is
+// not started within 30 s. The error is core.CodeRunInProgress if the conversation is already claimed, and
+// core.CodeNotFound if it no longer exists.
 func (cs *claims) Acquire(ctx context.Context, ref core.ConversationRef, admit func(*claim) error) (err error) {
 	c := &claim{claims: cs, ref: ref, over: make(chan struct{})}
 	cs.mu.Lock()
@@ -86,7 +86,7 @@ func errRunInProgress() error {
 	return core.Errorf(core.CodeRunInProgress, "a run is in progress in this conversation; wait for it, stop it, or send the message with queue: true")
 }
 
-// Start returns the context of the run; false when the claim was released already.
+// Start returns the context of the run. It returns false if the claim has already been released.
 func (c *claim) Start(ctx context.Context) (context.Context, bool) {
 	c.claims.mu.Lock()
 	defer c.claims.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *claim) Start(ctx context.Context) (context.Context, bool) {
 	return ctx, true
 }
 
-// expire releases a claim whose run was not started.
+// expire releases a claim if its run was not started in time.
 func (c *claim) expire() {
 	c.claims.mu.Lock()
 	started := c.cancel != nil
@@ -109,7 +109,7 @@ func (c *claim) expire() {
 	}
 }
 
-// cancelRun ends the run, if it has started.
+// cancelRun cancels the run if it has started.
 func (c *claim) cancelRun() {
 	c.claims.mu.Lock()
 	defer c.claims.mu.Unlock()
@@ -118,8 +118,7 @@ func (c *claim) cancelRun() {
 	}
 }
 
-// Release ends the run and frees the conversation; another run may begin when it returns. It may be
-// called again.
+// Release ends the run and frees the conversation. Another run may start once it returns. Later calls do nothing.
 func (c *claim) Release() {
 	c.release.Do(func() {
 		c.claims.mu.Lock()
@@ -139,14 +138,14 @@ func (c *claim) Release() {
 	})
 }
 
-// isActive reports whether a run of this server goes on in a conversation.
+// isActive reports whether this server has a run in a conversation.
 func (cs *claims) isActive(conversation string) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return cs.active[conversation] != nil
 }
 
-// end returns what is closed at the end of the run of a conversation in this server; nil without one.
+// end returns a channel that is closed when this server's run in a conversation ends; nil if there is none.
 func (cs *claims) end(conversation string) <-chan struct{} {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -156,8 +155,7 @@ func (cs *claims) end(conversation string) <-chan struct{} {
 	return nil
 }
 
-// Interrupt ends the run of a conversation in this server, if there is one, and waits until the
-// conversation is free.
+// Interrupt ends this server's run in a conversation, if there is one, and waits until the conversation is free.
 func (cs *claims) Interrupt(ctx context.Context, conversation string) error {
 	cs.mu.Lock()
 	c := cs.active[conversation]
@@ -175,22 +173,22 @@ func (cs *claims) Interrupt(ctx context.Context, conversation string) error {
 }
 
 const (
-	// defaultLease is for how long other servers respect a claim of a server that was killed. A run that
-	// goes on extends it three times as often.
+	// defaultLease is how long other servers respect a claim after its server was killed. An active run extends its
+	// lease every third of that time.
 	defaultLease   = 15 * time.Second
 	releaseTimeout = 10 * time.Second
 )
 
-// lease is a claim among all servers that share the state.
+// claimLease is a claim that is visible to all servers that share the state.
 type claimLease struct {
 	claim  *claim
 	holder string
 	length time.Duration
 	stop   context.CancelFunc
-	over   chan struct{} // closed when it is not extended any more
+	over   chan struct{} // closed when the lease is no longer extended
 }
 
-// acquireLease claims the conversation among all servers, and keeps it claimed until release.
+// acquireLease claims the conversation among all servers and keeps extending the claim until release is called.
 func acquireLease(ctx context.Context, c *claim) (*claimLease, error) {
 	l := &claimLease{claim: c, holder: holderOf(c.claims.store.ServerID()), length: c.claims.lease, over: make(chan struct{})}
 	if err := c.claims.store.ClaimRun(ctx, c.ref, l.holder, l.length); err != nil {
@@ -205,8 +203,8 @@ func acquireLease(ctx context.Context, c *claim) (*claimLease, error) {
 	return l, nil
 }
 
-// extend extends the lease until ctx ends. A run whose lease is lost ends: the conversation was deleted
-// through another server, or the state could not be reached for so long that another server may have it.
+// extend extends the lease until ctx ends. If the lease is lost, it cancels the run: either the conversation was
+// deleted through another server, or the state was unreachable for so long that another server may have claimed it.
 func (l *claimLease) extend(ctx context.Context) {
 	defer close(l.over)
 	cs := l.claim.claims
@@ -236,7 +234,6 @@ func (l *claimLease) extend(ctx context.Context) {
 	}
 }
 
-// release ends the lease.
 func (l *claimLease) release() {
 	l.stop()
 	<-l.over

@@ -12,17 +12,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// A conversation that does not fit into the model's context window is compacted: old tool results are shortened first, and if
-// that is not enough, a summary that the model writes replaces the older messages. This changes only what the model gets. The
-// history keeps every message, and the summary as a part of the answer before which it was made.
+// A conversation that does not fit into the model's context window is compacted. Old tool results are shortened
+// first. If that is not enough, the model writes a summary that replaces the older messages. Compaction only affects
+// what the model receives: the history keeps every message, and records the summary as a part of the answer that
+// follows it.
 
 const (
-	tokenBytes    = 4      // that a token has, roughly
-	fileBytes     = 6_000  // that a file other than a text counts for
-	resultKept    = 1_000  // bytes of an old tool result that was shortened
-	leastRoom     = 16_000 // bytes of messages that every model has room for
+	tokenBytes    = 4      // per token, roughly
+	fileBytes     = 6_000  // counted for a file that is not text
+	resultKept    = 1_000  // characters kept of an old tool result that is shortened
+	leastRoom     = 16_000 // bytes of messages that are assumed to fit every model
 	summaryTokens = 2_000
-	mostShrunk    = 3 // times that one run shrinks what the provider finds too long
+	mostShrunk    = 3 // times a run compacts messages that the provider rejects as too long
 
 	summaryPrompt = "You get the older part of a conversation between a person and an assistant that calls tools. Write a summary that " +
 		"replaces it, so that the assistant can go on without it: what the person wants, what was decided, what was found (with " +
@@ -31,7 +32,7 @@ const (
 	resultNote = "\n[The rest of this result was left out: the conversation is long.]"
 )
 
-// room is how many bytes of messages fit into the model's context; 0 when that is not known.
+// room returns how many bytes of messages fit into the model's context, or 0 if that is unknown.
 func (l *loop) room(ctx context.Context) int {
 	if l.fits > 0 {
 		return l.fits
@@ -51,10 +52,10 @@ func (l *loop) room(ctx context.Context) int {
 	return max(tokens*tokenBytes*9/10-used, leastRoom)
 }
 
-// keepFitting compacts messages that are known to be too long for the model.
+// keepFitting compacts the messages if they are known to be too long for the model.
 func (l *loop) keepFitting(ctx context.Context, emit Emit) {
 	size := sizeOf(l.messages)
-	if size <= leastRoom { // every model has room for it
+	if size <= leastRoom { // fits every model
 		return
 	}
 	room := l.room(ctx)
@@ -66,7 +67,8 @@ func (l *loop) keepFitting(ctx context.Context, emit Emit) {
 	}
 }
 
-// shrink compacts messages that the provider found too long. It reports whether the model is to be asked again.
+// shrink compacts the messages after the provider rejected them as too long. It reports whether to call the model
+// again.
 func (l *loop) shrink(ctx context.Context, emit Emit, answer model.Answer, err error) bool {
 	failed, ok := errors.AsType[*model.Error](err)
 	if !ok || failed.Failure != model.TooLong || len(answer.Blocks) > 0 || l.shrunk == mostShrunk {
@@ -80,7 +82,7 @@ func (l *loop) shrink(ctx context.Context, emit Emit, answer model.Answer, err e
 	return changed
 }
 
-// compact makes the messages fit into a number of bytes, as far as possible. It reports whether it changed them.
+// compact reduces the messages to at most room bytes, as far as possible. It reports whether it changed them.
 func (l *loop) compact(ctx context.Context, emit Emit, room int) (changed bool, err error) {
 	l.messages, changed = shortenResults(l.messages)
 	if changed && sizeOf(l.messages) <= room {
@@ -101,7 +103,7 @@ func (l *loop) compact(ctx context.Context, emit Emit, room int) (changed bool, 
 	return true, nil
 }
 
-// summarized is a summary and the messages after it.
+// summarized returns a message with the summary, followed by the messages it does not cover.
 func summarized(summary model.Block, kept []model.Message) []model.Message {
 	all := []model.Message{{Role: model.User, Blocks: []model.Block{summary}}}
 	for _, m := range kept {
@@ -110,7 +112,7 @@ func summarized(summary model.Block, kept []model.Message) []model.Message {
 	return all
 }
 
-// summarize has the model write a summary of messages. What it used is stored at once.
+// summarize asks the model for a summary of messages. It stores the usage immediately.
 func (l *loop) summarize(ctx context.Context, messages []model.Message, room int) (string, error) {
 	start := time.Now()
 	answer, err := model.Call(ctx, l.llm.provider, l.llm.name, model.Request{
@@ -132,7 +134,7 @@ func (l *loop) summarize(ctx context.Context, messages []model.Message, room int
 	return text, err
 }
 
-// sizeOf is roughly how many bytes messages take of a context.
+// sizeOf estimates how many bytes of a context the messages take up.
 func sizeOf(messages []model.Message) (n int) {
 	for _, m := range messages {
 		for _, b := range m.Blocks {
@@ -148,7 +150,8 @@ func sizeOf(messages []model.Message) (n int) {
 	return n
 }
 
-// shortenResults is messages with short tool results, but for those of the last turn. changed reports whether any was long.
+// shortenResults returns the messages with long tool results shortened, except in the last message. changed reports
+// whether anything was shortened.
 func shortenResults(messages []model.Message) (out []model.Message, changed bool) {
 	out = slices.Clone(messages)
 	for i := range max(len(out)-1, 0) {
@@ -170,8 +173,8 @@ func shortenResults(messages []model.Message) (out []model.Message, changed bool
 	return out, changed
 }
 
-// cutOf is how many messages a summary replaces, so that the others have a number of bytes at most; 0 when none can be replaced.
-// A tool result stays with its call, and the last message stays.
+// cutOf returns how many messages a summary should replace so that the rest is at most most bytes, or 0 if none can
+// be replaced. A tool result stays with its call, and the last message is always kept.
 func cutOf(messages []model.Message, most int) (cut int) {
 	size := 0
 	for i := len(messages) - 1; i > 0; i-- {
@@ -190,7 +193,7 @@ func cutOf(messages []model.Message, most int) (cut int) {
 	return cut
 }
 
-// transcriptOf is messages as a text that a model can summarize.
+// transcriptOf renders messages as text that a model can summarize.
 func transcriptOf(messages []model.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -210,14 +213,14 @@ func transcriptOf(messages []model.Message) string {
 				fmt.Fprintf(&b, "Result: %s\n\n", block.Text)
 			case model.File:
 				fmt.Fprintf(&b, "%s attaches %s\n\n", who, block.Name)
-			case model.Reasoning, model.Opaque: // nobody else reads it
+			case model.Reasoning, model.Opaque: // only meaningful to the provider that produced it
 			}
 		}
 	}
 	return b.String()
 }
 
-// withoutMiddle is a text of a number of bytes at most.
+// withoutMiddle cuts a text to at most most bytes by replacing its middle with a note, which is not counted.
 func withoutMiddle(text string, most int) string {
 	if len(text) <= most {
 		return text

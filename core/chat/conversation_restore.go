@@ -8,16 +8,16 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// maxRestored is how many messages a conversation may be restored with.
+// maxRestored is the maximum number of messages in a restored conversation.
 const maxRestored = 10_000
 
-// Conversation returns a conversation; core.CodeNotFound unless it is the caller's.
+// Conversation returns a conversation. The error is core.CodeNotFound if it does not exist or is not the caller's.
 func (e *Engine) Conversation(ctx context.Context, c core.Caller, id string) (core.Conversation, error) {
 	return e.store.Conversation(ctx, c.Conversation(id))
 }
 
-// Restore makes a new conversation of the caller from exported messages: core.CodeBadRequest naming
-// the field that is wrong. Usage is not restored, since the model calls belong to the original.
+// Restore creates a new conversation of the caller's from exported messages. The error is core.CodeBadRequest, naming
+// the invalid field. Usage is not restored, because the model calls belong to the original.
 func (e *Engine) Restore(ctx context.Context, c core.Caller, title *string, metadata json.RawMessage, messages []core.Message) (core.Conversation, error) {
 	made := core.Conversation{Workspace: c.Workspace.ID, Owner: c.User.ID}
 	if title != nil {

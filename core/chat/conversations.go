@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	titleLimit    = 200 // characters of a title that a person gives
-	recent        = 5   // conversations that a client shows first
+	titleLimit    = 200 // characters of a title set by a person
+	recent        = 5   // conversations that Recent returns
 	interruptTime = 5 * time.Second
 )
 
-// Conversations lists a person's own conversations.
+// Conversations lists the caller's own conversations.
 func (e *Engine) Conversations(ctx context.Context, c core.Caller, q core.ConversationQuery) (core.ConversationPage, error) {
 	return e.store.Conversations(ctx, c.Workspace.ID, c.User.ID, q)
 }
 
-// Recent returns the conversations that a client shows first.
+// Recent returns the first conversations that a client shows.
 func (e *Engine) Recent(ctx context.Context, c core.Caller) ([]core.Conversation, error) {
 	page, err := e.Conversations(ctx, c, core.ConversationQuery{Limit: recent})
 	return page.Conversations, err
 }
 
-// Edit changes title and metadata of a conversation; core.CodeBadRequest when there is nothing to change
-// or a value is invalid.
+// Edit changes the title, the metadata or both. The error is core.CodeBadRequest if neither is given or a value is
+// invalid.
 func (e *Engine) Edit(ctx context.Context, c core.Caller, id string, title *string, metadata json.RawMessage) (core.Conversation, error) {
 	if len(metadata) == 0 || string(metadata) == "null" {
 		metadata = nil
@@ -55,7 +55,7 @@ func (e *Engine) Edit(ctx context.Context, c core.Caller, id string, title *stri
 	return changed, err
 }
 
-// Fork copies the first atMessage messages of a conversation, all of them without it, into a new one.
+// Fork copies the first atMessage messages of a conversation into a new one; nil copies all of them.
 func (e *Engine) Fork(ctx context.Context, c core.Caller, id string, atMessage *int) (core.Conversation, error) {
 	if atMessage == nil {
 		return e.store.ForkConversation(ctx, c.Conversation(id), -1)
@@ -66,7 +66,7 @@ func (e *Engine) Fork(ctx context.Context, c core.Caller, id string, atMessage *
 	return e.store.ForkConversation(ctx, c.Conversation(id), *atMessage)
 }
 
-// Delete deletes a conversation. A run that goes on in it is ended first.
+// Delete deletes a conversation. If a run is active in it, that run is ended first.
 func (e *Engine) Delete(ctx context.Context, c core.Caller, id string) error {
 	ref := c.Conversation(id)
 	if _, err := e.store.Conversation(ctx, ref); err != nil {
@@ -81,11 +81,12 @@ func (e *Engine) Delete(ctx context.Context, c core.Caller, id string) error {
 		return err
 	}
 	e.publish(ref, core.EventConversationDeleted, core.ConversationDeleted{ID: ref.ID})
-	e.titles.start(func() { e.tools.EndSession(elicit.SessionID(ref.ID)) }) // apps may take their time
+	e.titles.start(func() { e.tools.EndSession(elicit.SessionID(ref.ID)) }) // apps may be slow to end
 	return nil
 }
 
-// Usage reports what a workspace's models used: everything for its admins, only their own for others.
+// Usage reports model usage in the caller's workspace: of everyone for workspace admins, otherwise only the caller's
+// own.
 func (e *Engine) Usage(ctx context.Context, c core.Caller, q core.UsageQuery) (core.UsageReport, error) {
 	q.Workspace, q.User = c.Workspace.ID, c.User.ID
 	if c.Workspace.Role.Admin() {

@@ -22,7 +22,7 @@ const (
 		"Your last message is all that the other assistant gets: put everything it needs into it."
 )
 
-// task is the tool call within which something runs.
+// task is the tool call on whose behalf something runs.
 type task struct {
 	loop     *loop
 	call     string
@@ -40,8 +40,8 @@ func taskOf(ctx context.Context) *task {
 	return t
 }
 
-// Delegate is system__delegate, available while the flag delegation is on: a run of its own, without the
-// conversation, that may use the tools the calling run may use, but not delegate further.
+// Delegate returns system__delegate, which is available while the flag delegation is on. It starts a loop that does
+// not see the conversation and may use the same tools as the calling run, except system__delegate.
 func (e *Engine) Delegate() tools.System {
 	return tools.System{
 		Name: "delegate", Title: "Delegate a task", Requirement: core.Requirement{Flags: []string{config.FlagDelegation}},
@@ -96,8 +96,8 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	return map[string]any{"answer": last, "stopReason": reason, "iterations": inner.iterations, "toolCalls": len(inner.calls)}, nil
 }
 
-// newTask makes the loop of a delegated task. It asks the model of the run that delegates, may not do more
-// than that run, and what it uses counts for it.
+// newTask creates the loop of a delegated task. It uses the model of the delegating run, may do no more than that run
+// may, and its usage counts towards that run.
 func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, outer *task) (*loop, error) {
 	l := &loop{
 		e: e, caller: c, runID: core.RandomID("run_"), depth: 1, limit: min(in.MaxIterations, delegateMost), totals: &tally{},
@@ -126,7 +126,7 @@ func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, oute
 	return l, nil
 }
 
-// reportTo shows the client of the calling run what a delegated task is doing.
+// reportTo returns an Emit that reports the tool calls of a delegated task as progress of the calling run.
 func (l *loop) reportTo(outer *task) Emit {
 	return func(ev Event) {
 		start, ok := ev.Data.(toolStart)
@@ -136,7 +136,7 @@ func (l *loop) reportTo(outer *task) Emit {
 	}
 }
 
-// withoutDelegate is the tools that a delegated task may use.
+// withoutDelegate is a Tools without system__delegate.
 type withoutDelegate struct{ Tools }
 
 func (w withoutDelegate) ListFor(c core.Caller, from tools.From) []tools.Listed {

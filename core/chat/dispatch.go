@@ -16,22 +16,22 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// How large a result may be to be sent to the client whole, bytes. One with a view is always sent whole: the view
-// needs it. History has every result whole.
+// Results up to these sizes, in bytes, are sent to the client in full. A result with a view is always sent in full,
+// because the view needs it. The history has every result in full.
 const (
-	wholeText   = 64 << 10 // of a result that is text only: the client has what the model got of it as output
+	wholeText   = 64 << 10 // of a text-only result: the client receives what the model received as Output anyway
 	wholeResult = 8 << 20
 )
 
-// dispatched is the completed tool calls of one turn, in the order they were asked for.
+// dispatched holds the completed tool calls of one turn, in the order in which the model requested them.
 type dispatched struct {
 	calls    []ToolCall
 	results  []model.Block
-	emitLast func() // emits the event of the call that completed last
+	emitLast func() // emits tool.done for the call that completed last
 }
 
-// dispatch makes the tool calls of one turn concurrently. The event of the one that completes last is
-// emitted by emitLast, after the turn is stored.
+// dispatch makes the tool calls of one turn concurrently. emitLast of the result emits the event of the call that
+// completes last; call it after the turn is stored.
 func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) dispatched {
 	d := dispatched{calls: make([]ToolCall, len(asked)), results: make([]model.Block, len(asked)), emitLast: func() {}}
 	var wg sync.WaitGroup
@@ -77,7 +77,8 @@ func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) di
 	return d
 }
 
-// call calls one tool and returns its result, what the model receives of it, and whether it succeeded. It sets the account of c.
+// call calls one tool. It returns the raw result, the text that the model receives, and whether the tool succeeded.
+// It sets c.Account.
 func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMessage, output string, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -110,7 +111,7 @@ func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMe
 	return raw, output, ok
 }
 
-// callTool makes a call in which the app may ask the run's person.
+// callTool makes a tool call during which the app may ask the person of the run.
 func (l *loop) callTool(ctx context.Context, call tools.Call) (raw json.RawMessage, err error) {
 	if l.session == nil {
 		raw, _, err = l.e.tools.Call(ctx, l.caller, call)
@@ -125,7 +126,7 @@ func (l *loop) callTool(ctx context.Context, call tools.Call) (raw json.RawMessa
 	return raw, err
 }
 
-// emitProgress passes a tool's own progress on.
+// emitProgress forwards a progress notification of the tool as an event.
 func (l *loop) emitProgress(id string, n rpc.Notification, emit Emit) {
 	if n.Method != "notifications/progress" {
 		return
@@ -143,7 +144,7 @@ func (l *loop) emitProgress(id string, n rpc.Notification, emit Emit) {
 	emit(Event{EventToolProgress, p})
 }
 
-// failureText describes to the model why a call did not succeed.
+// failureText explains to the model why a call failed.
 func (l *loop) failureText(ctx context.Context, name string, err error) string {
 	if ctx.Err() != nil {
 		return "The call was cancelled."

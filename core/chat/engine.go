@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// Store stores conversations and usage. A conversation is its owner's: for everybody else every method
-// returns core.CodeNotFound.
+// Store stores conversations and usage. A conversation belongs to its owner: for everyone else, every method returns
+// core.CodeNotFound.
 type Store interface {
 	CreateConversation(ctx context.Context, c core.Conversation) (core.Conversation, error)
 	Conversation(ctx context.Context, ref core.ConversationRef) (core.Conversation, error)
@@ -26,12 +26,13 @@ type Store interface {
 	ForkConversation(ctx context.Context, ref core.ConversationRef, atMessage int) (core.Conversation, error)
 	DeleteConversation(ctx context.Context, ref core.ConversationRef) error
 	Messages(ctx context.Context, ref core.ConversationRef) ([]core.Message, error)
-	// AppendMessages stores messages with the usage of the calls that made them, all or nothing.
+	// AppendMessages stores messages together with the usage of the model calls that produced them, atomically.
 	AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error)
-	// SaveUnfinished keeps what the turn that a run is in has so far, until the next AppendMessages; nil keeps nothing.
+	// SaveUnfinished stores the turn in progress until the next AppendMessages; nil removes it.
 	SaveUnfinished(ctx context.Context, ref core.ConversationRef, m *core.Message) error
-	// QueueMessage stores a message that waits for the end of a run: core.CodeConflict when one does already. HoldQueued says for
-	// how long, from now on, it waits at most, and WithdrawQueued ends that: core.CodeNotFound without one.
+	// QueueMessage stores a message that waits for the end of a run. The error is core.CodeConflict if one is already
+	// waiting. HoldQueued sets how long from now it may wait, and WithdrawQueued removes it; both return
+	// core.CodeNotFound if none is waiting.
 	QueueMessage(ctx context.Context, ref core.ConversationRef, q core.QueuedMessage, lease time.Duration) error
 	HoldQueued(ctx context.Context, ref core.ConversationRef, id string, lease time.Duration) error
 	QueuedMessage(ctx context.Context, ref core.ConversationRef) (core.QueuedMessage, error)
@@ -39,7 +40,7 @@ type Store interface {
 	Attachment(ctx context.Context, ref core.ConversationRef, id string) (core.Attachment, error) // core.CodeNotFound
 	PutUsage(ctx context.Context, u core.Usage) error
 	Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error)
-	Setting(ctx context.Context, name string) (string, error) // core.CodeNotFound when nothing is stored
+	Setting(ctx context.Context, name string) (string, error) // core.CodeNotFound if nothing is stored
 	PutSetting(ctx context.Context, name, value string) error
 
 	claimStore
@@ -49,7 +50,8 @@ type Store interface {
 // Tools is the namespace of a workspace's tools.
 type Tools interface {
 	ListFor(c core.Caller, from tools.From) []tools.Listed
-	// FitText returns the text of a result as a model gets it: whole, or an excerpt with which it can read on.
+	// FitText returns the text of a result as a model receives it: in full, or as an excerpt with instructions to
+	// read the rest.
 	FitText(ctx context.Context, c core.Caller, tool, text string) string
 	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
 	EndSession(id string)
@@ -57,47 +59,47 @@ type Tools interface {
 	elicit.Tools
 }
 
-// Features are the feature flags, which a reload may change.
+// Features reports whether a feature flag is on. A reload may change flags.
 type Features interface{ Enabled(flag string) bool }
 
-// Publisher takes events without waiting.
+// Publisher publishes events without blocking.
 type Publisher interface{ Publish(core.Event) }
 
-// Metrics measures runs and requests to models.
+// Metrics records runs and model calls.
 type Metrics interface {
-	// ChatRun records a run by how it ended: its stop reason, or failed.
+	// ChatRun records a finished run. outcome is its stop reason, or "failed".
 	ChatRun(outcome string, took time.Duration)
-	// ModelCall records a request to a model and what it used.
+	// ModelCall records a request to a model and its usage.
 	ModelCall(used core.Usage, failed bool)
 }
 
-// noMetrics measures nothing.
+// noMetrics records nothing.
 type noMetrics struct{}
 
 func (noMetrics) ChatRun(string, time.Duration) {}
 func (noMetrics) ModelCall(core.Usage, bool)    {}
 
-// Options is what an Engine is made of. What has no default is required.
+// Options configures an Engine. Fields without a documented default are required.
 type Options struct {
 	Store  Store
 	Tools  Tools
 	Skills *skill.Library
 	Models *Models
 	Logger hclog.Logger
-	// Features says whether attachments are on; nil means that they are.
+	// Features enables or disables attachments; nil enables them.
 	Features Features
-	// Events receives the events about conversations; nil drops them.
+	// Events receives conversation events; nil discards them.
 	Events Publisher
-	// Metrics measures runs and requests to models; nil measures nothing.
+	// Metrics records runs and model calls; nil records nothing.
 	Metrics Metrics
 
-	// RunLease is for how long other servers that share the state respect a run of a server that was
-	// killed: 15 s.
+	// RunLease is how long other servers that share the state respect a run after its server was killed; 0 means 15
+	// s.
 	RunLease time.Duration
-	// ToolBudget is how many tokens of tools a model is offered; 0 for 75,000. Above that it searches for the others.
+	// ToolBudget limits the tool definitions that a model is offered, in tokens; 0 means 75,000. The model has to
+	// search for the tools that do not fit.
 	ToolBudget int
-	// QuestionTimeout is how long a question of an app waits for its person before it counts as declined:
-	// 5 min.
+	// QuestionTimeout is how long an app's question waits for the person before it counts as declined; 0 means 5 min.
 	QuestionTimeout time.Duration
 }
 
@@ -112,7 +114,7 @@ type Engine struct {
 	events   Publisher
 	metrics  Metrics
 
-	toolBytes int // how many bytes of tools a model is offered
+	toolBytes int // limit for the tools that a model is offered
 
 	titles    titles
 	questions *elicit.Questions
@@ -138,19 +140,19 @@ func New(o Options) *Engine {
 	return e
 }
 
-// UseModels replaces the models. Runs that have begun finish with those they began with.
+// UseModels replaces the models. Runs that have already started keep the models they started with.
 func (e *Engine) UseModels(m *Models) { e.models.Swap(m).Close() }
 
-// SetQuestionTimeout replaces Options.QuestionTimeout, from the next question on.
+// SetQuestionTimeout replaces Options.QuestionTimeout for new questions.
 func (e *Engine) SetQuestionTimeout(d time.Duration) { e.questions.SetTimeout(d) }
 
-// Reply answers a question that an app asks in a run of the caller's own. See elicit.Questions.Reply.
+// Reply answers a question that an app asked in one of the caller's runs. See elicit.Questions.Reply.
 func (e *Engine) Reply(ctx context.Context, c core.Caller, id string, r elicit.Reply) error {
 	return e.questions.Reply(ctx, c, id, r)
 }
 
-// Close ends what goes on in the background, and waits for it until ctx ends. Runs that are not detached end with their own
-// contexts.
+// Close ends detached runs and other background work, and waits for them until ctx ends. Runs that are not detached
+// end with their own contexts.
 func (e *Engine) Close(ctx context.Context) error {
 	err := errors.Join(e.detached.close(ctx), e.titles.close(ctx))
 	e.models.Load().Close()

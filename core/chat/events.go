@@ -12,10 +12,10 @@ type Event struct {
 	Data any
 }
 
-// Emit takes the events of a run. It is called concurrently, and must not wait for the run.
+// Emit receives the events of a run. It is called concurrently and must not wait for the run.
 type Emit func(Event)
 
-// The names of the events.
+// The names of the events. The names of the events about app questions are in package elicit.
 const (
 	EventStart        = "chat.start"
 	EventText         = "text.delta"
@@ -26,7 +26,7 @@ const (
 	EventToolProgress = "tool.progress"
 	EventToolDone     = "tool.done"
 	EventDone         = "done"
-	EventError        = "error" // see package elicit for the questions of apps
+	EventError        = "error"
 )
 
 type runStarted struct {
@@ -39,7 +39,7 @@ type textDelta struct {
 	Text  string `json:"text"`
 }
 
-// reasoned reports that a stretch of reasoning ended.
+// reasoned is the data of EventReasoned: a stretch of reasoning ended.
 type reasoned struct {
 	RunID string `json:"runId"`
 	Ms    int64  `json:"ms"`

@@ -8,7 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// failedEvent is a failure as the data of the event error, which has five codes.
+// failedEvent returns the data of EventError. It maps every code that is not one of the five of that event to
+// core.CodeEngineError.
 func failedEvent(e *core.Error) runFailed {
 	switch e.Code {
 	case core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeRateLimited:
@@ -18,14 +19,14 @@ func failedEvent(e *core.Error) runFailed {
 	}
 }
 
-// KeySetting is the setting with the key of the provider of a model, whose name has the form provider:model.
+// KeySetting returns the name of the setting that holds the API key for a model; model has the form provider:model.
 func KeySetting(model string) string {
 	provider, _, _ := strings.Cut(model, ":")
 	return "models.providers." + provider + ".apiKey"
 }
 
-// failure is what ended a run, for the person who chats. What the provider said is logged; admins of the
-// organization also see why a provider could not be reached.
+// failure converts the error that ended a run into one for the person who chats. Details from the provider are only
+// logged, but admins of the organization also see why a provider was unreachable.
 func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
 	if known, ok := errors.AsType[*core.Error](err); ok {
 		return known

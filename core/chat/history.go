@@ -10,24 +10,24 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// messageMetadata is the metadata of an assistant message. What is stored is that of one turn; what is
-// shown is that of a whole run.
+// messageMetadata is the metadata of an assistant message. Stored metadata covers one turn; the metadata that History
+// returns covers a whole run.
 type messageMetadata struct {
 	Skill        *string    `json:"skill,omitempty"`
 	ToolCalls    []ToolCall `json:"toolCalls"`
-	Parts        []Part     `json:"parts,omitempty"`       // not stored: they follow from the turns
-	InputTokens  *int64     `json:"inputTokens,omitempty"` // nil when it is not known, as the next
+	Parts        []Part     `json:"parts,omitempty"`       // not stored: derived from the turns
+	InputTokens  *int64     `json:"inputTokens,omitempty"` // nil if unknown, like OutputTokens
 	OutputTokens *int64     `json:"outputTokens,omitempty"`
 	CostUSD      *float64   `json:"costUsd"`
 	Model        string     `json:"model"`
 	LLMMs        int64      `json:"llmMs"`
 	Iterations   int        `json:"iterations"`
-	StopReason   StopReason `json:"stopReason,omitempty"`  // when it is not complete
-	StopMessage  string     `json:"stopMessage,omitempty"` // what it means, for a person
+	StopReason   StopReason `json:"stopReason,omitempty"`  // set if the run did not end as Complete
+	StopMessage  string     `json:"stopMessage,omitempty"` // explains StopReason to the person
 }
 
-// History returns the messages of a conversation, with one assistant message for each run;
-// core.CodeNotFound unless it exists and is the caller's.
+// History returns the messages of a conversation, with one assistant message per run. The error is core.CodeNotFound
+// if the conversation does not exist or is not the caller's.
 func (e *Engine) History(ctx context.Context, c core.Caller, id string) ([]core.Message, error) {
 	stored, err := e.store.Messages(ctx, c.Conversation(id))
 	if err != nil {
@@ -39,7 +39,7 @@ func (e *Engine) History(ctx context.Context, c core.Caller, id string) ([]core.
 	return mergeRuns(stored), nil
 }
 
-// goingOn is the metadata of an unfinished turn whose run goes on.
+// goingOn returns the metadata of an unfinished turn without a stop reason, for a run that is still active.
 func goingOn(metadata json.RawMessage) json.RawMessage {
 	without, err := rawjson.Without(metadata, "stopReason", "stopMessage")
 	if err != nil {
@@ -48,7 +48,7 @@ func goingOn(metadata json.RawMessage) json.RawMessage {
 	return without
 }
 
-// mergeRuns joins each message with those that continue it.
+// mergeRuns joins each message with the messages that continue it.
 func mergeRuns(stored []core.Message) []core.Message {
 	shown := make([]core.Message, 0, len(stored))
 	for from := 0; from < len(stored); {
@@ -62,8 +62,8 @@ func mergeRuns(stored []core.Message) []core.Message {
 	return shown
 }
 
-// mergeMessage joins the turns of one run. A message without blocks was not said in a run: it is a user's
-// or an imported one, whose metadata is that of the whole message already.
+// mergeMessage joins the turns of one run. A message without blocks does not come from a run: it is a person's
+// message or an imported one, and its metadata already covers the whole message.
 func mergeMessage(turns []core.Message) core.Message {
 	whole := turns[0]
 	if len(turns) == 1 && (whole.Role != string(model.Assistant) || len(whole.Blocks) == 0) {
@@ -72,7 +72,7 @@ func mergeMessage(turns []core.Message) core.Message {
 	var texts []string
 	var sum messageMetadata
 	parts := make([]turnParts, len(turns))
-	special := false // there is more than texts and calls
+	special := false // there are parts other than the text
 	priced, readable := true, true
 	for i, t := range turns {
 		parts[i] = turnParts{before: reasoningOf(t.Blocks), text: t.Content}
@@ -106,7 +106,7 @@ func mergeMessage(turns []core.Message) core.Message {
 	return whole
 }
 
-// plus adds the metadata of the next turn.
+// plus returns m combined with the metadata of the next turn.
 func (m messageMetadata) plus(next messageMetadata) messageMetadata {
 	if next.Skill != nil {
 		m.Skill = next.Skill
@@ -123,7 +123,7 @@ func (m messageMetadata) plus(next messageMetadata) messageMetadata {
 	return m
 }
 
-// reasoningOf returns the reasoning and the summaries among the stored blocks of a turn, as parts to show.
+// reasoningOf returns the reasoning and the summaries in the stored blocks of a turn as parts.
 func reasoningOf(blocks json.RawMessage) (parts []Part) {
 	var messages []model.Message
 	if len(blocks) == 0 || json.Unmarshal(blocks, &messages) != nil {

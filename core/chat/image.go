@@ -18,28 +18,28 @@ import (
 )
 
 const (
-	imageEdge   = 1568    // pixels of the longer edge that models look at; Anthropic scales what is larger
-	imageLimit  = 5 << 20 // bytes of an image that a model receives, as Anthropic takes it
+	imageEdge   = 1568    // maximum pixels of the longer edge; Anthropic scales larger images down
+	imageLimit  = 5 << 20 // bytes per image sent to a model: the limit of Anthropic
 	imagePixels = 20_000_000
 
-	scaledKept  = 32      // scaled images that are remembered
-	scaledBytes = 1 << 20 // of one that is remembered; above that, a photo is sent as JPEG
+	scaledKept  = 32      // scaled images in the cache
+	scaledBytes = 1 << 20 // per image in the cache; an opaque PNG above this size is sent as JPEG
 	jpegQuality = 90
 )
 
-// imageScaler scales the images of results to what models look at. It decodes one at a time, because few bytes can be an
-// image that takes much memory.
+// imageScaler scales the images of tool results down to a size that models use. It decodes one image at a time,
+// because a small file can decode to an image that needs a lot of memory.
 type imageScaler struct {
 	turn   chan struct{}
 	scaled *lru.Cache[[sha256.Size]byte, model.Block] // by the hash of the original
 }
 
 func newImageScaler() *imageScaler {
-	scaled, _ := lru.New[[sha256.Size]byte, model.Block](scaledKept) // it fails for sizes below 1
+	scaled, _ := lru.New[[sha256.Size]byte, model.Block](scaledKept) // it only fails for sizes below 1
 	return &imageScaler{turn: make(chan struct{}, 1), scaled: scaled}
 }
 
-// fitResults scales the latest images in the results of tools, and leaves the others out.
+// fitResults scales the latest images in the tool results and removes the others.
 func (s *imageScaler) fitResults(ctx context.Context, messages []model.Message) []model.Message {
 	out := withLatestImages(messages)
 	for i := range out {
@@ -53,8 +53,8 @@ func (s *imageScaler) fitResults(ctx context.Context, messages []model.Message) 
 	return out
 }
 
-// fit returns the images with those scaled that are larger than models look at. It leaves out what models do not take: too
-// many bytes, or more pixels than are decoded here.
+// fit scales down the images that are larger than models use. It drops images that have too many bytes to send, or
+// too many pixels to decode.
 func (s *imageScaler) fit(ctx context.Context, images []model.Block) (fitting []model.Block) {
 	for _, b := range images {
 		about, _, err := image.DecodeConfig(bytes.NewReader(b.Data))
@@ -71,7 +71,7 @@ func (s *imageScaler) fit(ctx context.Context, images []model.Block) (fitting []
 	return fitting
 }
 
-// smaller returns an image with the longer edge that models look at; the image itself when it cannot be decoded.
+// smaller returns the image scaled down to imageEdge, or the image unchanged if it cannot be decoded.
 func (s *imageScaler) smaller(ctx context.Context, b model.Block) model.Block {
 	select {
 	case s.turn <- struct{}{}:
@@ -103,7 +103,8 @@ func (s *imageScaler) smaller(ctx context.Context, b model.Block) model.Block {
 	return b
 }
 
-// encode returns an image as JPEG when it was one, or when nothing in it is transparent and PNG takes too much; else as PNG.
+// encode returns the encoded image and its media type. The result is a JPEG if the original was one, or if the image
+// is opaque and its PNG would be too large; otherwise it is a PNG.
 func encode(m *image.NRGBA, media string) ([]byte, string, error) {
 	var out bytes.Buffer
 	if media != "image/jpeg" {

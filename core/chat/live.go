@@ -14,26 +14,27 @@ import (
 )
 
 const (
-	maxDetached = time.Hour // that a run may take without its client
-	maxLive     = 8 << 20   // bytes of events that are kept for clients that join a run
+	maxDetached = time.Hour // a detached run may take
+	maxLive     = 8 << 20   // bytes of events kept for clients that join a run
 )
 
-// errServerEnds is why the context of a detached run ends with its server.
+// errServerEnds is the cancellation cause of detached runs when their server shuts down.
 var errServerEnds = errors.New("the server ends")
 
-// Live is a run that goes on whether its client listens or not, with the events that it has had.
+// Live is a run that continues even if its client disconnects. It keeps the run's latest events for clients that
+// join.
 type Live struct {
 	id      string      // of the run
-	relayed atomic.Bool // a client of another server has joined it
-	answer  Answer      // with err the result, once ended is closed
+	relayed atomic.Bool // a client of another server has joined
+	answer  Answer      // the result, with err; valid once ended is closed
 	err     error
 	ended   chan struct{}
 
 	mu     sync.Mutex
 	events []liveEvent
-	first  int           // number of the first of events
+	first  int           // number of events[0]
 	size   int           // bytes of events
-	grown  chan struct{} // closed at the next event
+	grown  chan struct{} // closed when the next event arrives
 }
 
 type liveEvent struct {
@@ -41,16 +42,16 @@ type liveEvent struct {
 	data []byte
 }
 
-// detached are the runs that go on without their clients, by conversation.
+// detached holds the detached runs of this server, by conversation.
 type detached struct {
 	life  context.Context //nolint:containedctx // ends when the engine closes
 	end   context.CancelCauseFunc
 	runs  sync.WaitGroup
-	peers func() // ends serving other servers
+	peers func() // stops serving other servers
 
 	mu   sync.Mutex
 	live map[string]*Live
-	over map[string]*Live // by run: those that have ended, until other servers have read them
+	over map[string]*Live // ended runs, by run id, kept for a while so that other servers can read the end
 }
 
 func newDetached() *detached {
@@ -59,14 +60,14 @@ func newDetached() *detached {
 	return d
 }
 
-// close ends all runs, and waits until they are stored, or until ctx ends.
+// close ends all runs and waits until they are stored, or until ctx ends.
 func (d *detached) close(ctx context.Context) error {
 	d.end(errServerEnds)
 	stored := make(chan struct{})
 	go func() {
 		defer close(stored)
 		d.runs.Wait()
-		d.peers() // which have got the ends of the runs by now
+		d.peers() // peer servers have received the end of each run by now
 	}()
 	select {
 	case <-stored:
@@ -76,8 +77,9 @@ func (d *detached) close(ctx context.Context) error {
 	}
 }
 
-// Detach does a run that goes on when its client leaves. It ends with the context that within makes of the engine's, which
-// is to end with the rights of the run's person; after an hour; or with the engine, as incomplete. done is called at the end.
+// Detach starts a run that continues when its client disconnects. It ends with the context that within derives from
+// the engine's, which must end when the person loses access; after an hour; or, as Incomplete, when the engine
+// closes. done is called at the end.
 func (e *Engine) Detach(run *Run, within func(context.Context) (context.Context, context.CancelFunc), done func()) *Live {
 	l := &Live{id: run.id, ended: make(chan struct{}), grown: make(chan struct{}), first: 1}
 	d := e.detached
@@ -97,11 +99,12 @@ func (e *Engine) Detach(run *Run, within func(context.Context) (context.Context,
 	return l
 }
 
-// remove forgets a run that has ended. Clients of other servers may still have to read its end.
+// remove drops a run that has ended. If clients of other servers joined it, its events are kept for keepRelayed so
+// that they can read the end.
 func (d *detached) remove(conversation string, l *Live) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.live[conversation] == l { // the next run may have begun
+	if d.live[conversation] == l { // the next run may have started
 		delete(d.live, conversation)
 	}
 	if l.relayed.Load() && d.life.Err() == nil {
@@ -114,19 +117,20 @@ func (d *detached) remove(conversation string, l *Live) {
 	}
 }
 
-// in returns the run that goes on in a conversation, nil without one.
+// in returns the active detached run in a conversation, or nil if there is none.
 func (d *detached) in(conversation string) *Live {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.live[conversation]
 }
 
-// Follower passes on the events of a run. See Live.Follow.
+// Follower delivers the events of a run. See Live.Follow.
 type Follower interface {
 	Follow(ctx context.Context, last string, write func(id, name string, data []byte) error) error
 }
 
-// Live returns the detached run that goes on in a conversation of c's, on whichever server: core.CodeNotFound without one.
+// Live returns the detached run that is active in a conversation of c's, on whichever server it runs. The error is
+// core.CodeNotFound if there is none.
 func (e *Engine) Live(ctx context.Context, c core.Caller, id string) (Follower, error) {
 	ref := c.Conversation(id)
 	if _, err := e.store.Conversation(ctx, ref); err != nil {
@@ -138,8 +142,8 @@ func (e *Engine) Live(ctx context.Context, c core.Caller, id string) (Follower, 
 	return e.joinPeer(ctx, ref)
 }
 
-// StopRun ends the run that goes on in a conversation of c's, on whichever server, and returns when the conversation is free:
-// core.CodeNotFound without one.
+// StopRun ends the run in a conversation of c's, on whichever server it runs, and returns when the conversation is
+// free. The error is core.CodeNotFound if there is no run.
 func (e *Engine) StopRun(ctx context.Context, c core.Caller, id string) error {
 	ref := c.Conversation(id)
 	if _, err := e.store.Conversation(ctx, ref); err != nil {
@@ -173,9 +177,9 @@ func (l *Live) add(e *Engine, ev Event) {
 	l.grown = make(chan struct{})
 }
 
-// Follow passes the events after the one with an id to write, those of before first, until the run or ctx ends, or write
-// fails. An id that is not one of this run's stands for its beginning; the earliest events of a run that says very much are
-// not kept.
+// Follow passes every event after the one with id last to write, past events first, until the run ends, ctx ends, or
+// write fails. If last is not the id of an event of this run, Follow starts at the first event. Only the latest
+// events are kept (maxLive), so the earliest ones of a very long run are skipped.
 func (l *Live) Follow(ctx context.Context, last string, write func(id, name string, data []byte) error) error {
 	for after := eventNumber(l.id, last); ; {
 		batch, at, err := l.next(ctx, after)
@@ -191,18 +195,18 @@ func (l *Live) Follow(ctx context.Context, last string, write func(id, name stri
 	}
 }
 
-// eventID is the id of an event of a run.
+// eventID returns the id of an event: the run's id and the number of the event in the run.
 func eventID(run string, number int) string { return run + "." + strconv.Itoa(number) }
 
-// eventNumber is the number in the id of an event of a run, 0 when it is not one.
+// eventNumber returns the number in the id of one of the run's events; 0 for any other id.
 func eventNumber(run, id string) int {
 	number, _ := strings.CutPrefix(id, run+".")
 	n, _ := strconv.Atoi(number)
 	return n
 }
 
-// next returns the events after the one with a number, once there are any, and the number of the one before them. There are
-// none at the end of the run.
+// next waits for events after number after. It returns them with at, the number of the event before the first of
+// them. batch is empty at the end of the run.
 func (l *Live) next(ctx context.Context, after int) (batch []liveEvent, at int, err error) {
 	for over := false; ; {
 		l.mu.Lock()
@@ -216,14 +220,14 @@ func (l *Live) next(ctx context.Context, after int) (batch []liveEvent, at int, 
 		select {
 		case <-grown:
 		case <-l.ended:
-			over = true // an event may have come meanwhile
+			over = true // one more event may have arrived
 		case <-ctx.Done():
 			return nil, at, ctx.Err()
 		}
 	}
 }
 
-// Wait returns the result of the run, at its end.
+// Wait waits until the run ends, and returns its result.
 func (l *Live) Wait(ctx context.Context) (Answer, error) {
 	select {
 	case <-l.ended:

@@ -16,55 +16,55 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// loop asks a model, calls the tools it asks for, and asks again, until it asks for none. A run is one
+// loop calls a model and the tools that it requests, again and again, until the model requests none. A run is one
 // loop, and so is a delegated task.
 type loop struct {
 	e            *Engine
 	caller       core.Caller
 	llm          selected
-	effort       string // how much the model thinks
+	effort       string // reasoning effort; see Request.Effort
 	runID        string
-	conversation string // "" for a task that no conversation delegated
-	limit        int    // of iterations
+	conversation string // "" for a task delegated from outside a conversation
+	limit        int    // maximum number of iterations
 	depth        int    // 1 for a delegated task
 	system       []string
 	messages     []model.Message
 	toolset      *toolset
-	session      *elicit.Session // in which apps ask the person; nil when there is nobody
-	within       string          // the tool call that a delegated task works for
+	session      *elicit.Session // lets apps ask the person; nil if there is nobody to ask
+	within       string          // the tool call that delegated this task
 	totals       *tally
 	store        func(context.Context, turn) error
-	save         func(context.Context, *turn) // keeps what a turn has so far, nil for nothing; nil to not
-	turn         *unfinished                  // of the iteration
-	guard        func(context.Context) error  // whether the caller may still go on; nil when nobody checks
+	save         func(context.Context, *turn) // saves an unfinished turn, and discards it if the turn is nil; nil if turns are not saved
+	turn         *unfinished                  // of the current iteration
+	guard        func(context.Context) error  // returns an error if the caller may not continue; nil if there is nothing to check
 
 	iterations int
 	texts      []string
 	calls      []ToolCall
-	summary    *model.Block // of messages that were left out, until it is stored with a turn
-	fits       int          // bytes of messages that the model's context is taken to have room for; 0 when only its window counts
-	shrunk     int          // how often the provider found the messages too long
-	word       string       // the provider's, of UnknownEnd
-	cutCall    bool         // a call was cut off with the answer
-	lost       string       // why the caller may not go on; "" while it may
+	summary    *model.Block // replaces older messages; nil once it is stored with a turn
+	fits       int          // bytes of messages assumed to fit after the provider rejected more; 0 if only the model's window counts
+	shrunk     int          // how often the provider rejected the messages as too long
+	word       string       // the provider's own reason, for UnknownEnd
+	cutCall    bool         // the answer was cut off in the middle of a tool call
+	lost       string       // why the caller may not continue; "" while it may
 }
 
-// turn is one turn of the model, with the results of its tools.
+// turn is one turn of the model with the results of its tool calls.
 type turn struct {
 	text     string
-	messages []model.Message // what the next model call needs of it; none when nothing was said
+	messages []model.Message // as the next model call needs them; empty if the model said nothing
 	calls    []ToolCall
 	used     core.Usage
-	stopped  StopReason   // when the run ended here before it was complete
-	summary  *model.Block // that was made before the turn; nil for none
+	stopped  StopReason   // set if the run ended here without being complete
+	summary  *model.Block // of earlier messages, written before the turn; nil for none
 
-	stopMessage string // what stopped means, for a person
+	stopMessage string // explains stopped to the person
 }
 
-// response is everything that was said.
+// response returns the texts of all turns.
 func (l *loop) response() string { return strings.Join(l.texts, turnSeparator) }
 
-// turnSeparator is between the texts of two turns, in the response, in history and in what is streamed.
+// turnSeparator separates the texts of two turns in the response, in the history and in the streamed text.
 const turnSeparator = partSeparator
 
 func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
@@ -94,7 +94,7 @@ func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 	return MaxIterations, nil
 }
 
-// endTurn does what an answer asks for, and stores the turn. done means that the run ends with it.
+// endTurn makes the tool calls that an answer requests, and stores the turn. done reports whether the run is over.
 func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage, emit Emit) (reason StopReason, done bool, err error) {
 	l.word, l.cutCall = answer.Word, answer.CutCall
 	if withholdsCalls(answer.End) {
@@ -112,7 +112,7 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 	case len(calls) > 0:
 		reason, err = l.runTools(ctx, calls, t, emit)
 		return reason, reason != "", err
-	case answer.End == model.EndPause: // it goes on when it gets back what it said
+	case answer.End == model.EndPause: // the model continues once it receives its own answer
 		l.messages = append(l.messages, t.messages...)
 		return "", false, l.store(ctx, t)
 	}
@@ -123,7 +123,7 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 	return reason, true, l.store(ctx, t)
 }
 
-// runTools calls the tools of a turn and stores the turn. A reason means that the run ends with it.
+// runTools calls the tools of a turn and stores the turn. The run is over if the returned reason is not empty.
 func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit Emit) (StopReason, error) {
 	l.turn.called(t.messages[0].Blocks)
 	d := l.dispatch(ctx, calls, emit)
@@ -144,14 +144,14 @@ func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit 
 	}
 	d.emitLast()
 	for _, c := range t.calls {
-		c.Result = nil // the client has it already, or did not ask for it
+		c.Result = nil // the client already has it or does not need it
 		l.calls = append(l.calls, c)
 	}
 	l.messages = append(l.messages, t.messages...)
 	return reason, nil
 }
 
-// storePartial stores what was said until a call failed, or until the person left.
+// storePartial stores the answer so far when a model call failed or the run was cancelled.
 func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.Usage, err error) (StopReason, error) {
 	l.turn.end()
 	t, left := turn{text: answer.Text(), used: used, summary: l.summary}, ctx.Err() != nil
@@ -172,12 +172,12 @@ func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.
 		l.save(context.WithoutCancel(ctx), nil)
 	}
 	if left {
-		err = nil // a person who leaves is not a failure
+		err = nil // a cancelled run is not a failure
 	}
 	return t.stopped, err
 }
 
-// leftFor is why a run ends whose context has ended.
+// leftFor returns why a run ended whose context has ended.
 func (l *loop) leftFor(ctx context.Context) StopReason {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, errServerEnds) {
@@ -187,7 +187,7 @@ func (l *loop) leftFor(ctx context.Context) StopReason {
 	return Cancelled
 }
 
-// sentenceOf is the message of an error that says why a caller may not go on; "" for other errors.
+// sentenceOf returns the message of a core.Error, which says why the caller may not continue; "" for other errors.
 func sentenceOf(err error) string {
 	if lost, ok := errors.AsType[*core.Error](err); ok {
 		return lost.Message
@@ -195,7 +195,7 @@ func sentenceOf(err error) string {
 	return ""
 }
 
-// hasLostAccess reports whether the caller may not go on, and keeps why.
+// hasLostAccess reports whether the caller may no longer continue, and records why.
 func (l *loop) hasLostAccess(ctx context.Context) bool {
 	err := l.admitted(ctx)
 	if err != nil {
@@ -204,7 +204,7 @@ func (l *loop) hasLostAccess(ctx context.Context) bool {
 	return err != nil
 }
 
-// admitted returns an error when the caller may not go on.
+// admitted returns an error if the caller may not continue.
 func (l *loop) admitted(ctx context.Context) error {
 	if l.guard == nil {
 		return nil
@@ -212,8 +212,8 @@ func (l *loop) admitted(ctx context.Context) error {
 	return l.guard(ctx)
 }
 
-// partialBlocks are the blocks of an answer that was broken off: what was said, and what a person may read of the
-// reasoning. Nothing of it goes back to the provider as its own.
+// partialBlocks returns the text and the readable reasoning of an answer that was cut off. Raw is removed, so nothing
+// of it is sent back to the provider as the provider's own.
 func partialBlocks(blocks []model.Block) (kept []model.Block) {
 	for _, b := range blocks {
 		if b.Kind == model.Text || b.Kind == model.Reasoning {
@@ -250,7 +250,7 @@ func (l *loop) callModel(ctx context.Context, emit Emit) (model.Answer, core.Usa
 	return answer, used, err
 }
 
-// pieces passes the pieces of an answer on as events.
+// pieces emits the pieces of an answer as events.
 func (l *loop) pieces(emit Emit) model.Pieces {
 	before := ""
 	if len(l.texts) > 0 {
@@ -272,7 +272,7 @@ func (l *loop) pieces(emit Emit) model.Pieces {
 	}
 }
 
-// endModelSpan ends the span of a call of a model. The conventions count cached tokens as input, too.
+// endModelSpan ends the span of a model call. OpenTelemetry's conventions count cached tokens as input tokens, too.
 func endModelSpan(span tracing.Span, a model.Answer, err error) {
 	u := tracing.ModelUsage{
 		Input: a.Usage.Input + a.Usage.CacheRead + a.Usage.CacheWrite, Output: a.Usage.Output,
@@ -287,7 +287,7 @@ func endModelSpan(span tracing.Span, a model.Answer, err error) {
 	span.EndModel(u, err)
 }
 
-// usage is what one call used, with its price.
+// usage returns the usage record of one model call, with its price.
 func (s selected) usage(by core.Caller, u model.Usage, start time.Time) core.Usage {
 	return core.Usage{
 		Workspace: by.Workspace.ID, User: by.User.ID, Model: s.full, At: start, LLM: time.Since(start),
@@ -296,7 +296,7 @@ func (s selected) usage(by core.Caller, u model.Usage, start time.Time) core.Usa
 	}
 }
 
-// addMissingIDs gives ids to tool calls without one: some providers send none.
+// addMissingIDs generates ids for tool calls that have none: some providers do not send ids.
 func addMissingIDs(a *model.Answer) {
 	for i := range a.Blocks {
 		if b := &a.Blocks[i]; b.Kind == model.ToolUse {
@@ -305,7 +305,7 @@ func addMissingIDs(a *model.Answer) {
 	}
 }
 
-// toolUses returns the tool calls that an answer asks for.
+// toolUses returns the tool calls that an answer requests.
 func toolUses(a model.Answer) (calls []*model.Block) {
 	for i := range a.Blocks {
 		if a.Blocks[i].Kind == model.ToolUse {
@@ -315,8 +315,8 @@ func toolUses(a model.Answer) (calls []*model.Block) {
 	return calls
 }
 
-// removeInvalidInput removes arguments that are not JSON, which a conversation cannot hold, and returns
-// them.
+// removeInvalidInput replaces arguments that are not JSON with {}, because a conversation cannot store them, and
+// returns the original text.
 func removeInvalidInput(b *model.Block) (invalid string, removed bool) {
 	if json.Valid(b.Input) {
 		return "", false

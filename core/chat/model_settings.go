@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// ModelSettings returns the models in use and the configured providers, by name.
+// ModelSettings returns the current models, and the configured providers sorted by name.
 func (e *Engine) ModelSettings(ctx context.Context) (set core.ModelSettings, err error) {
 	m := e.models.Load()
 	if set.Default, err = e.currentModel(ctx, settingDefault, m.byDefault); err != nil {

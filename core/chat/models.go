@@ -20,36 +20,37 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// modelLength is how long provider:model may be, bytes.
+// modelLength is the maximum length of provider:model, in bytes.
 const modelLength = 200
 
-// The names of the settings in which an admin's choice of models is stored.
+// The names of the settings that store an admin's choice of models.
 const (
 	settingDefault = "models.default"
 	settingFast    = "models.fast"
 )
 
-// Models is the models that may be asked, and what they cost. It is immutable, but for what providers say of their models.
+// Models holds the models that can be called, and their prices. It is immutable except for the context windows that
+// providers report.
 type Models struct {
 	providers map[string]provider
 	byDefault string // provider:model; "" when none is configured
 	fast      string
 	maxOutput int
-	windows   map[string]int // tokens that a model's context holds, by provider:model
-	listed    *sync.Map      // the same as providers list them; 0 for models of which they do not say it
+	windows   map[string]int // configured context windows in tokens, by provider:model
+	listed    *sync.Map      // context windows as listed by the providers, by provider:model; 0 if not listed
 	budget    int64
 	prices    model.Prices
 }
 
 type provider struct {
 	calls  model.Provider
-	vendor string // whose API it speaks, for traces
-	usable bool   // it has a key, or needs none
-	at     string // its address, "" for the vendor's own
+	vendor string // the vendor whose API it speaks, for traces
+	usable bool   // it has a key or does not need one
+	at     string // base URL; "" for the vendor's own
 	close  func()
 }
 
-// NewModels returns the configured models. It connects to nothing.
+// NewModels returns the configured models. It does not connect to any provider.
 func NewModels(c config.Models) (*Models, error) {
 	prices, err := model.LoadPrices(c.Prices)
 	if err != nil {
@@ -76,33 +77,33 @@ func NewModels(c config.Models) (*Models, error) {
 	return m, nil
 }
 
-// Close ends the connections that no call uses.
+// Close closes idle connections.
 func (m *Models) Close() {
 	for _, p := range m.providers {
 		p.close()
 	}
 }
 
-// selected is the model that a run asks.
+// selected is the model that a run uses.
 type selected struct {
 	full     string // provider:model
-	name     string // the provider's name of it
+	name     string // the provider's name for the model
 	provider model.Provider
-	vendor   string // whose API the provider speaks, for traces
-	origin   string // of what it says
+	vendor   string // the vendor whose API the provider speaks, for traces
+	origin   string // of the model's answers; see model.Origin
 	models   *Models
 }
 
-const listTimeout = 10 * time.Second // for a provider's list of models
+const listTimeout = 10 * time.Second // for fetching a provider's list of models
 
-// window is how many tokens the context of the model holds: as configured, or else as its provider lists it, which is asked
-// once. 0 when that is not known.
+// window returns the size of the model's context in tokens: as configured, or else as its provider lists it. The
+// provider is asked once. The result is 0 if the size is unknown.
 func (s selected) window(ctx context.Context) int {
 	if n := s.models.windows[s.full]; n > 0 {
 		return n
 	}
 	if n, known := s.models.listed.Load(s.full); known {
-		return n.(int) //nolint:forcetypeassert // the map has nothing else
+		return n.(int) //nolint:forcetypeassert // the map only holds ints
 	}
 	limited, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -113,8 +114,8 @@ func (s selected) window(ctx context.Context) int {
 	return n
 }
 
-// find returns the model of that full name; core.CodeBadRequest when there is no such provider,
-// core.CodeModelNotConfigured when it has no key.
+// find returns the model with a full name, provider:model. The error is core.CodeBadRequest for an invalid name or an
+// unknown provider, and core.CodeModelNotConfigured if the provider has no key.
 func (m *Models) find(full string) (selected, error) {
 	name, of, ok := strings.Cut(full, ":")
 	p, known := m.providers[name]
@@ -137,7 +138,7 @@ func environmentHint(name string) string {
 	return ""
 }
 
-// selectModel returns the requested model, otherwise the current default.
+// selectModel returns the requested model, or the current default if asked is "".
 func (e *Engine) selectModel(ctx context.Context, asked string) (selected, error) {
 	m := e.models.Load()
 	if asked != "" {
@@ -155,7 +156,7 @@ func (e *Engine) selectModel(ctx context.Context, asked string) (selected, error
 	return notRequested(m.find(current))
 }
 
-// selectFastModel returns the model for small background work.
+// selectFastModel returns the model for small background tasks: the fast model, or the default if there is none.
 func (e *Engine) selectFastModel(ctx context.Context) (selected, error) {
 	m := e.models.Load()
 	current, err := e.currentModel(ctx, settingFast, m.fast)
@@ -168,7 +169,7 @@ func (e *Engine) selectFastModel(ctx context.Context) (selected, error) {
 	return notRequested(m.find(current))
 }
 
-// notRequested rewords the error about a model that no request named.
+// notRequested rewords the error for a model that was not named by a request but by a setting.
 func notRequested(c selected, err error) (selected, error) {
 	if err != nil && core.CodeOf(err) == core.CodeBadRequest {
 		err = core.Errorf(core.CodeModelNotConfigured, "models.default and models.fast: %w", err)
@@ -176,7 +177,7 @@ func notRequested(c selected, err error) (selected, error) {
 	return c, err
 }
 
-// currentModel is what an admin set, otherwise what is configured.
+// currentModel returns the model that an admin has set, or else the configured one.
 func (e *Engine) currentModel(ctx context.Context, setting, configured string) (string, error) {
 	chosen, err := e.store.Setting(ctx, setting)
 	if core.CodeOf(err) == core.CodeNotFound {
@@ -185,8 +186,8 @@ func (e *Engine) currentModel(ctx context.Context, setting, configured string) (
 	return cmp.Or(chosen, configured), err
 }
 
-// Model returns the current default model, provider:model. The error says why none can be asked;
-// core.CodeModelNotConfigured when none is configured, or its provider is unknown or has no key.
+// Model returns the current default model as provider:model. The error is core.CodeModelNotConfigured if none is
+// configured, or if its provider is unknown or has no key.
 func (e *Engine) Model(ctx context.Context) (string, error) {
 	c, err := e.selectModel(ctx, "")
 	if err != nil {

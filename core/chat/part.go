@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// Separator is between the texts of two turns.
+// partSeparator separates the texts of two turns.
 const partSeparator = "\n\n"
 
 // The types of a Part.
@@ -16,26 +16,27 @@ const (
 	PartText      = "text"
 	PartToolCall  = "toolCall"
 	PartReasoning = "reasoning" // what the model thought
-	PartSummary   = "summary"   // of the messages before, which the model got instead of them
+	PartSummary   = "summary"   // of earlier messages, which the model received in their place
 )
 
-// Part is one part of an assistant message: a text, or a tool call by its place in the message's tool calls.
-// The parts of a message are in the order in which they were streamed.
+// Part is one part of an assistant message, such as a text or a tool call. The parts of a message are in the order in
+// which they were streamed.
 type Part struct {
 	Type  string `json:"type"`
-	Text  string `json:"text,omitempty"`  // of all but a tool call
-	Index *int64 `json:"index,omitempty"` // of a tool call, from 0
-	Ms    int64  `json:"ms,omitempty"`    // of reasoning: how long it took
+	Text  string `json:"text,omitempty"`  // not set for a tool call
+	Index *int64 `json:"index,omitempty"` // for a tool call: its index in the message's tool calls, from 0
+	Ms    int64  `json:"ms,omitempty"`    // for reasoning: how long it took
 }
 
-// turnParts is what the model said in one turn.
+// turnParts is what the model produced in one turn.
 type turnParts struct {
-	before []Part // reasoning and summaries
+	before []Part // reasoning and summaries, before the text
 	text   string
 	calls  int
 }
 
-// partsOfTurns returns the parts of a message: what the model says in a turn comes before the calls of that turn.
+// partsOfTurns returns the parts of a message. In each turn, reasoning and summaries come first, then the text, then
+// the tool calls.
 func partsOfTurns(turns []turnParts) (parts []Part) {
 	next := int64(0)
 	for _, t := range turns {
@@ -52,7 +53,7 @@ func partsOfTurns(turns []turnParts) (parts []Part) {
 	return parts
 }
 
-// appendText appends a text, or adds it to the last part when that is a text, too.
+// appendTextPart appends a text, or joins it to the last part if that is a text, too.
 func appendTextPart(parts []Part, text string) []Part {
 	if n := len(parts); n > 0 && parts[n-1].Type == PartText {
 		parts[n-1].Text += partSeparator + text
@@ -61,8 +62,8 @@ func appendTextPart(parts []Part, text string) []Part {
 	return append(parts, Part{Type: PartText, Text: text})
 }
 
-// PartsMatch reports whether parts are all of a message with that content and number of tool calls: the
-// texts joined are its content, and each call is there once and in order.
+// PartsMatch reports whether parts are complete for a message with the given content and number of tool calls: the
+// texts joined are the content, and each call appears once and in order.
 func PartsMatch(parts []Part, content string, calls int) bool {
 	var texts []string
 	next := int64(0)
@@ -83,7 +84,7 @@ func PartsMatch(parts []Part, content string, calls int) bool {
 	return next == int64(calls) && strings.Join(texts, partSeparator) == content
 }
 
-// WithoutReasoning is the metadata of a message without what the model thought, which is not exported.
+// WithoutReasoning returns the metadata of a message without the model's reasoning, which is not exported.
 func WithoutReasoning(metadata json.RawMessage) json.RawMessage {
 	var m struct {
 		Parts []Part `json:"parts"`

@@ -9,58 +9,58 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// The events of a run are in the memory of its server. A client can join or stop the run through any server of a cluster: the
-// claim of the conversation names the one that has the run, which answers peer requests.
+// The events of a run are kept in the memory of its server. A client can join or stop the run through any server of the
+// cluster: the claim of the conversation names the server that has the run, and that server answers peer requests.
 
 const (
 	peerTopic   = "runs"
-	peerBatch   = 2 << 20                // bytes of events in one answer
-	peerPause   = 100 * time.Millisecond // in which events gather for one answer
-	peerWait    = 20 * time.Second       // for the next event: the server that asked may have ended
-	keepRelayed = time.Minute            // of the events of a run that has ended
+	peerBatch   = 2 << 20                // bytes of events in one reply
+	peerPause   = 100 * time.Millisecond // time to collect events for one reply
+	peerWait    = 20 * time.Second       // maximum wait for the next event: the requesting server may have ended
+	keepRelayed = time.Minute            // how long the events of an ended run are kept
 )
 
-// peerStore sends requests to the other servers that share the state.
+// peerStore sends requests to peer servers: the other servers that share the state.
 type peerStore interface {
 	ServerID() string
-	// RequestPeer has another server answer a question: core.CodeNotFound when it is gone, core.CodeUnavailable when it ended
-	// before it answered.
+	// RequestPeer sends a question to a peer server and returns its answer. The error is core.CodeNotFound if the
+	// server no longer exists, and core.CodeUnavailable if it ended before it answered.
 	RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error)
-	// ServePeers has questions of other servers answered, until ctx ends.
+	// ServePeers answers questions of peer servers until ctx ends.
 	ServePeers(ctx context.Context, topic string, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
 }
 
-// holderOf is the holder of a claim of this server.
+// holderOf returns a new holder for a claim of a server: the server's id, a dot and a random part.
 func holderOf(server string) string { return server + "." + core.RandomID("run_") }
 
-// runRequest asks another server for the events of a run after the one with a number; or which run goes on in the
-// conversation, without Run; or to stop that one.
+// runRequest is a peer request about the run in a conversation. With Stop it stops the run. With Run it asks for the
+// events of that run after number After. Otherwise it asks for the id of the active run.
 type runRequest struct {
 	Conversation string `json:"conversation"`
 	Stop         bool   `json:"stop,omitempty"`
 	Run          string `json:"run,omitempty"`
 	After        int    `json:"after,omitempty"`
-	Offset       int    `json:"offset,omitempty"` // how much of the next event's data is known
+	Offset       int    `json:"offset,omitempty"` // bytes of the next event's data that are already known
 }
 
-// runReply is the answer to a runRequest.
+// runReply is the reply to a runRequest.
 type runReply struct {
 	Run    string      `json:"run,omitempty"`
-	After  int         `json:"after,omitempty"` // the number of the event before Events: the earliest may not be kept
+	After  int         `json:"after,omitempty"` // the number of the event before Events; it differs from the request's if earlier events are no longer kept
 	Events []peerEvent `json:"events,omitempty"`
-	Ended  bool        `json:"ended,omitempty"` // no event follows
+	Ended  bool        `json:"ended,omitempty"` // there are no more events
 	Code   core.Code   `json:"code,omitempty"`  // of an error
 	Text   string      `json:"text,omitempty"`
 }
 
-// peerEvent is an event, or a piece of one that is too large for an answer.
+// peerEvent is an event, or a piece of one that is too large for one reply.
 type peerEvent struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
-	More bool   `json:"more,omitempty"` // the rest is to be asked for
+	More bool   `json:"more,omitempty"` // the rest must be requested
 }
 
-// servePeers answers other servers, until the engine closes.
+// servePeers answers peer requests until the engine closes.
 func (e *Engine) servePeers() {
 	if !e.store.Shared() {
 		return
@@ -111,7 +111,8 @@ func (e *Engine) replyTo(ctx context.Context, q runRequest) (runReply, error) {
 	return l.gather(ctx, q)
 }
 
-// relay returns the run that goes on in a conversation, or the one of that id, which may have ended; nil without one.
+// relay returns the active run in a conversation, or, if run is not "", the run with that id, which may have ended.
+// It returns nil if there is none.
 func (d *detached) relay(conversation, run string) *Live {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,13 +126,13 @@ func (d *detached) relay(conversation, run string) *Live {
 	return l
 }
 
-// gather waits for events, and returns those that are there soon after the first one.
+// gather waits for the next event, and returns it together with the events that arrive shortly after it.
 func (l *Live) gather(ctx context.Context, q runRequest) (runReply, error) {
 	wait, cancel := context.WithTimeout(ctx, peerWait)
 	defer cancel()
 	batch, at, err := l.next(wait, q.After)
 	if err != nil {
-		return runReply{Run: l.id, After: q.After}, nil // nothing yet
+		return runReply{Run: l.id, After: q.After}, nil // no event yet
 	}
 	if len(batch) > 0 {
 		pause := time.NewTimer(peerPause)
@@ -142,7 +143,7 @@ func (l *Live) gather(ctx context.Context, q runRequest) (runReply, error) {
 		case <-ctx.Done():
 		}
 		if batch, at, err = l.next(ctx, q.After); err != nil {
-			return runReply{Run: l.id, After: q.After}, nil // the server ends, or nobody asks any more
+			return runReply{Run: l.id, After: q.After}, nil // the server is shutting down, or the request was cancelled
 		}
 	}
 	r := runReply{Run: l.id, After: at, Ended: len(batch) == 0}
@@ -162,7 +163,8 @@ func (l *Live) gather(ctx context.Context, q runRequest) (runReply, error) {
 	return r, nil
 }
 
-// askPeer has the server that has the run of a conversation answer a request; core.CodeNotFound when there is no such run.
+// askPeer sends a request to the server that has the run of a conversation. The error is core.CodeNotFound if it has
+// no such run.
 func (e *Engine) askPeer(ctx context.Context, server string, q runRequest) (runReply, error) {
 	question, err := json.Marshal(q)
 	if err != nil {
@@ -182,7 +184,7 @@ func (e *Engine) askPeer(ctx context.Context, server string, q runRequest) (runR
 	return r, err
 }
 
-// peerOf returns the other server that has the run of a conversation; core.CodeNotFound without one.
+// peerOf returns the peer server that has the run of a conversation. The error is core.CodeNotFound if there is none.
 func (e *Engine) peerOf(ctx context.Context, ref core.ConversationRef) (string, error) {
 	if !e.store.Shared() {
 		return "", errNoRun()
@@ -204,7 +206,7 @@ func (e *Engine) stopPeer(ctx context.Context, ref core.ConversationRef) error {
 	return err
 }
 
-// peerRun is a run of another server.
+// peerRun is a run on a peer server.
 type peerRun struct {
 	e                        *Engine
 	server, conversation, id string
@@ -222,7 +224,7 @@ func (e *Engine) joinPeer(ctx context.Context, ref core.ConversationRef) (Follow
 	return peerRun{e, server, ref.ID, r.Run}, nil
 }
 
-// Follow is Live.Follow for a run of another server. It returns an error when that server has ended.
+// Follow implements Follower for a run on a peer server. It returns an error if that server has ended.
 func (p peerRun) Follow(ctx context.Context, last string, write func(id, name string, data []byte) error) error {
 	var part []byte // of the next event
 	for after := eventNumber(p.id, last); ; {

@@ -10,22 +10,23 @@ import (
 )
 
 var (
-	// beginning is what Markdown takes at the beginning of a text for the marker of an item, as in "1. FC" and "+ 1".
+	// beginning matches what Markdown would read as a list marker at the start of a text, as in "1. FC" and "+ 1".
 	beginning = regexp.MustCompile(`^\s*(?:\d+[.)]|\+)[ \t]+`)
-	// tag is a tag of HTML that formats text, and a comment. What else stands between < and > is text, as in List<int>.
+	// tag matches HTML formatting tags and comments. Anything else between < and > is text, as in List<int>.
 	tag = regexp.MustCompile(`(?is)<!--.*?-->|</?(?:a|b|big|blockquote|center|code|del|div|em|font|h[1-6]|hr|html|body|head|title|i|img|ins|kbd|li|mark|ol|p|pre|` +
 		`q|s|small|span|strike|strong|sub|sup|tt|u|ul)(?:\s[^<>]*)?/?>`)
 	lineBreak = regexp.MustCompile(`(?i)<br\s*/?>`)
-	// ambiguous is code, which stays; what begins a line as the target of links does; and what may be emphasized.
+	// ambiguous matches code, which is left alone; link reference definitions at the start of a line; and possible
+	// emphasis with underscores.
 	ambiguous = regexp.MustCompile("(?m)`+[^`]*`+|^ {0,3}\\[[^\\]\n]+\\]:|_{1,3}[^\\s_](?:[^\n_]*[^\\s_])?_{1,3}")
 )
 
-// untagged is a text without tags; a line break within it becomes a space.
+// untagged returns a text without HTML tags; <br> becomes a space.
 func untagged(html string) string {
 	return tag.ReplaceAllLiteralString(lineBreak.ReplaceAllLiteralString(html, " "), "")
 }
 
-// escaped is a Markdown text in which the brackets of "[Fix]: login" and the underscores within names are text.
+// escaped escapes Markdown that is meant literally: brackets as in "[Fix]: login", and underscores inside names.
 func escaped(markdown string) string {
 	var b strings.Builder
 	end := 0
@@ -45,7 +46,7 @@ func escaped(markdown string) string {
 	return b.String()
 }
 
-// withinName reports whether what stands between two texts is a part of a word, a path or the name of a file.
+// withinName reports whether the text between before and after is part of a word, a path or a file name.
 func withinName(before, after string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	next, size := utf8.DecodeRuneInString(after)
@@ -54,7 +55,8 @@ func withinName(before, after string) bool {
 		strings.ContainsRune("/.-:(", next) && (isWordly(beyond) || strings.ContainsRune("_)", beyond))
 }
 
-// plainText is a text without the markers of Markdown and the tags of HTML: of links the words, of blocks the lines.
+// plainText returns a text without Markdown and HTML markup. Of a link only the words remain; each block ends with a
+// line break.
 func plainText(markdown string) string {
 	first := beginning.FindString(markdown)
 	var b strings.Builder
@@ -62,12 +64,12 @@ func plainText(markdown string) string {
 	parser := blackfriday.New(blackfriday.WithExtensions(
 		blackfriday.NoIntraEmphasis | blackfriday.Strikethrough | blackfriday.Autolink | blackfriday.SpaceHeadings | blackfriday.FencedCode))
 	parser.Parse([]byte(escaped(markdown[len(first):]))).Walk(func(n *blackfriday.Node, entering bool) blackfriday.WalkStatus {
-		switch n.Type { // the others have no text of their own
+		switch n.Type { // the other types have no text of their own
 		case blackfriday.Softbreak, blackfriday.Hardbreak:
 			b.WriteByte('\n')
 		case blackfriday.Paragraph, blackfriday.Heading, blackfriday.CodeBlock:
 			b.Write(n.Literal)
-			if !entering || n.Type == blackfriday.CodeBlock { // a block of code is entered, not left
+			if !entering || n.Type == blackfriday.CodeBlock { // a code block is only entered, never left
 				b.WriteByte('\n')
 			}
 		case blackfriday.HTMLSpan, blackfriday.HTMLBlock:
@@ -82,21 +84,23 @@ func plainText(markdown string) string {
 	return b.String()
 }
 
-// reasoning is what some models write before their answer; it has no end when the answer was cut.
+// reasoning matches the reasoning that some models write before their answer. It has no closing tag if the answer was
+// cut off.
 var reasoning = regexp.MustCompile(`(?is)^\s*<(?:think|thinking|reasoning)>.*?(?:</(?:think|thinking|reasoning)>|\z)`)
 
-// Title is the first line of a model's answer as plain text, of at most so many characters, without quotation marks
-// around it.
+// plainTitle returns the first line of a model's answer as plain text, at most length characters, without surrounding
+// quotation marks.
 func plainTitle(text string, length int) string {
 	text = strings.TrimSpace(reasoning.ReplaceAllLiteralString(text, ""))
 	title := firstLine(plainText(text))
-	if line := firstLine(text); title == "" && strings.ContainsFunc(line, isWordly) { // nothing but markers
+	if line := firstLine(text); title == "" && strings.ContainsFunc(line, isWordly) { // nothing left but markup
 		title = firstLine(untagged(line))
 	}
 	return strings.TrimSpace(head(title, length))
 }
 
-// firstLine is the first line of a text that has one, without quotation marks around it and a full stop.
+// firstLine returns the first line of a text that is not blank, without surrounding quotation marks and a final full
+// stop.
 func firstLine(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(strings.TrimSuffix(strings.Trim(strings.TrimSpace(first), "\"'“”‘’«»„` "), "."))
@@ -104,7 +108,7 @@ func firstLine(text string) string {
 
 func isWordly(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// Head is the first n characters of a text.
+// head returns the first n characters of a text.
 func head(text string, n int) string {
 	for at := range text {
 		if n == 0 {

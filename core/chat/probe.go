@@ -7,15 +7,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// Check returns why the model that the configuration names cannot be asked: its provider is unknown or has
-// no key.
+// Check returns an error if the configured default model cannot be called: its provider is unknown or has no key.
 func (m *Models) Check() error {
 	_, err := m.find(m.byDefault)
 	return err
 }
 
-// Probe sends a tiny request to the model that the configuration names, and returns its name. It costs
-// a few tokens. Without a model the error is core.CodeModelNotConfigured.
+// Probe sends a tiny request to the configured default model and returns the model's name. It costs a few tokens. The
+// error is core.CodeModelNotConfigured if no model is configured.
 func (m *Models) Probe(ctx context.Context) (string, error) {
 	if m.byDefault == "" {
 		return "", core.Errorf(core.CodeModelNotConfigured, "no model is configured")

@@ -7,15 +7,16 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// A queued message is stored, so that every server shows it and it is not lost, and waits on the server that took it, which has
-// the credentials of its person: that server begins its run.
+// A queued message is stored, so that every server shows it and it is not lost. It waits on the server that accepted
+// it, because only that server has the person's credentials. That server starts its run.
 
-const queuePoll = 500 * time.Millisecond // at which a queued message looks for the end of a run on another server
+const queuePoll = 500 * time.Millisecond // how often a queued message checks whether a run on another server has ended
 
-// Queue stores a message that waits for the end of the run of its conversation. Then start begins its run, which goes on without
-// its client. It returns nil when no run goes on: the message need not wait. core.CodeConflict when a message waits already.
+// Queue stores a message that waits for the end of the run in its conversation. Then start starts the message's run,
+// which is detached. Queue returns nil if no run is active, so the message does not have to wait. The error is
+// core.CodeConflict if a message is already waiting.
 //
-// start may be called several times: it returns core.CodeRunInProgress when another run was faster.
+// start may be called several times: it returns core.CodeRunInProgress if another run started first.
 func (e *Engine) Queue(ctx context.Context, c core.Caller, r Request, start func(ctx context.Context, r Request) error) (*core.QueuedMessage, error) {
 	if r.ConversationID == "" {
 		return nil, nil
@@ -48,8 +49,8 @@ func (e *Engine) Queue(ctx context.Context, c core.Caller, r Request, start func
 	return &q, nil
 }
 
-// queueLease is for how long a queued message waits when its server is killed. A file has no other servers: nothing waits
-// longer than it may.
+// queueLease returns how long a queued message keeps waiting after its server was killed. If no other server shares
+// the state, the lease is longer than any message may wait.
 func (e *Engine) queueLease() time.Duration {
 	if e.store.Shared() {
 		return e.claims.lease
@@ -57,7 +58,7 @@ func (e *Engine) queueLease() time.Duration {
 	return 2 * maxDetached
 }
 
-// isRunning reports whether a run goes on in a conversation, on whichever server.
+// isRunning reports whether a run is active in a conversation, on any server.
 func (e *Engine) isRunning(ctx context.Context, ref core.ConversationRef) (bool, error) {
 	if e.claims.isActive(ref.ID) || !e.store.Shared() {
 		return e.claims.isActive(ref.ID), nil
@@ -69,8 +70,8 @@ func (e *Engine) isRunning(ctx context.Context, ref core.ConversationRef) (bool,
 	return err == nil, err
 }
 
-// await begins the run of a queued message at the end of the one that goes on. A message that cannot be run, and one whose server
-// ends, remains in the conversation without an answer.
+// await starts the run of a queued message once the active run has ended. If the message cannot be run, or its server
+// shuts down first, it stays in the conversation without an answer.
 func (e *Engine) await(ref core.ConversationRef, r Request, start func(ctx context.Context, r Request) error) {
 	ctx, cancel := context.WithTimeout(e.detached.life, maxDetached)
 	defer cancel()
@@ -101,7 +102,7 @@ func (e *Engine) await(ref core.ConversationRef, r Request, start func(ctx conte
 			return
 		}
 		switch core.CodeOf(err) {
-		case core.CodeRunInProgress, core.CodeRateLimited, core.CodeUnavailable: // later
+		case core.CodeRunInProgress, core.CodeRateLimited, core.CodeUnavailable: // try again later
 		case core.CodeNotFound: // withdrawn
 			return
 		default:
@@ -122,12 +123,14 @@ func (e *Engine) leaveQueued(ref core.ConversationRef, id string, why error) {
 	e.publishQueued(ref, false)
 }
 
-// Queued returns the message that waits in a conversation of c's; core.CodeNotFound when none does.
+// Queued returns the message that is waiting in a conversation of c's. The error is core.CodeNotFound if there is
+// none.
 func (e *Engine) Queued(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error) {
 	return e.store.QueuedMessage(ctx, c.Conversation(id))
 }
 
-// Withdraw removes the message that waits in a conversation of c's, and returns it; core.CodeNotFound when none does.
+// Withdraw removes the message that is waiting in a conversation of c's, and returns it. The error is
+// core.CodeNotFound if there is none.
 func (e *Engine) Withdraw(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error) {
 	ref := c.Conversation(id)
 	q, err := e.store.WithdrawQueued(ctx, ref)

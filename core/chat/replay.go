@@ -8,9 +8,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// Messages returns the stored messages of a conversation as the next model call needs them. No two
-// messages in a row have the same role, and every tool call has a result: what a server stored before it
-// was killed may have neither property.
+// storedAsRequest converts the stored messages of a conversation into the messages of the next model call. It merges
+// consecutive messages of the same role and adds missing tool results: both occur when a server is killed during a
+// run.
 func storedAsRequest(stored []core.Message) []model.Message {
 	var all []model.Message
 	for _, m := range stored {
@@ -33,7 +33,7 @@ func storedAsRequest(stored []core.Message) []model.Message {
 	return addMissingResults(all)
 }
 
-// Append appends a message to all, or its blocks to the last message when that has the same role.
+// appendMessage appends a message, or adds its blocks to the last message if that has the same role.
 func appendMessage(all []model.Message, next model.Message) []model.Message {
 	if len(next.Blocks) == 0 {
 		return all
@@ -45,7 +45,7 @@ func appendMessage(all []model.Message, next model.Message) []model.Message {
 	return append(all, next)
 }
 
-// addMissingResults adds a result to each tool call that has none.
+// addMissingResults adds an error result to each tool call that has no result.
 func addMissingResults(all []model.Message) []model.Message {
 	var out []model.Message
 	for i, m := range all {
@@ -73,7 +73,7 @@ func hasResult(m model.Message, id string) bool {
 	return false
 }
 
-// addResultFiles adds the images of tool results, which are stored with the calls.
+// addResultFiles adds the images to the tool results. They are stored with the calls, in the metadata.
 func addResultFiles(turns []model.Message, metadata json.RawMessage) {
 	var meta struct {
 		ToolCalls []ToolCall `json:"toolCalls"`
@@ -96,10 +96,10 @@ func addResultFiles(turns []model.Message, metadata json.RawMessage) {
 	}
 }
 
-// maxImages is how many images of tool results a model gets, the latest ones.
+// maxImages is how many images of tool results a model receives: the latest ones.
 const maxImages = 20
 
-// withLatestImages is messages whose tool results have the latest images only.
+// withLatestImages returns the messages with only the latest maxImages images in their tool results.
 func withLatestImages(messages []model.Message) []model.Message {
 	out, left := slices.Clone(messages), maxImages
 	for i := len(out) - 1; i >= 0; i-- {

@@ -21,25 +21,25 @@ type Request struct {
 	ConversationID string          `json:"conversationId"`
 	Model          string          `json:"model"`
 	AppContext     *AppContext     `json:"appContext"`
-	Metadata       json.RawMessage `json:"metadata"` // of a conversation that this request makes
+	Metadata       json.RawMessage `json:"metadata"` // for a conversation that this request creates
 	AllowedTools   []string        `json:"allowedTools"`
 	MaxIterations  *int            `json:"maxIterations"` // above 50 means 50
 	Attachments    []Attachment    `json:"attachments"`
-	Detach         bool            `json:"detach"` // the run goes on when the client leaves
-	Effort         string          `json:"effort"` // how much the model thinks, one of model.Efforts; "" leaves it to the provider
-	Queue          bool            `json:"queue"`  // it waits while a run goes on in the conversation
+	Detach         bool            `json:"detach"` // the run continues if the client disconnects
+	Effort         string          `json:"effort"` // reasoning effort, one of model.Efforts; "" leaves it to the provider
+	Queue          bool            `json:"queue"`  // the message waits while a run is active in the conversation
 
-	queued string // the id of the core.QueuedMessage that it was
+	queued string // the id of the core.QueuedMessage that this request comes from
 }
 
-// AppContext is the app that the person looks at.
+// AppContext is the app that the person is looking at.
 type AppContext struct {
 	AppName    string `json:"appName"`
 	ServerName string `json:"serverName"`
 }
 
 func (r Request) check() error {
-	if strings.TrimSpace(r.Message) == "" && len(r.Attachments) == 0 { // a picture can be a question of its own
+	if strings.TrimSpace(r.Message) == "" && len(r.Attachments) == 0 { // an attachment alone is a valid message
 		return core.Errorf(core.CodeBadRequest, "message is required")
 	}
 	if r.MaxIterations != nil && *r.MaxIterations < 1 {
@@ -79,7 +79,7 @@ func (r Request) iterations() int {
 	return min(*r.MaxIterations, iterationsMost)
 }
 
-// server is the short name of the app that the person looks at, "" when it is none.
+// server returns the server name of the app that the person is looking at, or "" if there is none.
 func (r Request) server() string {
 	if r.AppContext == nil {
 		return ""

@@ -15,12 +15,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// storeTimeout is how long storing a part of a conversation may take. It is stored also when the person
-// has left.
+// storeTimeout limits each write to the store. Writes do not end with the run's context, so that the messages are
+// stored even after the client has disconnected.
 const storeTimeout = 10 * time.Second
 
-// Run is one run that was admitted: its message is stored, and the conversation is claimed until Do
-// returns.
+// Run is a run that was admitted: its message is stored, and the conversation stays claimed until Do returns.
 type Run struct {
 	e        *Engine
 	id       string
@@ -30,12 +29,13 @@ type Run struct {
 	skill    *string
 	untitled bool // the conversation has no title yet
 	message  string
-	appended bool // a turn of this run is stored already
+	appended bool // a turn of this run is already stored
 }
 
-// Begin admits a run: core.CodeBadRequest when the request is invalid, core.CodeNotFound without the
-// conversation, core.CodeRunInProgress while another run goes on in it, core.CodeModelNotConfigured
-// without a model. When it returns, the person's message is stored.
+// Begin admits a run. The error is core.CodeBadRequest if the request is invalid, core.CodeNotFound if the
+// conversation does not exist, core.CodeRunInProgress while another run is active in it, and
+// core.CodeModelNotConfigured if there is no usable model. When Begin returns without an error, the person's message
+// is stored.
 func (e *Engine) Begin(ctx context.Context, c core.Caller, r Request) (*Run, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (e *Engine) Begin(ctx context.Context, c core.Caller, r Request) (*Run, err
 	return run, err
 }
 
-// conversationOf returns the conversation of a request, which it creates when the request names none.
+// conversationOf returns the conversation of a request. It creates one if the request names none.
 func (e *Engine) conversationOf(ctx context.Context, c core.Caller, r Request) (core.ConversationRef, error) {
 	if r.ConversationID != "" {
 		_, err := e.store.Conversation(ctx, c.Conversation(r.ConversationID))
@@ -68,7 +68,7 @@ func (e *Engine) conversationOf(ctx context.Context, c core.Caller, r Request) (
 	return c.Conversation(created.ID), err
 }
 
-// admit reads the earlier messages, and stores the new one.
+// admit reads the earlier messages, stores the new one, and prepares the run.
 func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.ConversationRef, claimed *claim) (*Run, error) {
 	llm, err := e.selectModel(ctx, r.Model)
 	if err != nil {
@@ -112,23 +112,22 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.C
 	return run, nil
 }
 
-// Guard has check asked before each model call and each tool call of the run, which ends when it returns an error. The
-// error is a sentence that says why.
+// Guard sets a check that is called before each model call and each tool call. The run ends if it returns an error,
+// whose message is a sentence that explains why.
 func (r *Run) Guard(check func(context.Context) error) { r.loop.guard = check }
 
-// Do runs until the model has nothing more to do, and passes the events to emit: chat.start first, then
-// done or error last. When ctx ends, so does the run, with what was said so far and the reason cancelled.
-// A nil emit is for a client that sees nothing before the answer: the questions of apps are declined at
-// once. The errors are core.Errors.
+// Do runs until the model has nothing more to do. It passes the events to emit: chat.start first, then done or error
+// last. If ctx ends, the run ends with the text so far and the stop reason Cancelled. A nil emit is for a client that
+// sees nothing before the answer: app questions are then declined immediately. Do returns core.Errors.
 func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 	answer, last, err := r.whileClaimed(ctx, emit)
 	if emit != nil && last.Name != "" {
-		emit(last) // a client that sees it may send the next message at once
+		emit(last) // the client may now send its next message
 	}
 	return answer, err
 }
 
-// whileClaimed is Do up to the last event, which it returns. The conversation is free when it returns.
+// whileClaimed is Do except for the last event, which it returns. The conversation is free when it returns.
 func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last Event, err error) {
 	defer r.Abandon()
 	ctx, ok := r.claim.Start(ctx)
@@ -146,7 +145,7 @@ func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last 
 	ctx, span := tracing.StartAgent(ctx, r.ref.ID, r.loop.llm.name)
 	reason, err := r.loop.run(ctx, emit)
 	span.End(err)
-	if core.CodeOf(err) == core.CodeNotFound { // deleted meanwhile, through another server
+	if core.CodeOf(err) == core.CodeNotFound { // the conversation was deleted through another server
 		reason, err = Cancelled, nil
 	}
 	if err != nil {
@@ -162,7 +161,7 @@ func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last 
 	return answer, Event{EventDone, answer}, nil
 }
 
-// emitElicitation passes the events about questions on; nil for nil.
+// emitElicitation returns an elicit.Emit that passes events to emit, or nil if emit is nil.
 func emitElicitation(emit Emit) elicit.Emit {
 	if emit == nil {
 		return nil
@@ -179,8 +178,8 @@ func (r *Run) answer(reason StopReason) Answer {
 	}
 }
 
-// storeTurn stores a turn of the model and the results of its tools. The turns of a run are one message:
-// the first begins it, the others continue it.
+// storeTurn stores a turn of the model with its tool results. All turns of a run form one message: the first starts
+// it, the others continue it.
 func (r *Run) storeTurn(ctx context.Context, t turn) error {
 	if r.loop.turn != nil {
 		r.loop.turn.end()
@@ -200,10 +199,10 @@ func (r *Run) storeTurn(ctx context.Context, t turn) error {
 	return err
 }
 
-// Abandon frees the conversation. Call it when Do is not called; the person's message stays stored.
+// Abandon frees the conversation of a run for which Do is not called. The person's message stays stored.
 func (r *Run) Abandon() { r.claim.Release() }
 
-// saveTurn keeps what a turn has so far, in case the server is killed; nil keeps nothing.
+// saveTurn saves an unfinished turn in case the server is killed. A nil turn removes the saved one.
 func (r *Run) saveTurn(ctx context.Context, t *turn) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -212,7 +211,7 @@ func (r *Run) saveTurn(ctx context.Context, t *turn) {
 		t.stopMessage = r.loop.stopMessage(t.stopped)
 		stored, err := r.said(*t)
 		if err != nil {
-			return // what cannot be stored whole is not stored in part
+			return // do not save an incomplete turn
 		}
 		m = &stored
 	}
@@ -221,7 +220,7 @@ func (r *Run) saveTurn(ctx context.Context, t *turn) {
 	}
 }
 
-// withSummary is the messages of a turn, with its summary before what the model said.
+// withSummary returns the messages of a turn, with its summary in front.
 func (t turn) withSummary() []model.Message {
 	if t.summary == nil {
 		return t.messages
@@ -234,7 +233,7 @@ func (t turn) withSummary() []model.Message {
 	return all
 }
 
-// said is a turn as it is stored.
+// said returns a turn as a stored message.
 func (r *Run) said(t turn) (core.Message, error) {
 	blocks, err := model.Encode(t.withSummary())
 	if err != nil {
@@ -244,7 +243,7 @@ func (r *Run) said(t turn) (core.Message, error) {
 		Skill: r.skill, ToolCalls: append([]ToolCall{}, t.calls...), CostUSD: t.used.CostUSD, Model: cmp.Or(t.used.Model, r.loop.llm.full),
 		LLMMs: t.used.LLM.Milliseconds(), Iterations: 1, StopReason: t.stopped, StopMessage: t.stopMessage,
 	}
-	if t.stopped != Incomplete { // of which nobody says what it used
+	if t.stopped != Incomplete { // the usage of an unfinished turn is unknown
 		m.InputTokens, m.OutputTokens = &t.used.InputTokens, &t.used.OutputTokens
 	}
 	metadata, err := json.Marshal(m)

@@ -18,16 +18,16 @@ const (
 	TokenBudget   StopReason = "token_budget"
 	Cancelled     StopReason = "cancelled"
 
-	NoToolCalls   StopReason = "no_tool_calls"  // the model announced tool calls, and made none
+	NoToolCalls   StopReason = "no_tool_calls"  // the model announced tool calls but made none
 	ContentFilter StopReason = "content_filter" // the provider withheld the rest of the answer
-	Refusal       StopReason = "refusal"        // the model refuses
+	Refusal       StopReason = "refusal"        // the model refused to answer
 	ContextWindow StopReason = "context_window" // the model's context is full
-	UnknownEnd    StopReason = "unknown_end"    // the provider gave a reason that is not known
-	ProviderError StopReason = "provider_error" // of an answer that the provider broke off
+	UnknownEnd    StopReason = "unknown_end"    // the provider gave an unknown reason
+	ProviderError StopReason = "provider_error" // the provider failed in the middle of an answer
 	Incomplete    StopReason = "incomplete"     // the server ended in the middle of the run
 )
 
-// StopReasons are the reasons that history may give for a run that did not end as complete.
+// StopReasons returns every reason with which the history may mark a run that did not end as Complete.
 func StopReasons() []StopReason {
 	return []StopReason{MaxIterations, TokenBudget, Cancelled, NoToolCalls, ContentFilter, Refusal, ContextWindow, UnknownEnd, ProviderError, Incomplete}
 }
@@ -42,7 +42,7 @@ type Answer struct {
 	InputTokens    int64      `json:"inputTokens"`
 	OutputTokens   int64      `json:"outputTokens"`
 	StopReason     StopReason `json:"stopReason"`
-	StopMessage    string     `json:"stopMessage,omitempty"` // what StopReason means, for a person
+	StopMessage    string     `json:"stopMessage,omitempty"` // explains StopReason to the person
 	Usage          Usage      `json:"usage"`
 }
 
@@ -51,17 +51,17 @@ type ToolCall struct {
 	ID          string          `json:"id"`
 	Name        string          `json:"name"`
 	Input       json.RawMessage `json:"input"`
-	Account     string          `json:"account,omitempty"` // the name of the one that the app was called with
+	Account     string          `json:"account,omitempty"` // the name of the account that the app was called with
 	Output      string          `json:"output"`
 	OK          bool            `json:"ok"`
 	Ms          int64           `json:"ms"`
 	ResourceURI string          `json:"resourceUri,omitempty"`
-	// Result is the whole result of the tool, in history.
+	// Result is the complete result of the tool. Only the history has it.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// Usage is what a run used. InputTokens does not count tokens read from or written to a cache. CostUSD is
-// nil when the price of a call is not known.
+// Usage is the usage of a run. InputTokens does not include tokens read from or written to a cache. CostUSD is nil if
+// the price of any call is unknown.
 type Usage struct {
 	InputTokens      int64    `json:"inputTokens"`
 	OutputTokens     int64    `json:"outputTokens"`
@@ -73,7 +73,7 @@ type Usage struct {
 	Iterations       int      `json:"iterations"`
 }
 
-// tally adds up what the calls of a run used, including those of its delegated tasks.
+// tally adds up the usage of a run's model calls, including those of its delegated tasks.
 type tally struct {
 	mu       sync.Mutex
 	sum      Usage
@@ -100,7 +100,7 @@ func (t *tally) add(u core.Usage) {
 	}
 }
 
-// total returns the sum so far, for a run of that model and number of iterations.
+// total returns the sum so far, with the given model and number of iterations.
 func (t *tally) total(model string, iterations int) Usage {
 	t.mu.Lock()
 	defer t.mu.Unlock()

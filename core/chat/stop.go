@@ -7,12 +7,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// withholdsCalls reports whether the tool calls of an answer that ended so are not made.
+// withholdsCalls reports whether the tool calls of an answer are dropped because of how the answer ended.
 func withholdsCalls(end model.End) bool {
 	return end == model.EndFilter || end == model.EndRefusal || end == model.EndWindow
 }
 
-// reasonOf is why a run ends with an answer that has no tool calls.
+// reasonOf returns the stop reason for an answer without tool calls.
 func reasonOf(end model.End) StopReason {
 	switch end {
 	case model.EndLength:
@@ -32,7 +32,7 @@ func reasonOf(end model.End) StopReason {
 	}
 }
 
-// stopMessage is what a reason means, for a person; "" when there is nothing to explain.
+// stopMessage explains a reason to the person; "" if there is nothing to explain.
 func (l *loop) stopMessage(reason StopReason) string {
 	switch reason {
 	case MaxIterations:

@@ -8,8 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// SetModelConfig is system__set_model_config, for admins of the organization. What it sets goes
-// before the configuration, at once and also after a new start.
+// SetModelConfig returns system__set_model_config, for admins of the organization. Its settings override the
+// configuration immediately and survive a restart.
 func (e *Engine) SetModelConfig() tools.System {
 	return tools.System{
 		Name: "set_model_config", Title: "Set the models", Requirement: SetModels(),
@@ -36,17 +36,17 @@ func (e *Engine) SetModelConfig() tools.System {
 	}
 }
 
-// SetModels is what Engine.SetModels requires.
+// SetModels returns the requirement for Engine.SetModels.
 func SetModels() core.Requirement { return core.Requirement{Role: core.OrganizationAdmin} }
 
-// ModelNames are the models in use, each as provider:model.
+// ModelNames names the current models, each as provider:model.
 type ModelNames struct {
 	Default string `json:"default"`
 	Fast    string `json:"fast"`
 }
 
-// SetModels sets the model of chats and the one of small things; nil leaves one as it is, and "" goes back to the
-// configuration's. It returns those in use.
+// SetModels sets the default model and the fast model. nil leaves a model unchanged, and "" goes back to the
+// configuration. It returns the models that are now in use.
 func (e *Engine) SetModels(ctx context.Context, byDefault, fast *string) (ModelNames, error) {
 	m := e.models.Load()
 	for _, name := range []*string{byDefault, fast} {

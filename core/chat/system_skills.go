@@ -10,9 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// ManageSkills is system__manage_skills, there while the flag skillManagement is on. Everyone may
-// read skills; the admins of a workspace may change its own. Those of the default workspace are in
-// every prompt of the instance, so they take an admin of the organization.
+// ManageSkills returns system__manage_skills, which is available while the flag skillManagement is on. Everyone may
+// read skills; workspace admins may change those of their workspace. The skills of the default workspace are in every
+// prompt of the instance, so changing them requires an admin of the organization.
 func (e *Engine) ManageSkills() tools.System {
 	return tools.System{
 		Name: "manage_skills", Title: "Manage skills", Requirement: core.Requirement{Flags: []string{config.FlagSkillManagement}},

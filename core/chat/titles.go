@@ -13,20 +13,20 @@ const (
 	titlesAtOnce = 4
 	titleTimeout = 30 * time.Second
 	titleLength  = 80   // characters
-	titleSource  = 2000 // characters of each message that a title is made of
+	titleSource  = 2000 // characters of each message that the model sees
 	titleTokens  = 64
 
 	titlePrompt = "Write a title for the conversation that the person's message begins. At most six words, in the person's language, " +
 		"no quotation marks, no full stop. Answer with the title alone."
 )
 
-// titles is the background work of finding titles.
+// titles generates conversation titles in the background.
 type titles struct {
 	ctx  context.Context // ends with the server
 	stop context.CancelFunc
-	free chan struct{} // a place for each search at a time
+	free chan struct{} // limits concurrent titles
 	wg   *sync.WaitGroup
-	mu   *sync.Mutex // guards adding to wg against close
+	mu   *sync.Mutex // serializes wg.Go with close
 }
 
 func newTitles() titles {
@@ -52,7 +52,7 @@ func (t titles) close(ctx context.Context) error {
 	}
 }
 
-// start does something in the background, unless the server is stopping.
+// start runs a function in the background, unless the server is shutting down.
 func (t titles) start(do func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,8 +61,8 @@ func (t titles) start(do func()) {
 	}
 }
 
-// startTitle finds a title for a conversation in the background, unless too many are being found: then
-// the next run tries.
+// startTitle generates a title for a conversation in the background. If too many are being generated, it does
+// nothing, and the next run tries again.
 func (e *Engine) startTitle(c core.Caller, ref core.ConversationRef, message, answer string) {
 	t := e.titles
 	t.mu.Lock()
@@ -121,7 +121,7 @@ func (e *Engine) publishTitle(ref core.ConversationRef, title string) {
 	e.publish(ref, core.EventConversationUpdated, core.ConversationUpdated{ID: ref.ID, Title: title})
 }
 
-// publish announces something to the owner of a conversation, and to nobody else.
+// publish publishes an event to the owner of a conversation only.
 func (e *Engine) publish(ref core.ConversationRef, name string, data any) {
 	if e.events != nil {
 		e.events.Publish(core.Event{Name: name, Workspace: ref.Workspace, Owner: ref.Owner, Data: data})

@@ -15,10 +15,10 @@ import (
 
 const (
 	failureLimit = 50_000   // characters of an app's error that a model receives
-	imageBytes   = 32 << 20 // of an image of a result that is read
+	imageBytes   = 32 << 20 // bytes per image; larger images of a result are ignored
 )
 
-// content is one block of a tool's result.
+// content is one content block of a tool result.
 type content struct {
 	Type        string `json:"type"`
 	Text        string `json:"text"`
@@ -36,24 +36,24 @@ type content struct {
 	} `json:"resource"`
 }
 
-// toolResult is a CallToolResult.
+// toolResult is an MCP CallToolResult.
 type toolResult struct {
 	Content           []json.RawMessage `json:"content"`
 	StructuredContent json.RawMessage   `json:"structuredContent"`
 	IsError           bool              `json:"isError"`
 }
 
-// contents are the blocks of the content. A member of another type is ignored.
+// contents returns the content blocks. Members with an unexpected type are ignored.
 func (r toolResult) contents() []content {
 	all := make([]content, len(r.Content))
 	for i, raw := range r.Content {
-		_ = json.Unmarshal(raw, &all[i]) // what could be read is used
+		_ = json.Unmarshal(raw, &all[i]) // use what can be decoded
 	}
 	return all
 }
 
-// textOfResult is a CallToolResult as text for a model, and whether the tool succeeded. Images are described, for models
-// that do not see them. Structured content follows, unless a text is the same.
+// textOfResult renders a CallToolResult as text for a model, and reports whether the tool succeeded. Images are
+// described, for models that cannot see them. Structured content follows, unless one of the texts is the same JSON.
 func textOfResult(raw json.RawMessage) (text string, ok bool) {
 	var result toolResult
 	if err := json.Unmarshal(raw, &result); err != nil {
@@ -76,10 +76,10 @@ func textOfResult(raw json.RawMessage) (text string, ok bool) {
 	return strings.Join(parts, "\n"), !result.IsError
 }
 
-// isPlain reports whether a result is text only.
+// isPlain reports whether a result contains only text.
 func isPlain(raw json.RawMessage) bool {
 	var result toolResult
-	_ = json.Unmarshal(raw, &result) // a member of another type is ignored
+	_ = json.Unmarshal(raw, &result) // ignore members with an unexpected type
 	return !slices.ContainsFunc(result.contents(), func(c content) bool { return c.Type != "text" })
 }
 
@@ -91,7 +91,7 @@ func compacted(raw json.RawMessage) string {
 	return b.String()
 }
 
-// sameJSON reports whether a text is that JSON value, with its members in any order.
+// sameJSON reports whether a text is the same JSON value, regardless of the order of members.
 func sameJSON(text, compact string) bool {
 	var a, b any
 	for from, to := range map[string]*any{text: &a, compact: &b} {
@@ -106,8 +106,8 @@ func sameJSON(text, compact string) bool {
 	return bytes.Equal(one, other)
 }
 
-// imagesOfResult are the images of a CallToolResult of a type that every provider takes, which is the one that the bytes
-// have. A model gets them as imageScaler.fit leaves them.
+// imagesOfResult returns the images of a CallToolResult that every provider supports. The type is detected from the
+// bytes. A model receives the images that imageScaler.fit leaves.
 func imagesOfResult(raw json.RawMessage) (images []model.Block) {
 	var result toolResult
 	if len(raw) == 0 || json.Unmarshal(raw, &result) != nil {
@@ -146,7 +146,7 @@ func (c content) text() string {
 	return ""
 }
 
-// link is a link to a resource, with everything that says what it is.
+// link renders a resource link with everything that describes it.
 func (c content) link() string {
 	text := strings.TrimSpace(fmt.Sprintf("[resource %s %s", c.URI, c.Name))
 	if c.Title != "" {
@@ -162,7 +162,7 @@ func (c content) link() string {
 	return text
 }
 
-// embedded is a resource in the result: its text, also when that is in a blob.
+// embedded renders an embedded resource: its text, even if that is in a blob.
 func (c content) embedded() string {
 	r := c.Resource
 	if r.Text != "" {

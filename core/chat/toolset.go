@@ -15,28 +15,27 @@ import (
 
 const (
 	maxTools   = 100     // tools that a model is offered at a time
-	maxSchemas = 300_000 // bytes of their descriptions and schemas, without Options.ToolBudget
+	maxSchemas = 300_000 // bytes of their descriptions and schemas if Options.ToolBudget is 0
 
 	searchTool = "system__search"
 	readTool   = "system__read_result"
 )
 
-// toolset decides which tools a run's model is offered and may call. Its methods may be called
-// concurrently.
+// toolset decides which tools the model of a run is offered and may call. It is safe for concurrent use.
 type toolset struct {
 	source  Tools
 	caller  core.Caller
 	allowed allowlist
-	server  string // the app that the person looks at
+	server  string // the app that the person is looking at
 	skill   *skill.Skill
 	budget  int // bytes of descriptions and schemas
 
 	mu      sync.Mutex
 	listed  []tools.Listed // as of the latest turn
-	known   []modelTool    // those of listed that may be called
+	known   []modelTool    // those of listed that the model may call
 	byName  map[string]*modelTool
-	wanted  map[string]bool // found by a search, or called before
-	reduced bool            // not all of known fit
+	wanted  map[string]bool // tools that a search found or that were called before
+	reduced bool            // not all of known fit into the budget
 }
 
 // modelTool is one tool that the model may call.
@@ -60,7 +59,7 @@ func (e *Engine) newToolset(source Tools, c core.Caller, a allowlist, server str
 	return s
 }
 
-// tools returns the tools to offer now.
+// tools returns the tools to offer to the model in its next turn.
 func (s *toolset) tools() []model.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +77,7 @@ func (s *toolset) tools() []model.Tool {
 	return out
 }
 
-// isPartial reports whether there are more tools than were offered.
+// isPartial reports whether some tools were not offered because they did not fit.
 func (s *toolset) isPartial() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,13 +88,13 @@ func (s *toolset) update(listed []tools.Listed) {
 	s.listed, s.known, s.byName = listed, nil, map[string]*modelTool{}
 	for _, l := range listed {
 		d, usable := describe(l)
-		if !usable || !s.allowed.allows(l.Name) && l.Name != readTool { // which reads what allowed tools returned
+		if !usable || !s.allowed.allows(l.Name) && l.Name != readTool { // it only reads the results of allowed tools
 			continue
 		}
 		s.known = append(s.known, modelTool{tool: l.Tool, model: model.Tool{Name: l.Name, Description: d, Schema: l.Tool.Schema}})
 	}
 	if len(s.known) == 1 && s.known[0].model.Name == readTool {
-		s.known = nil // without another tool there is no result
+		s.known = nil // without other tools there are no results to read
 	}
 	for i := range s.known {
 		t := &s.known[i]
@@ -103,7 +102,7 @@ func (s *toolset) update(listed []tools.Listed) {
 	}
 }
 
-// resolve finds the tool that a model means by a name, which may be the form that the provider requires.
+// resolve returns the full name and the tool for a name that a model used, which may be the form from model.SafeName.
 func (s *toolset) resolve(name string) (string, core.Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,14 +115,14 @@ func (s *toolset) resolve(name string) (string, core.Tool) {
 	return name, core.Tool{}
 }
 
-// allows reports whether the model may call that tool.
+// allows reports whether the model may call a tool.
 func (s *toolset) allows(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byName[name] != nil || s.withAccount(name) != nil
 }
 
-// withAccount returns the tool of a name that names the account to call it with, nil for others.
+// withAccount returns the tool for a name that includes an account, or nil for other names.
 func (s *toolset) withAccount(name string) *modelTool {
 	plain, account := tools.SplitAccount(name)
 	if account == "" {
@@ -132,7 +131,7 @@ func (s *toolset) withAccount(name string) *modelTool {
 	return s.byName[plain]
 }
 
-// addSearchResult adds the tools that a search found to those offered from the next turn on.
+// addSearchResult marks the tools that a search found, so that they are offered from the next turn on.
 func (s *toolset) addSearchResult(name string, result json.RawMessage) {
 	if name != searchTool {
 		return
@@ -154,9 +153,9 @@ func (s *toolset) addSearchResult(name string, result json.RawMessage) {
 	}
 }
 
-// choose returns the most important tools that fit, in the order they are listed: the server's own, those
-// of the app the person looks at, the skill's, and those found or called before. Without a search tool to
-// find the others, the first of them follow.
+// choose returns the most important tools that fit, in listing order: the server's own tools, those of the app that
+// the person is looking at, those found or called before, and the skill's. If there is no search tool to find the
+// others, they follow in listing order as far as they fit.
 func (s *toolset) choose() []modelTool {
 	ranks := []func(modelTool) bool{
 		func(t modelTool) bool { return t.tool.Server == tools.SystemServer },
@@ -201,8 +200,8 @@ func sameTools(a, b []tools.Listed) bool {
 	return slices.EqualFunc(a, b, func(x, y tools.Listed) bool { return x.Name == y.Name && bytes.Equal(x.Raw, y.Raw) })
 }
 
-// describe returns a tool's description, and whether it is for models at all: in the MCP Apps extension a
-// tool can be for its app's view only.
+// describe returns a tool's description, and whether models may use it: in the MCP Apps extension, a tool can be
+// reserved for its app's view.
 func describe(l tools.Listed) (description string, forModels bool) {
 	var t struct {
 		Title       string `json:"title"`
@@ -214,7 +213,7 @@ func describe(l tools.Listed) (description string, forModels bool) {
 			Flat []string `json:"ui/visibility"`
 		} `json:"_meta"`
 	}
-	if json.Unmarshal(l.Raw, &t) != nil { // a member of an unexpected type: the others were read
+	if json.Unmarshal(l.Raw, &t) != nil { // a member has an unexpected type; the others were decoded
 		t.Description = strings.TrimSpace(t.Description)
 	}
 	seen := slices.Concat(t.Meta.UI.Visibility, t.Meta.Flat)

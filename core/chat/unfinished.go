@@ -10,18 +10,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// saveEvery bounds how much of an answer a server that is killed loses.
+// saveEvery limits how much of an answer is lost when the server is killed.
 const saveEvery = 1500 * time.Millisecond
 
-// unfinished is the turn that a run is in. What it has so far is saved from time to time, until the turn ends.
+// unfinished is the current turn of a run. Its content so far is saved periodically until the turn ends.
 type unfinished struct {
 	save  func(ctx context.Context, t *turn)
 	began time.Time
 
-	saving sync.Mutex // held while something is saved
+	saving sync.Mutex // held during a save
 
 	mu      sync.Mutex
-	timer   *time.Timer // nil while there is nothing new to save
+	timer   *time.Timer // nil if there is nothing new to save
 	ended   bool
 	text    strings.Builder
 	thought strings.Builder
@@ -30,14 +30,14 @@ type unfinished struct {
 	results []model.Block
 }
 
-// newUnfinished returns a turn without anything. A nil save saves nothing.
+// newUnfinished returns an empty turn. With a nil save, nothing is saved.
 func newUnfinished(save func(ctx context.Context, t *turn)) *unfinished {
 	u := &unfinished{save: save, began: time.Now(), ended: save == nil}
 	u.change(func() {})
 	return u
 }
 
-// change changes the turn, which will be saved.
+// change applies a change to the turn and schedules a save.
 func (u *unfinished) change(do func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -63,7 +63,7 @@ func (u *unfinished) flush() {
 	u.save(context.Background(), &t)
 }
 
-// turn is the turn so far, as one that ended here. The caller holds the mutex.
+// turn returns the content so far as a turn that ended as Incomplete. The caller must hold u.mu.
 func (u *unfinished) turn() turn {
 	t := turn{text: u.text.String(), calls: slices.Clone(u.calls), stopped: Incomplete}
 	t.used.LLM = time.Since(u.began)
@@ -85,7 +85,7 @@ func (u *unfinished) turn() turn {
 	return t
 }
 
-// called adds the calls that the model asks for: blocks is all that it said.
+// called records the tool calls that the model requested. blocks is everything the model said.
 func (u *unfinished) called(blocks []model.Block) {
 	u.change(func() {
 		u.asked = slices.Clone(blocks)
@@ -97,12 +97,12 @@ func (u *unfinished) called(blocks []model.Block) {
 	})
 }
 
-// answered adds the result of a call.
+// answered adds the result of a tool call.
 func (u *unfinished) answered(call ToolCall, result model.Block) {
 	u.change(func() { u.calls, u.results = append(u.calls, call), append(u.results, result) })
 }
 
-// end stops saving: nothing is saved any more when it returns.
+// end stops saving. Nothing is saved after it returns.
 func (u *unfinished) end() {
 	u.mu.Lock()
 	u.ended = true
@@ -110,6 +110,6 @@ func (u *unfinished) end() {
 		u.timer.Stop()
 	}
 	u.mu.Unlock()
-	u.saving.Lock() // of a save that has begun
+	u.saving.Lock() // wait for a save in progress
 	defer u.saving.Unlock()
 }
