@@ -29,13 +29,14 @@ func (a *Asker) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error
 	if q.FromServer && a.emit == nil {
 		return nil, refuse(methodNotFound, "nobody sees the questions of this run")
 	}
-	if q.FromServer { // it is not the app that the person answers
+	if q.FromServer { // the question is the server's, not the app's
 		a = &Asker{Session: a.Session, call: a.call, server: tools.SystemServer, tool: a.server + "__" + a.tool}
 	}
 	return a.ask(ctx, r).result()
 }
 
-// ask puts a question to the person and returns the reply. One that cannot be put is declined.
+// ask puts a question to the person and returns the reply. A question that cannot be asked is declined, or cancelled
+// if the call or the run is over.
 func (a *Asker) ask(ctx context.Context, r request) Reply {
 	one := &question{reply: make(chan Reply, 1), Question: core.Question{
 		ID: core.RandomID("elic_"), Workspace: a.caller.Workspace.ID, Owner: a.caller.User.ID, Schema: r.Schema,
@@ -67,15 +68,15 @@ func (a *Asker) ask(ctx context.Context, r request) Reply {
 	return reply
 }
 
-// The reasons of an answer.
+// The reasons for an answer.
 const (
 	byPerson  = "person"
 	byTimeout = "timeout"
 	byApp     = "withdrawn" // the app withdrew the question, or its call ended
 )
 
-// wait returns the reply to a question and its reason. ctx ends when the app withdraws the question, and
-// when its call ends, as it does when the person leaves.
+// wait returns the reply to a question and its reason. ctx ends when the app withdraws the question or its call ends,
+// for example because the person leaves.
 func (a *Asker) wait(ctx context.Context, one *question) (Reply, string) {
 	limit, poll := time.NewTimer(time.Until(one.Until)), time.NewTicker(pollInterval)
 	defer limit.Stop()
@@ -98,7 +99,7 @@ func (a *Asker) wait(ctx context.Context, one *question) (Reply, string) {
 	}
 }
 
-// giveUp answers instead of the person, unless the person did at the last moment.
+// giveUp replies in place of the person, unless the person replied at the last moment.
 func (a *Asker) giveUp(ctx context.Context, one *question, action, reason string) (Reply, string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -117,8 +118,8 @@ func (a *Asker) giveUp(ctx context.Context, one *question, action, reason string
 	return reply, reason
 }
 
-// AcceptsURLs reports whether a call failed because its person must visit some addresses first, and the
-// person agreed to: then the call is to be made again, once.
+// AcceptsURLs reports whether a call failed because its person must visit URLs first, and the person agreed to. If
+// so, make the call once more.
 func (a *Asker) AcceptsURLs(ctx context.Context, err error) bool {
 	refused, ok := errors.AsType[*rpc.Error](err)
 	if !ok || refused.Code != urlRequired {

@@ -2,11 +2,11 @@ package elicit
 
 import "encoding/json"
 
-// Emit takes the events of a run. It is called concurrently, and must not wait for the run.
+// Emit receives the events of a run. It is called concurrently and must not wait for the run.
 type Emit func(name string, data any)
 
-// The names of the events: what an app asks the person during a tool call, what the answer was, and that
-// the app is done with what it sent the person to an address for.
+// The names of the events: an app asks the person during a tool call, the question has its answer, and the app has
+// completed an interaction at a URL.
 const (
 	EventRequest  = "elicitation.request"
 	EventAnswer   = "elicitation.answer"

@@ -15,32 +15,33 @@ import (
 )
 
 const (
-	defaultTimeout = 5 * time.Minute        // that a question waits for its person
-	pollInterval   = 250 * time.Millisecond // at which a reply through another server is looked for
-	storeTimeout   = 10 * time.Second       // for what is stored after a run has ended
+	defaultTimeout = 5 * time.Minute        // that a question waits for a reply
+	pollInterval   = 250 * time.Millisecond // for replies that arrive at another server
+	storeTimeout   = 10 * time.Second       // for writes after a run has ended
 )
 
-// Store keeps the questions of all servers that share the state. Its methods about questions are used only then.
+// Store stores the questions of all servers that share the state. The methods for questions are only used if Shared
+// returns true.
 type Store interface {
 	Shared() bool
 	PutQuestion(ctx context.Context, q core.Question) error
 	Question(ctx context.Context, id string) (core.Question, error)             // core.CodeNotFound
-	SettleQuestion(ctx context.Context, id string, reply json.RawMessage) error // core.CodeAlreadyAnswered unless it is the first
-	ReplyTo(ctx context.Context, id string) (json.RawMessage, error)            // nil when there is none
+	SettleQuestion(ctx context.Context, id string, reply json.RawMessage) error // core.CodeAlreadyAnswered unless reply is the first
+	ReplyTo(ctx context.Context, id string) (json.RawMessage, error)            // nil if there is none
 	DeleteQuestions(ctx context.Context, ids []string) error
 
-	// The accounts that were chosen in conversations, as in tools.AccountMemory.
+	// The accounts chosen in conversations; see tools.AccountMemory.
 	ChosenAccount(ctx context.Context, ref core.ConversationRef, app string) (account string, err error)
 	ChooseAccount(ctx context.Context, ref core.ConversationRef, app, account string) error
 }
 
-// Tools opens the client sessions in which apps ask.
+// Tools opens the client sessions through which apps ask questions.
 type Tools interface {
 	Open(c core.Caller, o tools.SessionOptions) *tools.Session
-	CheckForm(schema, content json.RawMessage) error // core.CodeInvalidInput when content does not fit
+	CheckForm(schema, content json.RawMessage) error // core.CodeInvalidInput if content does not match
 }
 
-// Questions are those of the runs of this server. It is safe for concurrent use.
+// Questions holds the questions of this server's runs. It is safe for concurrent use.
 type Questions struct {
 	store   Store
 	tools   Tools
@@ -48,28 +49,27 @@ type Questions struct {
 	timeout atomic.Int64
 
 	mu    sync.Mutex
-	known map[string]*question // by id, until their run is over
+	known map[string]*question // by id, until the end of their run
 }
 
-// New returns Questions without any. timeout is SetTimeout's.
+// New returns an empty Questions. See SetTimeout for timeout.
 func New(store Store, tools Tools, timeout time.Duration, log hclog.Logger) *Questions {
 	q := &Questions{store: store, tools: tools, log: log, known: map[string]*question{}}
 	q.SetTimeout(timeout)
 	return q
 }
 
-// SetTimeout changes how long a question waits for its person before it counts as declined, from the next
-// question on; 0 means 5 minutes.
+// SetTimeout sets how long a new question waits for a reply before it counts as declined; 0 means 5 minutes.
 func (q *Questions) SetTimeout(d time.Duration) { q.timeout.Store(int64(cmp.Or(d, defaultTimeout))) }
 
-// question is one that waits for its person, or did.
+// question is a question that is waiting for a reply or has one.
 type question struct {
 	core.Question
-	reply   chan Reply // holds one
-	settled bool       // guarded by the mutex of Questions
+	reply   chan Reply // buffered, so that settling never blocks
+	settled bool       // guarded by Questions.mu
 }
 
-// add makes a question known to those who may answer it.
+// add registers a question, so that it can be answered.
 func (q *Questions) add(ctx context.Context, one *question) error {
 	if q.store.Shared() {
 		if err := q.store.PutQuestion(ctx, one.Question); err != nil {
@@ -82,14 +82,14 @@ func (q *Questions) add(ctx context.Context, one *question) error {
 	return nil
 }
 
-// local returns a question of a run of this server, nil when there is none.
+// local returns a question of one of this server's runs, or nil if there is none.
 func (q *Questions) local(id string) *question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.known[id]
 }
 
-// find returns a question of a run of any server. local is nil when it is not of this one.
+// find returns a question of any server's runs. local is nil if the question is not of this server.
 func (q *Questions) find(ctx context.Context, local *question, id string) (core.Question, error) {
 	switch {
 	case local != nil:
@@ -104,8 +104,8 @@ func (q *Questions) find(ctx context.Context, local *question, id string) (core.
 	return found, err
 }
 
-// settle gives a question its reply; core.CodeAlreadyAnswered unless it is the first. local is nil when
-// the question is of another server.
+// settle records the reply to a question. The error is core.CodeAlreadyAnswered unless it is the first reply. local
+// is nil if the question is of another server.
 func (q *Questions) settle(ctx context.Context, id string, local *question, r Reply) error {
 	if !q.store.Shared() {
 		return q.settleLocal(local, r)
@@ -115,9 +115,9 @@ func (q *Questions) settle(ctx context.Context, id string, local *question, r Re
 		return err
 	}
 	if err = q.store.SettleQuestion(ctx, id, raw); err == nil && local != nil {
-		_ = q.settleLocal(local, r) // so that it need not poll
+		_ = q.settleLocal(local, r) // so that the asker does not have to poll
 	}
-	if core.CodeOf(err) == core.CodeNotFound { // the run has ended meanwhile
+	if core.CodeOf(err) == core.CodeNotFound { // the run has ended in the meantime
 		err = unknownQuestion()
 	}
 	return err
@@ -140,13 +140,13 @@ func (q *Questions) storedReply(ctx context.Context, one *question) (r Reply, ok
 		return r, false
 	}
 	raw, err := q.store.ReplyTo(ctx, one.ID)
-	if err != nil || len(raw) == 0 { // not yet, or the database cannot be reached at the moment
+	if err != nil || len(raw) == 0 { // no reply yet, or the database is temporarily unavailable
 		return r, false
 	}
 	return r, json.Unmarshal(raw, &r) == nil
 }
 
-// remove forgets questions whose run is over.
+// remove deletes questions whose run is over.
 func (q *Questions) remove(ctx context.Context, ids []string) error {
 	q.mu.Lock()
 	for _, id := range ids {

@@ -7,10 +7,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Reply is what a person answers to a question of an app.
+// Reply is a person's reply to an app's question.
 type Reply struct {
 	Action  string          `json:"action"`  // accept, decline or cancel
-	Content json.RawMessage `json:"content"` // the fields of a form that is accepted
+	Content json.RawMessage `json:"content"` // the fields of an accepted form
 }
 
 // The actions (MCP 2025-11-25, client/elicitation).
@@ -20,11 +20,11 @@ const (
 	Cancel  = "cancel"
 )
 
-// Reply answers a question that an app asks in a run of the caller's own. core.CodeBadRequest for an
-// unknown action or content that is not an object; core.CodeNotFound when there is no such question, or
-// it is another person's, or its run is over; core.CodeAlreadyAnswered when it has its answer;
-// core.CodeInvalidInput, with the violations in its details, when the content does not fit the form.
-// Content counts only where a form is accepted.
+// Reply answers a question that an app asked in one of the caller's runs. Content only matters for an accepted form.
+//
+// The error is core.CodeBadRequest for an unknown action or for content that is not an object; core.CodeNotFound if
+// the question does not exist, is another person's, or its run is over; core.CodeAlreadyAnswered if it already has an
+// answer; and core.CodeInvalidInput, with the violations in its details, if the content does not match the form.
 func (q *Questions) Reply(ctx context.Context, c core.Caller, id string, r Reply) error {
 	if r.Action != Accept && r.Action != Decline && r.Action != Cancel {
 		return core.Errorf(core.CodeBadRequest, "action must be %s, %s or %s", Accept, Decline, Cancel)
@@ -43,7 +43,7 @@ func (q *Questions) Reply(ctx context.Context, c core.Caller, id string, r Reply
 	return q.settle(ctx, id, local, r)
 }
 
-// normalize drops content that does not count, and checks the rest against the form.
+// normalize drops content that does not matter, and checks any other content against the form.
 func (q *Questions) normalize(of core.Question, r Reply) (Reply, error) {
 	if r.Action != Accept || len(of.Schema) == 0 {
 		r.Content = nil
@@ -63,7 +63,7 @@ func unknownQuestion() error {
 	return core.Errorf(core.CodeNotFound, "no such question, or the run that asked it is over")
 }
 
-// result is the reply as an ElicitResult.
+// result returns the reply as an MCP ElicitResult.
 func (r Reply) result() (json.RawMessage, error) {
 	return json.Marshal(struct {
 		Action  string          `json:"action"`

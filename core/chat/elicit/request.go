@@ -9,9 +9,10 @@ import (
 
 const (
 	methodCreate = "elicitation/create"
-	maxRequest   = 64 << 10 // bytes of one question
+	maxRequest   = 64 << 10 // bytes per question
 
-	// The codes of JSON-RPC 2.0, 5.1, and MCP's own for a call that a visit to an address must precede.
+	// The error codes of JSON-RPC 2.0, section 5.1, and MCP's own for a call that requires the person to visit a URL
+	// first (MCP 2025-11-25, client/elicitation).
 	methodNotFound = -32601
 	invalidParams  = -32602
 	urlRequired    = -32042
@@ -23,7 +24,7 @@ const (
 	modeURL  = "url"
 )
 
-// request is what an app asks: the params of elicitation/create.
+// request is an app's question: the params of elicitation/create.
 type request struct {
 	Mode          string          `json:"mode"`
 	Message       string          `json:"message"`
@@ -32,7 +33,7 @@ type request struct {
 	ElicitationID string          `json:"elicitationId"`
 }
 
-// readRequest refuses what no client could show, with an *rpc.Error.
+// readRequest parses a question. It rejects anything that no client could show, with an *rpc.Error.
 func readRequest(params json.RawMessage) (r request, err error) {
 	if len(params) > maxRequest {
 		return r, refuse(invalidParams, "the question is longer than 64 KiB")

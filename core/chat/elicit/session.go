@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// capabilities is what apps learn about what a person who chats can be asked. The chat's model is not
-	// available to them: sampling is refused.
+	// capabilities are the client capabilities that apps see in a chat. Apps cannot use the chat's model: sampling is
+	// not supported.
 	capabilities = `{"elicitation":{"form":{},"url":{}}}`
 
 	methodComplete = "notifications/elicitation/complete"
 
-	maxQuestions = 100 // of one run
-	maxOpen      = 8   // of one run at a time
+	maxQuestions = 100 // per run
+	maxOpen      = 8   // per run at the same time
 )
 
-// Session is the client session in which the apps that a run calls ask its person.
+// Session is the client session of a run. Through it, the apps that the run calls can ask its person.
 type Session struct {
 	questions *Questions
 	caller    core.Caller
 	runID     string
-	emit      Emit // nil when nobody sees the questions
+	emit      Emit // nil if nobody sees the questions
 	tools     *tools.Session
 	over      context.Context // ends with the run
 	end       context.CancelFunc
@@ -37,20 +37,20 @@ type Session struct {
 	open int
 }
 
-// Open begins a session, until Close. All runs of a conversation are one client to the apps, so that an
-// app that asks keeps its instance. With a nil emit everything is declined at once.
+// Open opens a session, which lasts until Close. To apps, all runs of a conversation are the same client, so that an
+// app that asks questions keeps its instance. If emit is nil, all questions are declined immediately.
 func (q *Questions) Open(c core.Caller, conversation, runID string, emit Emit) *Session {
 	s := &Session{questions: q, caller: c, runID: runID, emit: emit}
 	s.over, s.end = context.WithCancel(context.Background())
 	o := tools.SessionOptions{Capabilities: json.RawMessage(capabilities), Notify: s.notify, Accounts: chosenAccounts{q.store, c.Conversation(conversation)}}
-	if emit != nil { // without it no instance is needed
+	if emit != nil { // without emit, no instance is needed
 		o.ID = SessionID(conversation)
 	}
 	s.tools = q.tools.Open(c, o)
 	return s
 }
 
-// chosenAccounts are the accounts that the person has chosen in a conversation. It implements tools.AccountMemory.
+// chosenAccounts holds the accounts that the person has chosen in a conversation. It implements tools.AccountMemory.
 type chosenAccounts struct {
 	store        Store
 	conversation core.ConversationRef
@@ -66,10 +66,10 @@ func (c chosenAccounts) ChooseAccount(ctx context.Context, app, account string) 
 	return c.store.ChooseAccount(ctx, c.conversation, app, account)
 }
 
-// SessionID is the id by which apps know a conversation.
+// SessionID returns the id under which apps know a conversation.
 func SessionID(conversation string) string { return "chat " + conversation }
 
-// Close ends the session and its open questions. It may be called again.
+// Close ends the session and its open questions. Later calls are safe.
 func (s *Session) Close(ctx context.Context) {
 	s.end()
 	s.tools.Pause(ctx)
@@ -85,7 +85,7 @@ func (s *Session) Close(ctx context.Context) {
 	}
 }
 
-// notify passes on that an app is done with what it sent the person to an address for.
+// notify emits an event when an app reports that an interaction at a URL is complete.
 func (s *Session) notify(n rpc.Notification) {
 	var params struct {
 		ID string `json:"elicitationId"`
@@ -96,16 +96,16 @@ func (s *Session) notify(n rpc.Notification) {
 	s.emit(EventComplete, completeEvent{RunID: s.runID, ElicitationID: params.ID})
 }
 
-// Asker asks the person on behalf of one tool call.
+// Asker returns an Asker for one tool call; name is the tool's full name.
 func (s *Session) Asker(call, name string) *Asker {
 	server, tool, _ := strings.Cut(name, "__")
 	return &Asker{Session: s, call: call, server: server, tool: tool}
 }
 
-// From names the session and the asker of a tool call.
+// From returns the origin of a tool call that may ask through a.
 func (a *Asker) From() tools.From { return tools.From{Session: a.tools, Asker: a} }
 
-// countQuestion counts one more open question; false when there are too many.
+// countQuestion counts a new open question. It returns false if there are too many.
 func (s *Session) countQuestion(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
