@@ -7,19 +7,19 @@ import (
 	"io"
 )
 
-// EventStream reads the data of the events of a text/event-stream body (WHATWG HTML, server-sent events): a
-// line ends with CR, LF or both, and a byte order mark may come first. Names, ids and comments are skipped.
+// EventStream reads the data of the events in a text/event-stream body (WHATWG HTML, server-sent events). Lines end
+// with CR, LF or CRLF, and the body may start with a byte order mark. Names, ids and comments are skipped.
 type EventStream struct {
 	r     *bufio.Reader
 	begun bool
-	cr    bool // the last line ended with CR: a LF that follows belongs to it
+	cr    bool // the last line ended with CR: an LF that follows belongs to it
 }
 
-// NewEventStream returns the stream that a body is.
+// NewEventStream returns a stream that reads from body.
 func NewEventStream(body io.Reader) *EventStream { return &EventStream{r: bufio.NewReader(body)} }
 
-// Next returns the data of the next event, io.EOF after the last one. An event that the end of the body
-// cuts off is returned, too: some providers leave out the last empty line.
+// Next returns the data of the next event, or io.EOF after the last one. It also returns an event that is cut off by
+// the end of the body, because some providers omit the last empty line.
 func (s *EventStream) Next() ([]byte, error) {
 	var data []byte
 	seen := false
@@ -43,7 +43,7 @@ func (s *EventStream) Next() ([]byte, error) {
 	}
 }
 
-// line returns the next line without its end. It does not wait for the LF that may follow a CR.
+// line returns the next line without its line ending. It does not wait for the LF that may follow a CR.
 func (s *EventStream) line() ([]byte, error) {
 	var line []byte
 	for {
@@ -63,7 +63,7 @@ func (s *EventStream) line() ([]byte, error) {
 	}
 }
 
-// withoutMark removes the byte order mark of the first line.
+// withoutMark removes the byte order mark from the first line.
 func (s *EventStream) withoutMark(line []byte) []byte {
 	if !s.begun {
 		s.begun = true

@@ -13,7 +13,7 @@ import (
 
 const maxErrorBody = 64 << 10 // bytes of an error response that are read
 
-// Encode marshals v, and leaves the strings of raw JSON in it as they are.
+// Encode marshals v without escaping HTML characters, so that strings in raw JSON stay unchanged.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -22,8 +22,8 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// Post sends a request as JSON and returns the response, whose body is a stream of events. Its error is an
-// *Error unless ctx ended.
+// Post sends a request as JSON and returns the response, whose body is an event stream. The error is an *Error unless
+// ctx ended.
 func Post(ctx context.Context, client *http.Client, url string, header http.Header, body any) (*http.Response, error) {
 	raw, err := Encode(body)
 	if err != nil {
@@ -59,22 +59,22 @@ func statusFailure(ctx context.Context, response *http.Response) error {
 	return e
 }
 
-// FromEvent is the failure that an event of the stream reports.
+// FromEvent returns the failure that an event of the stream reports.
 func FromEvent(data []byte) *Error {
 	w := wordsOf(data)
 	e := FromStatus(0, nil, w.kind, w.message, nil)
 	if e.Failure == Refused {
-		e.Failure = Broken // it had begun to answer
+		e.Failure = Broken // the provider had already started to answer
 	}
 	e.Reported = true
 	return e
 }
 
-// words are what a provider says about a failure.
+// words is a provider's description of a failure.
 type words struct{ kind, message, param string }
 
-// wordsOf reads an error response, or an event that reports an error. Vendors write it as an object or as a
-// list of one, with the error in a member or as the whole, and its text as a string or as a list.
+// wordsOf reads an error response, or an event that reports an error. Vendors send an object or a list of one object.
+// The error is the object itself or one of its members, and its text is a string or a list.
 func wordsOf(raw []byte) words {
 	if len(raw) == 0 {
 		return words{}
@@ -89,7 +89,7 @@ func wordsOf(raw []byte) words {
 	}
 	var body struct {
 		Error   json.RawMessage `json:"error"`
-		Code    json.RawMessage `json:"code"` // a string or a number, or missing, depending on the vendor
+		Code    json.RawMessage `json:"code"` // a string, a number or missing, depending on the vendor
 		Type    json.RawMessage `json:"type"`
 		Param   json.RawMessage `json:"param"`
 		Message json.RawMessage `json:"message"`
@@ -97,7 +97,7 @@ func wordsOf(raw []byte) words {
 		Detail  json.RawMessage `json:"detail"`
 		Loc     []any           `json:"loc"`
 	}
-	_ = json.Unmarshal(raw, &body) // a body that is not JSON has no message, and a member of another type is ignored
+	_ = json.Unmarshal(raw, &body) // a body that is not JSON has no message; members with an unexpected type are ignored
 	if inner := wordsOf(body.Error); inner.message != "" || inner.kind != "" {
 		return inner
 	}
@@ -115,6 +115,6 @@ func wordsOf(raw []byte) words {
 
 func stringOf(raw json.RawMessage) string {
 	var text string
-	_ = json.Unmarshal(raw, &text) // what is not a string is ""
+	_ = json.Unmarshal(raw, &text) // "" if it is not a string
 	return text
 }

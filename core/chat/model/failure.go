@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// Failure is the kind of a provider's failure.
+// Failure is the kind of a provider failure.
 type Failure int
 
-// The failures. An unknown one is Refused.
+// The kinds of failures. Unknown failures are Refused.
 const (
-	Refused     Failure = iota // the request was not accepted: repeating it will not help
-	Auth                       // the key is wrong, or may not use the model
+	Refused     Failure = iota // the request was rejected; a retry will not help
+	Auth                       // the key is wrong or may not use the model
 	RateLimited                // there were too many requests
-	Overloaded                 // the provider cannot answer at the moment
-	ServerError                // the provider failed
+	Overloaded                 // the provider is temporarily overloaded
+	ServerError                // the provider had an internal error
 	TooLong                    // the conversation does not fit into the model's context
 	Unreachable                // there was no answer at all
 	Broken                     // the connection broke in the middle of an answer
 )
 
-// Error is a provider's failure. Its text is for the log; it has no key in it.
+// Error is a provider failure. Its text is for the log and does not contain the key.
 type Error struct {
 	Failure    Failure
-	Status     int           // the HTTP status; 0 when there was none
-	RetryAfter time.Duration // what the provider asked for; 0 when nothing
-	Host       string        // of the provider, when it is Unreachable
-	Message    string        // what the provider said, or why it is unreachable
-	Param      string        // the member of the request that the provider names; "" when none
+	Status     int           // the HTTP status; 0 if there was none
+	RetryAfter time.Duration // the wait that the provider asked for; 0 for none
+	Host       string        // the provider's host, for Unreachable
+	Message    string        // the provider's message, or why it is unreachable
+	Param      string        // the member of the request that the provider complains about; "" for none
 	Reported   bool          // the provider reported it in the middle of an answer
 	cause      error
 }
@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// ErrorType is the kind of the failure in few words, for traces: the HTTP status where there is one.
+// ErrorType returns a short name for the failure, for traces: the HTTP status if there is one.
 func (e *Error) ErrorType() string {
 	if e.Status != 0 {
 		return strconv.Itoa(e.Status)
@@ -68,7 +68,7 @@ func (e *Error) ErrorType() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// isTransient reports whether the same call may succeed a little later.
+// isTransient reports whether a retry may succeed.
 func (e *Error) isTransient() bool {
 	switch e.Failure {
 	case RateLimited, Overloaded, ServerError, Broken:
@@ -80,7 +80,7 @@ func (e *Error) isTransient() bool {
 	}
 }
 
-// FromStatus is the failure that an HTTP status reports. kind is the provider's own name of it.
+// FromStatus returns the failure for an HTTP status. kind is the provider's own name for it.
 func FromStatus(status int, header http.Header, kind, message string, cause error) *Error {
 	return &Error{Failure: failureOf(status, kind, message), Status: status, Message: message, cause: cause, RetryAfter: retryAfter(header)}
 }
@@ -110,8 +110,8 @@ func failureOf(status int, kind, message string) Failure {
 	return Refused
 }
 
-// FromBreak is the failure of a connection: Unreachable before there was an answer, Broken in the middle
-// of one. When ctx ended, it is the error of ctx.
+// FromBreak returns the failure of a connection: Unreachable if there was no answer yet, Broken in the middle of one.
+// If ctx has ended, it returns ctx.Err().
 func FromBreak(ctx context.Context, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -125,14 +125,14 @@ func FromBreak(ctx context.Context, cause error) error {
 	return &Error{Failure: Broken, Message: "the connection broke", cause: cause}
 }
 
-// isTooLong knows how the providers say that a conversation does not fit.
+// isTooLong recognizes the errors with which providers reject a conversation that is too long.
 func isTooLong(kind, message string) bool {
 	m := strings.ToLower(message)
 	return kind == "context_length_exceeded" || kind == "request_too_large" || strings.Contains(m, "prompt is too long") ||
 		strings.Contains(m, "maximum context length") || strings.Contains(m, "context window") || strings.Contains(m, "exceeds the context") || strings.Contains(m, "exceed context") || strings.Contains(m, "exceed_context") || kind == "exceed_context_size_error"
 }
 
-// retryAfter reads the header of RFC 9110, 10.2.3, and the milliseconds that OpenAI sends in addition.
+// retryAfter reads the Retry-After header (RFC 9110, 10.2.3) and OpenAI's additional Retry-After-Ms.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
 		return time.Duration(ms * float64(time.Millisecond))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Role is who says a message. What tools answered is said by the user.
+// Role is the author of a message. Tool results are in messages of the user.
 type Role string
 
 // The roles.
@@ -18,7 +18,7 @@ const (
 	Assistant Role = "assistant"
 )
 
-// Kind is what a block holds.
+// Kind is the kind of a block.
 type Kind string
 
 // The kinds of blocks.
@@ -27,33 +27,34 @@ const (
 	ToolUse    Kind = "tool_use"
 	ToolResult Kind = "tool_result"
 	File       Kind = "file"      // an image, a document or a text that the user attached
-	Reasoning  Kind = "reasoning" // what the model thought before it went on; Text is what a person may read of it
+	Reasoning  Kind = "reasoning" // the model's reasoning; Text is the part that a person may read
 	Opaque     Kind = "opaque"    // a part that only the provider understands
-	Summary    Kind = "summary"   // of the messages before it, which models get instead of them
+	Summary    Kind = "summary"   // replaces the earlier messages for models
 )
 
-// Block is a part of a message. Its JSON is kept with conversations.
+// Block is a part of a message. Its JSON is stored with conversations.
 type Block struct {
 	Kind  Kind            `json:"type"`
-	Text  string          `json:"text,omitempty"`  // of Text; of ToolResult what the tool answered
-	ID    string          `json:"id,omitempty"`    // of ToolUse, and of the ToolResult that answers it; of File the attachment's
-	Name  string          `json:"name,omitempty"`  // of ToolUse: the tool's full name; of File the file's
+	Text  string          `json:"text,omitempty"`  // of Text; of ToolResult: the tool's output
+	ID    string          `json:"id,omitempty"`    // of ToolUse and its ToolResult; of File: the attachment's id
+	Name  string          `json:"name,omitempty"`  // of ToolUse: the tool's full name; of File: the file's name
 	Input json.RawMessage `json:"input,omitempty"` // of ToolUse: a JSON object
 	Error bool            `json:"error,omitempty"` // of ToolResult
 	Ms    int64           `json:"ms,omitempty"`    // of Reasoning: how long it took
-	Kept  int             `json:"kept,omitempty"`  // of Summary: how many of the messages before it models get as well
+	Kept  int             `json:"kept,omitempty"`  // of Summary: how many of the messages before it are kept
 
-	// Raw is what the provider wants back with the block, byte for byte. It goes back to Origin only, and is never text.
+	// Raw is what the provider needs back with the block, byte for byte. It is only sent back to Origin and never
+	// used as text.
 	Raw json.RawMessage `json:"raw,omitempty"`
-	// Origin is the model that made an assistant's block: provider, model and endpoint; see ForModel.
+	// Origin identifies the model that produced an assistant's block; see Origin and ForModel.
 	Origin string `json:"origin,omitempty"`
 	// Files are the images of a ToolResult. They are stored with the result of the call.
 	Files []Block `json:"-"`
 
-	// Of File: its type, and its content or its address.
+	// Of File: the type, and either the content or the address.
 	MIMEType string `json:"mimeType,omitempty"`
 	URL      string `json:"url,omitempty"`
-	Data     []byte `json:"-"` // it is stored with the attachments
+	Data     []byte `json:"-"` // stored with the attachments
 }
 
 // Message is one message of a conversation as a model sees it.
@@ -62,28 +63,29 @@ type Message struct {
 	Blocks []Block `json:"blocks"`
 }
 
-// Said is a message of one text.
+// Said returns a message with a single text.
 func Said(by Role, text string) Message {
 	return Message{Role: by, Blocks: []Block{{Kind: Text, Text: text}}}
 }
 
-// Tool is a tool as it is offered to a model.
+// Tool is a tool that is offered to a model.
 type Tool struct {
-	Name        string // the full name; providers write it as SafeName does
+	Name        string // the full name; providers send SafeName(Name)
 	Description string
-	Schema      json.RawMessage // any JSON Schema; providers write it as SafeSchema does
+	Schema      json.RawMessage // any JSON Schema; providers send SafeSchema(Schema)
 }
 
-// Request is one call of a model.
+// Request is one model call.
 type Request struct {
-	System    []string // the parts of the system prompt, the ones that change least first
+	System    []string // the parts of the system prompt, the most stable first
 	Messages  []Message
 	Tools     []Tool
-	MaxTokens int    // what the answer may have at most
-	Effort    string // how much the model thinks, one of Efforts; "" leaves it to the provider
+	MaxTokens int    // maximum length of the answer
+	Effort    string // reasoning effort, one of Efforts; "" leaves it to the provider
 }
 
-// Efforts are the efforts that a request may name. A model that does not know one is asked without it.
+// Efforts returns the reasoning efforts that a request may name. If a model does not support an effort, it is called
+// without it.
 func Efforts() []string {
 	return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 }
@@ -93,39 +95,39 @@ type End string
 
 // The ends. A provider's word that is none of them is EndUnknown.
 const (
-	EndTurn    End = ""               // it has said what it wanted to
-	EndLength  End = "length"         // MaxTokens
+	EndTurn    End = ""               // the answer is complete
+	EndLength  End = "length"         // MaxTokens was reached
 	EndWindow  End = "context_window" // the model's context is full
 	EndFilter  End = "content_filter" // the provider withheld the rest
-	EndRefusal End = "refusal"        // the model refuses
-	EndPause   End = "pause"          // it goes on when it gets its answer back
-	EndNoCalls End = "no_tool_calls"  // it announced tool calls, and made none
+	EndRefusal End = "refusal"        // the model refused to answer
+	EndPause   End = "pause"          // the model continues once it receives its answer back
+	EndNoCalls End = "no_tool_calls"  // the model announced tool calls but made none
 	EndUnknown End = "unknown"
 )
 
-// Pieces takes an answer as it arrives. A nil function takes nothing.
+// Pieces receives an answer as it arrives. Nil functions are not called.
 type Pieces struct {
 	Text     func(text string)
 	Thought  func(text string)        // a piece of Reasoning
 	Thinking func(took time.Duration) // a stretch of Reasoning ended
 }
 
-// Usage is the tokens of one call. Input does not count what was read from or written to a cache.
+// Usage is the tokens of one call. Input does not include tokens read from or written to a cache.
 type Usage struct {
 	Input, Output         int64
 	CacheRead, CacheWrite int64
 }
 
-// Answer is what a model said.
+// Answer is a model's answer.
 type Answer struct {
-	Blocks  []Block // of an assistant; the names of tools as SafeName wrote them
+	Blocks  []Block // the assistant's; tool names are in the form from SafeName
 	Usage   Usage
 	End     End
-	Word    string // the provider's own, of EndUnknown
-	CutCall bool   // the input of a call was cut off, so the call is not among Blocks
+	Word    string // for EndUnknown: the provider's own reason
+	CutCall bool   // a tool call was cut off and is not in Blocks
 }
 
-// Text is all that was said in words.
+// Text returns the text of all Text blocks.
 func (a Answer) Text() string {
 	text := ""
 	for _, b := range a.Blocks {
@@ -138,23 +140,24 @@ func (a Answer) Text() string {
 
 // Provider calls the models of one vendor.
 type Provider interface {
-	// Call calls the named model once. It gives each piece of the answer to pieces as it arrives, and
-	// returns what was said until then also with an error, which is an *Error unless ctx ended.
+	// Call calls the named model once. It passes the pieces of the answer to pieces as they arrive. If it fails, it
+	// still returns the answer so far. The error is an *Error unless ctx ended.
 	Call(ctx context.Context, name string, r Request, pieces Pieces) (Answer, error)
-	// Window asks the provider's list how many tokens the context of the named model holds; 0 when it does not say.
+	// Window returns the context size of the named model, in tokens, from the provider's list of models. It returns 0
+	// if the size is unknown.
 	Window(ctx context.Context, name string) int
 }
 
-// Settings is what a provider is made of.
+// Settings configures a provider.
 type Settings struct {
-	BaseURL string // without a trailing slash, perhaps with a query; "" is the vendor's own
-	APIKey  string // "" sends none
+	BaseURL string // may have a query; "" means the vendor's own
+	APIKey  string // "" sends no key
 	Idle    time.Duration
-	Proxy   func(*url.URL) (*url.URL, error) // of an https address; nil reaches it directly
+	Proxy   func(*url.URL) (*url.URL, error) // the proxy for an https address; nil connects directly
 }
 
-// Endpoint is BaseURL, or else the vendor's own, in two: paths go between them. The second is the query with its
-// question mark, such as Azure's api-version.
+// Endpoint splits BaseURL, or the vendor's own if it is "", at the query. Paths go between the two parts. query
+// starts with a question mark, as in Azure's ?api-version=...; "" if there is none.
 func (s Settings) Endpoint(own string) (base, query string) {
 	base, query, _ = strings.Cut(cmp.Or(s.BaseURL, own), "?")
 	if query != "" {

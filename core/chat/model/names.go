@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// nameLimit is the longest tool name that every provider takes: ^[a-zA-Z0-9_-]{1,64}$.
+// nameLimit is the maximum length of a tool name for all providers: ^[a-zA-Z0-9_-]{1,64}$.
 const nameLimit = 64
 
-// SafeName is a tool's name as every provider takes it: the name itself where it fits, else one
-// that is made of it and differs from every other tool's. The same name gives the same one always,
-// so that a conversation can go on later.
+// SafeName returns a tool name that every provider accepts: the name itself if it is valid, or else a unique name
+// derived from it. It is deterministic, so that a conversation can be continued later.
 func SafeName(name string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {

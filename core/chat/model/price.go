@@ -12,8 +12,8 @@ import (
 //go:embed prices.json
 var embeddedPrices []byte
 
-// Price is what a model's tokens cost, in dollars for a million. A cache that has no price of its
-// own costs what input does.
+// Price is the price of a model's tokens, in US dollars per million. Cache reads and writes without a price cost the
+// same as input.
 type Price struct {
 	Input      float64  `json:"input"`
 	Output     float64  `json:"output"`
@@ -21,10 +21,10 @@ type Price struct {
 	CacheWrite *float64 `json:"cacheWrite"`
 }
 
-// Prices are the prices by provider:model.
+// Prices maps provider:model to prices.
 type Prices map[string]Price
 
-// LoadPrices returns the embedded prices with those of the operator's file over them. file may be "".
+// LoadPrices returns the embedded prices, overridden by those in the operator's file. file may be "".
 func LoadPrices(file string) (Prices, error) {
 	table, err := parsePrices(embeddedPrices)
 	if err != nil {
@@ -66,7 +66,7 @@ func parsePrices(content []byte) (Prices, error) {
 	return table, nil
 }
 
-// Cost is what a call of a model cost in dollars, nil when the model's price is not known.
+// Cost returns the cost of a model call in US dollars, or nil if the model's price is unknown.
 func (t Prices) Cost(name string, u Usage) *float64 {
 	p, known := t[name]
 	if !known {

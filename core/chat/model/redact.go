@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WithoutKey returns p with failures that do not contain key. Some vendors repeat the key that they refuse,
-// and failures are logged.
+// WithoutKey returns p with key removed from its failures. Some vendors repeat a rejected key, and failures are
+// logged.
 func WithoutKey(p Provider, key string) Provider {
 	if key == "" {
 		return p
@@ -20,7 +20,7 @@ type keyless struct {
 	key string
 }
 
-// Call is Provider's.
+// Call implements Provider.
 func (k keyless) Call(ctx context.Context, name string, r Request, pieces Pieces) (Answer, error) {
 	answer, err := k.Provider.Call(ctx, name, r, pieces)
 	if failure, ok := errors.AsType[*Error](err); ok && strings.Contains(failure.Message, k.key) {

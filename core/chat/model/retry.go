@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	attempts  = 4                // calls of a provider for one answer
-	firstWait = time.Second      // before the second; it doubles, with jitter
-	longest   = 20 * time.Second // what a provider may ask us to wait
+	attempts  = 4                // maximum number of calls for one answer
+	firstWait = time.Second      // before the second call; doubles each time, with jitter
+	longest   = 20 * time.Second // longest Retry-After that is honored
 )
 
-// Call calls a model, again after a while when the provider cannot at the moment and nothing was
-// said yet. A provider that asks for a longer wait than a person would sit through is not asked
-// again.
+// Call calls a model. It retries after a transient failure, provided there was no output yet. It does not retry if
+// the provider asks for a longer wait than a person would accept. waiting is called before each pause.
 func Call(ctx context.Context, p Provider, name string, r Request, pieces Pieces, waiting func(*Error, time.Duration)) (Answer, error) {
 	begun := false
 	watched := pieces

@@ -9,12 +9,13 @@ import (
 	"strings"
 )
 
-// maxSchemaDepth is the deepest nesting of a schema that models get. What is deeper accepts everything.
+// maxSchemaDepth is the maximum nesting of a schema that models receive. Anything deeper becomes a schema that
+// accepts everything.
 const maxSchemaDepth = 40
 
-// SafeSchema is a tool's input schema as every provider takes it: an object with properties, valid in JSON Schema
-// 2020-12. What is left out is still checked before the tool is called. A schema that is right stays as it was
-// written, and numbers keep their digits.
+// SafeSchema converts a tool's input schema into one that every provider accepts: an object with properties, valid in
+// JSON Schema 2020-12. Constraints that are removed are still checked before the tool is called. A schema that needs
+// no change is returned byte for byte, and numbers keep their digits.
 func SafeSchema(raw json.RawMessage) json.RawMessage {
 	value, err := decode(raw)
 	root, ok := value.(map[string]any)
@@ -33,7 +34,7 @@ func SafeSchema(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// decode decodes JSON; numbers keep their digits.
+// decode decodes JSON. Numbers keep their digits.
 func decode(raw json.RawMessage) (value any, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -56,7 +57,7 @@ func (c *cleaner) fixRoot(root map[string]any) {
 		root["properties"] = map[string]any{}
 		c.changed = true
 	}
-	for _, key := range []string{"oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref", "$schema"} { // refused at the root
+	for _, key := range []string{"oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref", "$schema"} { // providers reject these at the root
 		c.remove(root, key)
 	}
 	c.object(root, 0)
@@ -69,7 +70,8 @@ func (c *cleaner) remove(schema map[string]any, key string) {
 	}
 }
 
-// schema returns a valid schema for what stands in the place of one; false when nothing may be there.
+// schema returns a valid schema for a value in a place where a schema is expected. It returns false if the schema
+// accepts nothing.
 func (c *cleaner) schema(value any, depth int) (any, bool) {
 	schema, ok := value.(map[string]any)
 	switch {
@@ -105,7 +107,7 @@ func (c *cleaner) object(schema map[string]any, depth int) {
 	}
 }
 
-// fixRef removes a reference that leads to nothing.
+// fixRef removes references that cannot be resolved.
 func (c *cleaner) fixRef(schema map[string]any) {
 	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 		ref, isText := schema[key].(string)
@@ -133,7 +135,7 @@ func (c *cleaner) resolves(ref string) bool {
 	return ok
 }
 
-// typeWords are the types of JSON Schema by what is written instead of them. "" leaves the type open.
+// typeWords maps a type name that tools use to the JSON Schema type. It returns false for an unknown name.
 func typeWords(word string) (string, bool) {
 	switch strings.ToLower(word) {
 	case "string", "str", "text", "date", "datetime", "date-time", "uuid", "uri", "url", "bytes", "file", "char", "enum":
@@ -185,7 +187,7 @@ func (c *cleaner) fixType(schema map[string]any) {
 	}
 }
 
-// fixLimits fixes the keywords whose values are numbers.
+// fixLimits fixes the keywords with numeric values.
 func (c *cleaner) fixLimits(schema map[string]any) {
 	for _, side := range []string{"inimum", "aximum"} {
 		limit, exclusive := "m"+side, "exclusiveM"+side
@@ -219,7 +221,7 @@ func isCount(n json.Number) bool {
 	return ok && len(n) < 20 && number.IsInt() && number.Sign() >= 0
 }
 
-// fixText fixes the keywords whose values are texts, and enum.
+// fixText fixes the keywords with string or boolean values, enum and examples.
 func (c *cleaner) fixText(schema map[string]any) {
 	for _, key := range []string{"description", "title", "format", "pattern", "$comment", "$id", "id", "$anchor"} {
 		text, isText := schema[key].(string)
@@ -239,13 +241,13 @@ func (c *cleaner) fixText(schema map[string]any) {
 	}
 }
 
-// isPattern reports whether every provider takes a pattern: llama.cpp takes only anchored ones.
+// isPattern reports whether every provider accepts a pattern. llama.cpp only accepts anchored ones.
 func isPattern(text string) bool {
 	_, err := regexp.Compile(text)
 	return err == nil && strings.HasPrefix(text, "^") && strings.HasSuffix(text, "$") && !strings.HasSuffix(text, `\$`)
 }
 
-// fixMaps fixes the keywords whose values are schemas by name.
+// fixMaps fixes the keywords whose values map names to schemas.
 func (c *cleaner) fixMaps(schema map[string]any, depth int) {
 	for _, key := range []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"} {
 		value, ok := schema[key]
@@ -269,7 +271,7 @@ func (c *cleaner) fixMaps(schema map[string]any, depth int) {
 	}
 }
 
-// moveRequired moves a property's own required, as in draft 3, to the object.
+// moveRequired moves a boolean required of a property (draft 3) to the list of the object.
 func (c *cleaner) moveRequired(schema map[string]any, key, name string, property any) {
 	own, _ := property.(map[string]any)
 	on, isBool := own["required"].(bool)
@@ -310,7 +312,7 @@ func (c *cleaner) fixRequired(schema map[string]any) {
 	}
 }
 
-// fixItems fixes items, which in draft 4 could be a list, and adds them to an array that has none.
+// fixItems fixes items, which could be a list before 2020-12, and adds items to an array without any.
 func (c *cleaner) fixItems(schema map[string]any, depth int) {
 	switch items := schema["items"].(type) {
 	case nil:
@@ -351,7 +353,7 @@ func (c *cleaner) fixList(schema map[string]any, key string, depth int) {
 	}
 }
 
-// Object is a tool's input as every provider takes it back: {} when it is no object.
+// Object returns a tool's input in the form that every provider accepts: {} if it is not an object.
 func Object(input json.RawMessage) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(input, &object) != nil || object == nil {

@@ -12,9 +12,9 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	// idleTimeout is how long a provider may be silent in the middle of an answer. They send pings.
+	// idleTimeout is how long a provider may be silent in the middle of an answer. Providers send pings.
 	idleTimeout = 2 * time.Minute
-	// answerLimit bounds one answer, bytes.
+	// answerLimit limits the size of one answer, in bytes.
 	answerLimit = 64 << 20
 )
 
@@ -23,9 +23,8 @@ var (
 	errLarge = errors.New("the provider's answer is larger than 64 MiB")
 )
 
-// NewClient returns the HTTP client for a provider. It never follows a redirect, which could carry
-// the key elsewhere, and goes through a proxy with https addresses only, where the proxy sees the
-// host and nothing else.
+// NewClient returns the HTTP client for a provider. It never follows redirects, which could leak the key to another
+// host. It uses a proxy for https addresses only, so that the proxy sees nothing but the host.
 func NewClient(s Settings) *http.Client {
 	idle := cmp.Or(s.Idle, idleTimeout)
 	dialer := &net.Dialer{Timeout: dialTimeout}
@@ -47,7 +46,7 @@ func tunnel(proxy func(*url.URL) (*url.URL, error)) func(*http.Request) (*url.UR
 	}
 }
 
-// watched puts a watch on the bodies of answers.
+// watched is a RoundTripper that limits the size of response bodies and closes those that stay idle.
 type watched struct {
 	idle time.Duration
 	next *http.Transport
@@ -64,7 +63,7 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// CloseIdleConnections ends the connections that no call uses.
+// CloseIdleConnections closes the connections that no call uses.
 func (w *watched) CloseIdleConnections() { w.next.CloseIdleConnections() }
 
 type body struct {

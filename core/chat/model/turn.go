@@ -22,7 +22,8 @@ func (p Pieces) think(text string) {
 	}
 }
 
-// Origin names a model of a provider at an endpoint. It holds nothing secret of the address.
+// Origin identifies a provider's model at an endpoint. The endpoint is hashed, so that nothing secret in it is
+// revealed.
 func Origin(full, endpoint string) string {
 	digest := sha256.Sum256([]byte(endpoint))
 	return full + "@" + hex.EncodeToString(digest[:6])
@@ -35,11 +36,11 @@ func Sign(blocks []Block, origin string) {
 	}
 }
 
-// ForModel returns messages as the model of that origin may get them. What another model thought, and what only
-// its provider understands, is left out. The ids of its tool calls are written as every provider takes them.
-// No two messages in a row have the same role, and none is empty.
+// ForModel returns the messages as the model with that origin may receive them. It removes the reasoning of other
+// models and anything that only their providers understand, and rewrites the ids of their tool calls with SafeID. No
+// two consecutive messages have the same role, and no message is empty.
 func ForModel(messages []Message, origin string) []Message {
-	foreign := map[string]string{} // ids
+	foreign := map[string]string{} // foreign tool call ids to safe ids
 	for _, m := range messages {
 		for _, b := range m.Blocks {
 			if b.Kind == ToolUse && b.Origin != origin && b.Origin != "" {
@@ -75,17 +76,18 @@ func ForModel(messages []Message, origin string) []Message {
 	return out
 }
 
-// says reports whether a message with that block alone says something.
+// says reports whether a message that consists only of b says anything.
 func says(b Block) bool { return b.Kind != Reasoning }
 
-// SafeID is an id of nine letters and digits, which every provider takes: Mistral takes no other.
+// SafeID returns an id of nine letters and digits, derived from id. Every provider accepts such an id; Mistral
+// accepts no other.
 func SafeID(id string) string {
 	digest := sha256.Sum256([]byte(id))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(digest[:])[:9])
 }
 
-// JoinStrings joins two JSON strings without decoding them, so that every byte is kept, and half of a character
-// at the end of the first is joined with its other half. What is not a string is left out.
+// JoinStrings joins two JSON strings without decoding them. Every byte is kept, and a surrogate pair that is split
+// between them is put together again. An argument that is not a string is ignored.
 func JoinStrings(a, b json.RawMessage) json.RawMessage {
 	if !isString(a) {
 		return b
@@ -98,10 +100,10 @@ func JoinStrings(a, b json.RawMessage) json.RawMessage {
 
 func isString(raw json.RawMessage) bool { return len(raw) >= 2 && raw[0] == '"' }
 
-// Stopwatch measures a stretch of Reasoning.
+// Stopwatch measures stretches of Reasoning.
 type Stopwatch struct{ began time.Time }
 
-// Think passes a piece of Reasoning on. An empty one begins a stretch, too.
+// Think passes on a piece of Reasoning and starts a stretch, even if the piece is empty.
 func (s *Stopwatch) Think(p Pieces, text string) {
 	if s.began.IsZero() {
 		s.began = time.Now()
@@ -109,10 +111,10 @@ func (s *Stopwatch) Think(p Pieces, text string) {
 	p.think(text)
 }
 
-// Say passes a piece of text on.
+// Say passes on a piece of text.
 func (s *Stopwatch) Say(p Pieces, text string) { p.say(text) }
 
-// Stop ends a stretch that has begun, and returns how long it took.
+// Stop ends the current stretch and returns how long it took; 0 if there is none.
 func (s *Stopwatch) Stop(p Pieces) time.Duration {
 	if s.began.IsZero() {
 		return 0

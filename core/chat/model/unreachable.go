@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// hostOf is the host of an address, without anything that may be secret.
+// hostOf returns the host of an address, without anything that may be secret.
 func hostOf(address string) string {
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" {
@@ -21,14 +21,14 @@ func hostOf(address string) string {
 	return at.Host
 }
 
-// isPermanent reports whether a connection fails for a reason that does not pass by itself: a wrong name
-// or certificate.
+// isPermanent reports whether a connection failed for a reason that will not go away by itself: an unknown host name
+// or an invalid certificate.
 func isPermanent(err error) bool {
 	dns, ok := errors.AsType[*net.DNSError](err)
 	return ok && dns.IsNotFound || tlsReason(err) != ""
 }
 
-// reason says in a few words why a request had no answer.
+// reason explains in a few words why a request got no answer.
 func reason(err error) string {
 	through := ""
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {

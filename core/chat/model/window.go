@@ -7,17 +7,17 @@ import (
 	"net/http"
 )
 
-// maxList is how many bytes of a provider's list of models are read.
+// maxList limits how many bytes of a provider's list of models are read.
 const maxList = 8 << 20
 
-// windowMembers are the members that say how many tokens a context holds, of vLLM, OpenRouter, Mistral, Groq and Anthropic.
-// Where there are several, what the server was started with goes before what the model could take.
+// windowMembers returns the member names for the context size in the lists of vLLM, OpenRouter, Mistral, Groq and
+// Anthropic. The size that the server was started with comes before the size that the model supports.
 func windowMembers() []string {
 	return []string{"max_model_len", "context_length", "max_context_length", "context_window", "max_input_tokens"}
 }
 
-// ListedWindow returns how many tokens the context of a model holds, as the provider's list of models at an address has it;
-// 0 when it does not say.
+// ListedWindow returns the context size of a model, in tokens, from the provider's list of models at url. It returns
+// 0 if the list does not have it or cannot be fetched.
 func ListedWindow(ctx context.Context, client *http.Client, url string, header http.Header, name string) int {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
