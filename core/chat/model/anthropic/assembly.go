@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// event is one event of the stream; which members it has depends on its type.
+// event is one event of the stream. Its type determines which members it has.
 type event struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"` // of the block
@@ -31,7 +31,7 @@ type event struct {
 	Usage usage `json:"usage"` // of message_delta
 }
 
-// start is a block as content_block_start has it.
+// start is a block as sent in content_block_start.
 type start struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -49,7 +49,7 @@ type usage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 }
 
-// part is a block as far as it has arrived.
+// part is the part of a block that has arrived so far.
 type part struct {
 	index    int
 	kind     string // the vendor's
@@ -62,7 +62,7 @@ type part struct {
 	took     time.Duration
 }
 
-// assembly puts an answer together from the events of a stream.
+// assembly builds an answer from the events of a stream.
 type assembly struct {
 	parts    []*part
 	usage    model.Usage
@@ -83,7 +83,7 @@ func (a *assembly) read(stream *model.EventStream, pieces model.Pieces) error {
 		}
 		var e event
 		err = json.Unmarshal(data, &e)
-		if _, differs := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !differs { // a member of another type is ignored
+		if _, differs := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !differs { // ignore members with an unexpected type
 			return fmt.Errorf("an event is not JSON: %w", err)
 		}
 		if e.Type == "error" {
@@ -93,7 +93,7 @@ func (a *assembly) read(stream *model.EventStream, pieces model.Pieces) error {
 	}
 }
 
-// add adds one event. Pings, and types that are not known, change nothing.
+// add adds one event. Pings and unknown types are ignored.
 func (a *assembly) add(e event, pieces model.Pieces) {
 	switch e.Type {
 	case "message_start":
@@ -121,7 +121,7 @@ func (a *assembly) add(e event, pieces model.Pieces) {
 	}
 }
 
-// part is the block of that index, nil when it has not begun.
+// part returns the block with that index, or nil if it has not started.
 func (a *assembly) part(index int) *part {
 	for _, p := range a.parts {
 		if p.index == index {
@@ -133,7 +133,7 @@ func (a *assembly) part(index int) *part {
 
 func (a *assembly) begin(e event, pieces model.Pieces) {
 	var s start
-	_ = json.Unmarshal(e.ContentBlock, &s) // a member of another type is ignored
+	_ = json.Unmarshal(e.ContentBlock, &s) // ignore members with an unexpected type
 	p := &part{index: e.Index, kind: s.Type, raw: slices.Clone(e.ContentBlock), id: s.ID, name: s.Name}
 	switch s.Type {
 	case "text":
@@ -143,14 +143,14 @@ func (a *assembly) begin(e event, pieces model.Pieces) {
 		p.thinking, p.signed = s.Thinking, s.Signature
 		a.watch.Think(pieces, plain(s.Thinking))
 	case "tool_use":
-		if len(s.Input) > 2 { // some servers send it whole
+		if len(s.Input) > 2 { // some servers send the complete input here
 			p.input = s.Input
 		}
 	}
 	a.parts = append(a.parts, p)
 }
 
-// grow adds a delta to its block. One that does not belong to its kind of block is ignored.
+// grow adds a delta to its block. A delta that does not belong to the block's kind is ignored.
 func (a *assembly) grow(p *part, e event, pieces model.Pieces) {
 	switch e.Delta.Type + " of " + p.kind {
 	case "text_delta of text":
@@ -171,13 +171,13 @@ func (a *assembly) grow(p *part, e event, pieces model.Pieces) {
 	}
 }
 
-// plain is a JSON string decoded, "" for everything else.
+// plain decodes a JSON string; "" for anything else.
 func plain(raw json.RawMessage) (text string) {
 	_ = json.Unmarshal(raw, &text)
 	return text
 }
 
-// end is why the message ended.
+// end returns why the message ended.
 func (a *assembly) end(calls int) model.End {
 	switch a.reason {
 	case "", "end_turn", "stop_sequence":
@@ -200,7 +200,7 @@ func (a *assembly) end(calls int) model.End {
 	}
 }
 
-// answer is what has arrived, in the order of the blocks. A tool call whose input did not arrive whole is left out.
+// answer returns the answer so far, in the order of the blocks. A tool call with incomplete input is dropped.
 func (a *assembly) answer() model.Answer {
 	out := model.Answer{Usage: a.usage}
 	slices.SortStableFunc(a.parts, func(x, y *part) int { return x.index - y.index })
@@ -228,7 +228,7 @@ func (a *assembly) answer() model.Answer {
 	return out
 }
 
-// block is the part in the vendor-neutral form; false when it is empty.
+// block returns the part in the vendor-neutral form. It returns false if the part is empty.
 func (p *part) block(whole bool) (model.Block, bool) {
 	switch p.kind {
 	case "text":
@@ -246,7 +246,7 @@ func (p *part) block(whole bool) (model.Block, bool) {
 	}
 	raw := p.raw
 	if len(p.input) > 0 && json.Valid(p.input) {
-		raw, _ = rawjson.Set(raw, rawjson.Member{Name: "input", Value: p.input}) // it is an object, else it had no kind
+		raw, _ = rawjson.Set(raw, rawjson.Member{Name: "input", Value: p.input}) // raw is an object, otherwise it had no kind
 	}
 	return model.Block{Kind: model.Opaque, Raw: raw}, p.kind != "" && len(raw) > 0
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// block is a content block of a request; which members it has depends on its type.
+// block is a content block of a request. Its type determines which members it has.
 type block struct {
 	Type         string          `json:"type"`
 	Text         string          `json:"text,omitempty"`
@@ -21,7 +21,7 @@ type block struct {
 	CacheControl *cacheControl   `json:"cache_control,omitempty"`
 }
 
-// source is the content of a file, or where it is.
+// source is the content of a file or its URL.
 type source struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type,omitempty"`

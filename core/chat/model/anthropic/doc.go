@@ -1,6 +1,5 @@
-// Package anthropic calls models over Anthropic's Messages API. It speaks the wire itself: the vendor's SDK
-// is much of an executable, and of the time to compile it, for one request.
+// Package anthropic calls models over Anthropic's Messages API. It implements the wire protocol itself, because the
+// vendor's SDK would add much to the size and compile time of the executable, for a single request.
 //
-// It sets cache breakpoints after the tools, the system prompt and the conversation so far (prompt
-// caching).
+// It sets cache breakpoints after the tools, the system prompt and the conversation so far (prompt caching).
 package anthropic

@@ -10,33 +10,33 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// BaseURL is the vendor's own address.
+// BaseURL is the vendor's own base URL.
 const BaseURL = "https://api.anthropic.com"
 
 const apiVersion = "2023-06-01"
 
-// Provider is a model.Provider.
+// Provider implements model.Provider.
 type Provider struct {
 	url    string
-	list   string // the address of the list of models
+	list   string // the URL of the list of models
 	key    string
 	client *http.Client
 
 	mu      sync.Mutex
-	efforts map[string]effortWay // what was learned, by model
+	efforts map[string]effortWay // learned from rejected requests, by model
 }
 
-// New returns a provider; it connects when it is called.
+// New returns a provider. It connects on the first call.
 func New(s model.Settings) *Provider {
 	base, query := s.Endpoint(BaseURL)
 	base = strings.TrimSuffix(base, "/v1")
 	return &Provider{url: base + "/v1/messages" + query, list: base + "/v1/models" + query, key: s.APIKey, client: model.NewClient(s), efforts: map[string]effortWay{}}
 }
 
-// Close ends the connections that no call uses.
+// Close closes idle connections.
 func (p *Provider) Close() { p.client.CloseIdleConnections() }
 
-// Window is model.Provider's.
+// Window implements model.Provider.
 func (p *Provider) Window(ctx context.Context, name string) int {
 	return model.ListedWindow(ctx, p.client, p.list, p.header(), name)
 }
@@ -49,7 +49,7 @@ func (p *Provider) header() http.Header {
 	return header
 }
 
-// Call is model.Provider's.
+// Call implements model.Provider.
 func (p *Provider) Call(ctx context.Context, name string, r model.Request, pieces model.Pieces) (model.Answer, error) {
 	response, err := p.post(ctx, name, r)
 	if err != nil {
@@ -68,8 +68,8 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 	return a.answer(), nil
 }
 
-// post sends a request. A model that refuses the way in which the effort is written is asked in the next way,
-// which is remembered.
+// post sends a request. If the model rejects the form in which the effort is sent, post tries the next form, and
+// remembers it for the model.
 func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
 	header := p.header()
 	p.mu.Lock()

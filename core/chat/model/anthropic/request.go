@@ -19,7 +19,7 @@ type request struct {
 	OutputConfig *outputConfig `json:"output_config,omitempty"`
 }
 
-// thinking is how the model thinks: adaptive, or enabled with a budget of tokens for models that know no other way.
+// thinking is how the model thinks: adaptive, or, for models that do not support that, enabled with a token budget.
 type thinking struct {
 	Type    string `json:"type"`
 	Budget  int    `json:"budget_tokens,omitempty"`
@@ -32,7 +32,7 @@ type outputConfig struct {
 
 type message struct {
 	Role    model.Role `json:"role"`
-	Content []any      `json:"content"` // *block, or json.RawMessage that goes back as it came
+	Content []any      `json:"content"` // *block, or json.RawMessage that is sent back unchanged
 }
 
 type tool struct {
@@ -70,8 +70,8 @@ func newRequest(name string, r model.Request, way effortWay) request {
 	return body
 }
 
-// setCacheBreakpoints marks the ends of the three stretches that the next call will send again. What is
-// marked is kept for 5 minutes.
+// setCacheBreakpoints marks the ends of the tools, the system prompt and the messages, which the next call sends
+// again. The vendor caches everything up to a mark for 5 minutes.
 func (r *request) setCacheBreakpoints() {
 	mark := &cacheControl{"ephemeral"}
 	if n := len(r.Tools); n > 0 {
@@ -89,7 +89,7 @@ func (r *request) setCacheBreakpoints() {
 	}
 }
 
-// effortWay is how a model takes an effort. The ways are tried in their order.
+// effortWay is a form in which a model accepts an effort. The forms are tried in this order.
 type effortWay int
 
 const (
@@ -98,10 +98,10 @@ const (
 	unable
 )
 
-// leastBudget is the smallest budget that the vendor takes, tokens.
+// leastBudget is the smallest budget that the vendor accepts, in tokens.
 const leastBudget = 1024
 
-// setEffort writes the effort in one of the vendor's ways.
+// setEffort sets the effort in one of the vendor's forms.
 func (r *request) setEffort(effort string, way effortWay) {
 	if effort == "" || effort == "none" || way == unable {
 		return
