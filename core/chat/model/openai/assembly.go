@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// maxBody is how much of one response is read, bytes.
+// maxBody limits how many bytes of a response are read.
 const maxBody = 64 << 20
 
 // chunk is one event of the stream.
@@ -32,13 +32,13 @@ type chunk struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// delta is a piece of the answer; in a response that is not a stream it is all of it.
+// delta is a piece of the answer. In a response that is not a stream, it is the complete answer.
 type delta struct {
 	Content   json.RawMessage `json:"content"` // a string, or a list of parts
 	Refusal   string          `json:"refusal"`
 	ToolCalls []callDelta     `json:"tool_calls"`
 
-	// What the server wants back with the message.
+	// What the server needs back with the message.
 	ReasoningContent json.RawMessage `json:"reasoning_content"` // DeepSeek, Qwen
 	Reasoning        json.RawMessage `json:"reasoning"`         // vLLM, OpenRouter
 	ReasoningDetails json.RawMessage `json:"reasoning_details"` // OpenRouter
@@ -54,23 +54,23 @@ func (d delta) empty() bool {
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 type callDelta struct {
-	Index    *int64 `json:"index"` // some servers number no calls
+	Index    *int64 `json:"index"` // some servers do not number calls
 	ID       string `json:"id"`
 	Function struct {
 		Name      string    `json:"name"`
 		Arguments arguments `json:"arguments"`
 	} `json:"function"`
-	ExtraContent json.RawMessage `json:"extra_content"` // Gemini: what it wants back with the call
+	ExtraContent json.RawMessage `json:"extra_content"` // Gemini: to be sent back with the call
 }
 
-// arguments is a part of a call's arguments: JSON text in a string, or, from some servers, an object.
+// arguments is a piece of a call's arguments: JSON text in a string, or, from some servers, an object.
 type arguments string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *arguments) UnmarshalJSON(raw []byte) error {
 	var text string
 	switch {
-	case json.Unmarshal(raw, &text) == nil: // also null
+	case json.Unmarshal(raw, &text) == nil: // includes null
 		*a = arguments(text)
 	default:
 		*a = arguments(raw)
@@ -78,7 +78,7 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// assembly puts an answer together from the chunks of a stream.
+// assembly builds an answer from the chunks of a stream.
 type assembly struct {
 	thought  thought
 	parts    []*part
@@ -87,22 +87,22 @@ type assembly struct {
 	finish   string
 	refused  bool
 	complete bool
-	pieces   bool // the server sends pieces; a whole message after them says the same again
+	pieces   bool // the server sends pieces; a complete message after them is a repetition
 	watch    model.Stopwatch
 }
 
-// call is a tool call as far as it has arrived.
+// call is the part of a tool call that has arrived so far.
 type call struct {
 	block model.Block
 	index int64
 	extra json.RawMessage
 }
 
-// read adds all chunks of a body: a stream of events, or the JSON object that some servers answer with
-// although a stream was asked for.
+// read adds all chunks of a body: an event stream, or the JSON object with which some servers answer although a
+// stream was requested.
 func (a *assembly) read(body io.Reader, to model.Pieces) error {
 	r := bufio.NewReader(io.LimitReader(body, maxBody))
-	if first, _ := r.Peek(1); string(first) == "{" { // an error comes again with the next read
+	if first, _ := r.Peek(1); string(first) == "{" { // the next read returns the error again
 		raw, err := io.ReadAll(r)
 		if err != nil {
 			return err
@@ -127,12 +127,12 @@ func (a *assembly) read(body io.Reader, to model.Pieces) error {
 }
 
 func (a *assembly) addJSON(data []byte, to model.Pieces) error {
-	if data[0] == '[' { // a list of one error, as from Gemini
+	if data[0] == '[' { // Gemini sends a list with one error
 		return model.FromEvent(data)
 	}
 	var c chunk
 	err := json.Unmarshal(data, &c)
-	if _, differs := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !differs { // a field of another type is ignored
+	if _, differs := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !differs { // ignore fields with an unexpected type
 		return fmt.Errorf("an event is not JSON: %w", err)
 	}
 	if present(c.Error) {
@@ -177,7 +177,7 @@ func (a *assembly) addDelta(d delta, to model.Pieces) {
 		if t.block.ID == "" {
 			t.block.ID = piece.ID
 		}
-		if piece.Function.Name != t.block.Name { // some servers repeat it with each piece
+		if piece.Function.Name != t.block.Name { // some servers repeat the name in each piece
 			t.block.Name += piece.Function.Name
 		}
 		t.block.Input = append(t.block.Input, piece.Function.Arguments...)
@@ -193,8 +193,8 @@ func (a *assembly) stopThinking(to model.Pieces) {
 	}
 }
 
-// callOf returns the call that a piece belongs to: the one of its id, else the latest of its index, unless the piece
-// begins a call of its own. Some servers number no calls, or all of them 0.
+// callOf returns the call that a piece belongs to: the call with its id, or else the latest with its index, unless
+// the piece starts a new call. Some servers do not number calls, or number all of them 0.
 func (a *assembly) callOf(piece callDelta) *call {
 	index := int64(0)
 	if piece.Index != nil {
@@ -216,7 +216,7 @@ func (a *assembly) callOf(piece callDelta) *call {
 	return found
 }
 
-// isAnother reports whether a piece begins a call of its own although its index was seen already.
+// isAnother reports whether a piece starts a new call although its index is already in use.
 func isAnother(before model.Block, piece callDelta) bool {
 	if piece.ID != "" && before.ID != "" {
 		return piece.ID != before.ID
@@ -225,7 +225,7 @@ func isAnother(before model.Block, piece callDelta) bool {
 	return name != "" && json.Valid(before.Input) && (name != before.Name || piece.Function.Arguments != "")
 }
 
-// end is why the answer ended.
+// end returns why the answer ended.
 func (a *assembly) end() model.End {
 	switch a.finish {
 	case "", "stop", "eos", "end_turn", "stop_sequence", "function_call":
@@ -251,7 +251,7 @@ func (a *assembly) end() model.End {
 	}
 }
 
-// answer is what has arrived. A tool call whose input is incomplete is left out.
+// answer returns the answer so far. A tool call with incomplete input is dropped.
 func (a *assembly) answer() model.Answer {
 	out := model.Answer{Usage: a.usage, End: a.end()}
 	if out.End == model.EndUnknown {

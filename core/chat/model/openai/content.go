@@ -11,25 +11,26 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// returned is what goes back of a Reasoning or Opaque block: members of the message, or a part of its content.
+// returned is the Raw of a Reasoning or Opaque block, to be sent back: members of the message, or a part of its
+// content.
 type returned struct {
 	Message map[string]json.RawMessage `json:"message,omitempty"`
 	Part    json.RawMessage            `json:"part,omitempty"`
 }
 
 func returnedOf(b model.Block) (r returned) {
-	_ = json.Unmarshal(b.Raw, &r) // it was written here
+	_ = json.Unmarshal(b.Raw, &r) // written by this package
 	return r
 }
 
-// thought is what the model thought, in members of the message.
+// thought is the reasoning that arrives in members of the message.
 type thought struct {
 	members map[string]json.RawMessage
 	text    strings.Builder
 	took    time.Duration
 }
 
-// add adds what a piece has of it, and returns what a person may read.
+// add adds the reasoning in a piece of the answer, and returns the readable part of it.
 func (t *thought) add(d delta) (text string) {
 	for name, value := range map[string]json.RawMessage{
 		"reasoning_content": d.ReasoningContent, "reasoning": d.Reasoning, "reasoning_details": d.ReasoningDetails, "extra_content": d.ExtraContent,
@@ -44,7 +45,7 @@ func (t *thought) add(d delta) (text string) {
 	}
 	for _, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
 		if text == "" {
-			_ = json.Unmarshal(raw, &text) // what is not a string is not readable
+			_ = json.Unmarshal(raw, &text) // only a string is readable
 		}
 	}
 	if text == "" {
@@ -56,13 +57,13 @@ func (t *thought) add(d delta) (text string) {
 	return text
 }
 
-// detailText is what a person may read of one of reasoning_details.
+// detailText returns the readable text of an element of reasoning_details.
 func detailText(element json.RawMessage) string {
 	var readable struct {
 		Text    string `json:"text"`
 		Summary string `json:"summary"`
 	}
-	_ = json.Unmarshal(element, &readable) // a member of another type is ignored
+	_ = json.Unmarshal(element, &readable) // ignore members with an unexpected type
 	return readable.Text + readable.Summary
 }
 
@@ -74,8 +75,8 @@ func (t *thought) block() (model.Block, bool) {
 	return model.Block{Kind: model.Reasoning, Text: t.text.String(), Raw: raw, Ms: t.took.Milliseconds()}, err == nil
 }
 
-// merge adds a piece of a member to what has arrived of it: strings are joined, lists go on, objects have their
-// members merged. Of anything else the latest holds.
+// merge adds a piece of a member to the value so far. Strings are joined, lists continue, and objects have their
+// members merged. For anything else, the latest value wins.
 func merge(before, next json.RawMessage) json.RawMessage {
 	switch {
 	case !present(before):
@@ -114,8 +115,8 @@ func mergeObjects(before, next json.RawMessage, joins func(name string) bool) js
 	return out
 }
 
-// mergeLists adds pieces of a list: one with the index of an element belongs to it, and one without an index to the
-// last, when that is of the same type.
+// mergeLists adds pieces of a list. A piece with the index of an existing element is merged into that element. A
+// piece without an index is merged into the last element if that has the same type.
 func mergeLists(before, next json.RawMessage) json.RawMessage {
 	var all []json.RawMessage
 	for element := range rawjson.Elements(before) {
@@ -147,7 +148,7 @@ func elementOf(all []json.RawMessage, piece json.RawMessage) int {
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		var before numbered
-		_ = json.Unmarshal(all[i], &before) // what is not an object has no type
+		_ = json.Unmarshal(all[i], &before) // anything but an object has no type
 		same := before.Type == p.Type && (before.ID == p.ID || before.ID == "" || p.ID == "")
 		switch {
 		case p.Index != nil && before.Index != nil && *p.Index == *before.Index && same:
@@ -159,7 +160,7 @@ func elementOf(all []json.RawMessage, piece json.RawMessage) int {
 	return -1
 }
 
-// part is a part of the content: text, or one that goes back as it came.
+// part is a part of the content: text, or a part that is sent back unchanged.
 type part struct {
 	kind string // the vendor's
 	text strings.Builder
@@ -171,7 +172,7 @@ func (p *part) block() model.Block {
 	if p.kind == "text" {
 		return model.Block{Kind: model.Text, Text: p.text.String()}
 	}
-	raw, _ := model.Encode(returned{Part: p.raw}) // it is JSON
+	raw, _ := model.Encode(returned{Part: p.raw}) // p.raw is valid JSON
 	b := model.Block{Kind: model.Opaque, Raw: raw}
 	if p.kind == "thinking" {
 		b.Kind, b.Text, b.Ms = model.Reasoning, p.text.String(), p.took.Milliseconds()
@@ -179,7 +180,7 @@ func (p *part) block() model.Block {
 	return b
 }
 
-// addContent adds a piece of the content. Parts of unknown types are never text.
+// addContent adds a piece of the content. Parts of unknown types are never treated as text.
 func (a *assembly) addContent(raw json.RawMessage, to model.Pieces) {
 	if len(raw) == 0 {
 		return
@@ -199,7 +200,7 @@ func (a *assembly) addContent(raw json.RawMessage, to model.Pieces) {
 			Text     string          `json:"text"`
 			Thinking json.RawMessage `json:"thinking"`
 		}
-		_ = json.Unmarshal(element, &p) // a member of another type is ignored
+		_ = json.Unmarshal(element, &p) // ignore members with an unexpected type
 		switch p.Type {
 		case "text":
 			a.addText(p.Text, to)
@@ -222,7 +223,7 @@ func (a *assembly) addText(text string, to model.Pieces) {
 	a.watch.Say(to, text)
 }
 
-// addThinking adds a piece of a thinking part, whose text is a list of texts.
+// addThinking adds a piece of a thinking part. Its text is a string or a list of texts.
 func (a *assembly) addThinking(element, inner json.RawMessage, to model.Pieces) {
 	p := a.last("thinking")
 	if p.raw == nil {
@@ -231,7 +232,7 @@ func (a *assembly) addThinking(element, inner json.RawMessage, to model.Pieces) 
 		p.raw = mergeObjects(p.raw, element, func(name string) bool { return name == "thinking" })
 	}
 	text := ""
-	_ = json.Unmarshal(inner, &text) // or it is a list
+	_ = json.Unmarshal(inner, &text) // inner may also be a list
 	for one := range rawjson.Elements(inner) {
 		text += detailText(one)
 	}
@@ -239,7 +240,7 @@ func (a *assembly) addThinking(element, inner json.RawMessage, to model.Pieces) 
 	a.watch.Think(to, text)
 }
 
-// endThinking ends a stretch of thinking, which belongs to a part of the content or to the message.
+// endThinking ends a stretch of reasoning, which belongs to a part of the content or to the message.
 func (a *assembly) endThinking(to model.Pieces) {
 	if n := len(a.parts); n > 0 && a.parts[n-1].kind == "thinking" {
 		a.parts[n-1].took += a.watch.Stop(to)
@@ -248,7 +249,7 @@ func (a *assembly) endThinking(to model.Pieces) {
 	a.stopThinking(to)
 }
 
-// last is the last part when it is of that kind, else a new one.
+// last returns the last part if it is of that kind, or else appends a new one.
 func (a *assembly) last(kind string) *part {
 	if n := len(a.parts); n > 0 && a.parts[n-1].kind == kind {
 		return a.parts[n-1]

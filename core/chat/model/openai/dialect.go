@@ -7,24 +7,23 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// dialect is how a model differs from what most servers take. It is learned from what the server refuses, and
-// remembered for the model. Each difference is learned once, so that a request is repeated a few times at most.
+// dialect describes how a model deviates from what most servers accept. It is learned from rejected requests and
+// remembered for the model. Each deviation is learned only once, so a request is repeated only a few times.
 type dialect struct {
 	completionTokens bool // the limit is max_completion_tokens: https://platform.openai.com/docs/api-reference/chat/create
-	otherLimit       bool // the other name of the limit was tried
+	otherLimit       bool // the other name of the limit has been tried
 	noStreamOptions  bool
 	noEffort         bool
 	noImages         bool // the model cannot see: https://api-docs.deepseek.com/api/create-chat-completion
 	noFiles          bool
 	filesInTools     bool // images are a part of the tool message: https://docs.mistral.ai/capabilities/vision
-	bridged          bool // a user may not follow a tool: https://docs.mistral.ai/capabilities/function_calling
-	wantsReasoning   bool // tool calls without reasoning_content are refused: https://api-docs.deepseek.com/guides/thinking_mode
-	shortIDs         bool // ids of tool calls have nine letters and digits: https://docs.mistral.ai/capabilities/function_calling
-	wantsSignature   bool // tool calls without a signature are refused: https://ai.google.dev/gemini-api/docs/thought-signatures
+	bridged          bool // a user message may not follow a tool message: https://docs.mistral.ai/capabilities/function_calling
+	wantsReasoning   bool // tool calls without reasoning_content are rejected: https://api-docs.deepseek.com/guides/thinking_mode
+	shortIDs         bool // tool call ids must have nine letters and digits: https://docs.mistral.ai/capabilities/function_calling
+	wantsSignature   bool // tool calls without a signature are rejected: https://ai.google.dev/gemini-api/docs/thought-signatures
 }
 
-// learn changes the dialect by what a server says about a request that it refused. False means that there is nothing
-// to learn.
+// learn updates the dialect from the error for a rejected request. It returns false if there is nothing to learn.
 func (d *dialect) learn(e *model.Error, r request) bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusNotImplemented:

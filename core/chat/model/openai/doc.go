@@ -1,6 +1,6 @@
-// Package openai calls models over OpenAI's Chat Completions API, which Ollama, vLLM, OpenRouter and many
-// others speak too: only the base URL differs. It speaks the wire itself: the vendor's SDK is a quarter of
-// an executable, for one request.
+// Package openai calls models over OpenAI's Chat Completions API, which Ollama, vLLM, OpenRouter and many others also
+// implement; only the base URL differs. It implements the wire protocol itself, because the vendor's SDK would make
+// up a quarter of the executable, for a single request.
 //
-// It does not ask for caching: OpenAI caches by itself, and reports in the usage what came from the cache.
+// It does not request caching: OpenAI caches automatically, and reports cached tokens in the usage.
 package openai

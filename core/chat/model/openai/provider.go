@@ -11,22 +11,22 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// BaseURL is the vendor's own address.
+// BaseURL is the vendor's own base URL.
 const BaseURL = "https://api.openai.com/v1"
 
-// Provider is a model.Provider.
+// Provider implements model.Provider.
 type Provider struct {
 	url    string
-	list   string // the address of the list of models
+	list   string // the URL of the list of models
 	header http.Header
 	client *http.Client
-	own    bool // it is the vendor's own service
+	own    bool // BaseURL is the vendor's own
 
 	mu      sync.Mutex
 	learned map[string]dialect // by model
 }
 
-// New returns a provider; it connects when it is called.
+// New returns a provider. It connects on the first call.
 func New(s model.Settings) *Provider {
 	base, query := s.Endpoint(BaseURL)
 	p := &Provider{
@@ -47,15 +47,15 @@ func isAzure(base string) bool {
 	return err == nil && strings.HasSuffix(at.Hostname(), ".azure.com")
 }
 
-// Close ends the connections that no call uses.
+// Close closes idle connections.
 func (p *Provider) Close() { p.client.CloseIdleConnections() }
 
-// Window is model.Provider's.
+// Window implements model.Provider.
 func (p *Provider) Window(ctx context.Context, name string) int {
 	return model.ListedWindow(ctx, p.client, p.list, p.header, name)
 }
 
-// Call is model.Provider's.
+// Call implements model.Provider.
 func (p *Provider) Call(ctx context.Context, name string, r model.Request, pieces model.Pieces) (model.Answer, error) {
 	response, err := p.post(ctx, name, r)
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 	return a.answer(), nil
 }
 
-// post sends a request, and again as long as something can be learned from what the server refuses.
+// post sends a request, and sends it again as long as there is something to learn from the error.
 func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
 	d := p.dialect(name)
 	for {
@@ -102,7 +102,7 @@ func (p *Provider) dialect(name string) dialect {
 	return dialect{completionTokens: p.own}
 }
 
-// remember keeps the dialect in which a request was accepted.
+// remember stores the dialect in which a request was accepted.
 func (p *Provider) remember(name string, d dialect) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

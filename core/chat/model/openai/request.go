@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// maxDescription is the length of a tool's description that the vendor accepts, bytes.
+// maxDescription is the maximum length of a tool description that the vendor accepts, in bytes.
 const maxDescription = 1024
 
 // request is the body of a Chat Completions request.
@@ -19,7 +19,7 @@ type request struct {
 	Model               string         `json:"model"`
 	Messages            []message      `json:"messages"`
 	Tools               []tool         `json:"tools,omitempty"`
-	MaxTokens           int            `json:"max_tokens,omitempty"`            // the name that other services know
+	MaxTokens           int            `json:"max_tokens,omitempty"`            // the name that other services use
 	MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"` // the vendor's name
 	Stream              bool           `json:"stream"`
 	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
@@ -30,14 +30,14 @@ type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-// message is one message. Content is a string, or a list of parts.
+// message is one message. Content is a string or a list of parts.
 type message struct {
 	Role       string     `json:"role"`
 	Content    any        `json:"content,omitempty"`
 	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 
-	extra map[string]json.RawMessage // members that the server wants back
+	extra map[string]json.RawMessage // members that the server needs back
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -95,7 +95,7 @@ type file struct {
 	Data string `json:"file_data"`
 }
 
-// newRequest writes a request in the form that the model takes.
+// newRequest returns a request in the form that the model accepts.
 func newRequest(name string, r model.Request, d dialect) request {
 	out := request{Model: name, Stream: true, ReasoningEffort: r.Effort}
 	if !d.noStreamOptions {
@@ -128,8 +128,8 @@ func newRequest(name string, r model.Request, d dialect) request {
 	return out
 }
 
-// userMessages writes a user's message, which is one of the vendor's for each tool result and one for the rest. The
-// images of results are in the rest, because most servers take only text as a result.
+// userMessages converts a user message into one tool message per tool result and one user message for the rest.
+// Images of results go into the user message, because most servers accept only text in a tool message.
 func (d dialect) userMessages(m model.Message) (out []message) {
 	var texts []string
 	var parts []contentPart
@@ -148,7 +148,7 @@ func (d dialect) userMessages(m model.Message) (out []message) {
 				parts = append(append(parts, contentPart{Type: "text", Text: "The images of the result of the tool call " + b.ID + ":"}), images...)
 			}
 			out = append(out, result)
-		case model.ToolUse, model.Reasoning, model.Opaque: // a user has none
+		case model.ToolUse, model.Reasoning, model.Opaque: // not in a user message
 		}
 	}
 	text := strings.Join(texts, "\n\n")
@@ -176,7 +176,8 @@ func (d dialect) imagesOf(b model.Block) (images []contentPart) {
 	return images
 }
 
-// assistantMessage writes what the model said. Parts of its content that it wants back make the content a list.
+// assistantMessage converts an assistant message. If parts of its content must be sent back, the content becomes a
+// list.
 func (d dialect) assistantMessage(m model.Message) message {
 	out := message{Role: "assistant"}
 	var texts []string
@@ -202,7 +203,7 @@ func (d dialect) assistantMessage(m model.Message) message {
 			out.ToolCalls = append(out.ToolCalls, toolCall{ID: d.id(b.ID), Type: "function", ExtraContent: b.Raw, Function: function{
 				Name: model.SafeName(b.Name), Arguments: string(model.Object(b.Input)),
 			}})
-		case model.ToolResult, model.File, model.Summary: // a model says none
+		case model.ToolResult, model.File, model.Summary: // not in an assistant message
 		}
 	}
 	if listed {
@@ -221,7 +222,7 @@ func (d dialect) id(id string) string {
 	return id
 }
 
-// complete adds what the server wants with tool calls of other models, too.
+// complete adds what the server requires with tool calls, including those of other models.
 func (d dialect) complete(m *message) {
 	if len(m.ToolCalls) == 0 {
 		return
@@ -237,9 +238,9 @@ func (d dialect) complete(m *message) {
 	}
 }
 
-// quoted is a string as JSON: a tool result has content even when it is empty.
+// quoted returns a JSON string. A tool message needs content even if that is empty.
 func quoted(text string) string {
-	raw, _ := model.Encode(text) // strings always marshal
+	raw, _ := model.Encode(text) // a string always marshals
 	return string(raw)
 }
 
