@@ -15,21 +15,21 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// maxFiles bounds how many files of one folder are looked at.
+// maxFiles limits how many entries of a folder are considered.
 const maxFiles = 2000
 
 // Library finds the skills of workspaces. It is safe for concurrent use.
 type Library struct {
 	home string
-	more []string // configured folders
-	kept Kept     // nil for a server on its own
+	more []string // the configured folders
+	kept Kept     // nil if no other servers share the state
 	log  hclog.Logger
 
 	mu      sync.Mutex
-	folders map[string]map[string]file // by folder, by path in it
+	folders map[string]map[string]file // by folder and path within it
 }
 
-// file is a skill's file as it was when it was read.
+// file is the file of a skill as it was when it was last read.
 type file struct {
 	size     int64
 	modified time.Time
@@ -37,14 +37,14 @@ type file struct {
 	broken   bool
 }
 
-// NewLibrary returns the skills below <home>/skills and in the configured folders, which every
-// workspace has, and below <home>/workspaces/<id>/skills, which that workspace alone has.
+// NewLibrary returns a library of the skills in <home>/skills and the configured folders, which every workspace has,
+// and of those in <home>/workspaces/<id>/skills, which only that workspace has.
 func NewLibrary(home string, directories []string, log hclog.Logger) *Library {
 	return &Library{home: home, more: directories, log: log, folders: map[string]map[string]file{}}
 }
 
-// Skills returns a workspace's skills by priority and name. Of two with the same name the one of
-// the workspace goes before that of the home, and this before those of configured folders.
+// Skills returns a workspace's skills by priority and name. If several have the same name, the workspace's own wins
+// over the one in <home>/skills, which wins over those in configured folders.
 func (l *Library) Skills(workspace string) []Skill {
 	folders := slices.Compact(append([]string{l.Folder(workspace), filepath.Join(l.home, "skills")}, l.more...))
 	l.mu.Lock()
@@ -64,8 +64,8 @@ func (l *Library) Skills(workspace string) []Skill {
 	return all
 }
 
-// Folder is where the skills of a workspace are that its people manage. Those of the default
-// workspace are the instance's.
+// Folder returns the folder of the skills that the people of a workspace manage. For the default workspace, that is
+// the folder of the whole instance.
 func (l *Library) Folder(workspace string) string {
 	if workspace == core.DefaultWorkspaceID {
 		return filepath.Join(l.home, "skills")
@@ -73,7 +73,7 @@ func (l *Library) Folder(workspace string) string {
 	return filepath.Join(l.home, "workspaces", workspace, "skills")
 }
 
-// read brings a folder up to date and returns its skills in the order of their files.
+// read updates a folder and returns its skills in the order of their files.
 func (l *Library) read(folder string) []Skill {
 	before, now := l.folders[folder], map[string]file{}
 	var skills []Skill
@@ -109,12 +109,11 @@ func (l *Library) load(folder, path string, info fs.FileInfo) file {
 	return f
 }
 
-// markdown lists the files that may be skills: those of the folder itself, and SKILL.md of the
-// folders in it.
+// markdown lists the files that may be skills: Markdown files in the folder itself, and SKILL.md in its subfolders.
 func markdown(folder string) (paths []string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil // a folder that is not there holds no skills
+		return nil // a missing folder has no skills
 	}
 	for _, e := range entries[:min(len(entries), maxFiles)] {
 		switch name := e.Name(); {
@@ -134,7 +133,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > maxSkill {
-		return make([]byte, maxSkill+1), nil // Parse says what is wrong with it
+		return make([]byte, maxSkill+1), nil // Parse reports the error
 	}
 	return os.ReadFile(path)
 }

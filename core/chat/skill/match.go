@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// keywordsNeeded is how many keywords a message must hold to ask for a skill.
+// keywordsNeeded is how many keywords of a skill a message must contain to select it.
 const keywordsNeeded = 2
 
-// Match is the skill that a message asks for, nil when there is none: the first one a trigger of
-// which is in the message, whatever its case; else the one with the most keywords in it, at least
-// two, the first of equals. A keyword counts where a word begins, so that "table" is in "tables"
-// and not in "stable".
+// Match returns the skill that a message asks for, or nil if there is none. The first skill with a trigger in the
+// message wins. Otherwise the skill with the most keywords in the message wins, if there are at least two; among
+// equals, the first one. Case does not matter. A keyword only matches at the start of a word, so "table" matches
+// "tables" but not "stable".
 func Match(skills []Skill, message string) *Skill {
 	message = strings.ToLower(message)
 	var best *Skill
@@ -47,7 +47,7 @@ func hits(keywords []string, message string) (n int) {
 	return n
 }
 
-// begins reports whether a word of message begins with word.
+// begins reports whether a word of message starts with word.
 func begins(message, word string) bool {
 	for rest := message; word != ""; {
 		at := strings.Index(rest, word)

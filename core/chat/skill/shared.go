@@ -9,21 +9,20 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Kept is where the skills that people write are kept for all servers of a deployment, by name.
-// *store.Store is one.
+// Kept stores the skills that people write for all servers of a deployment, by name. *store.Store implements it.
 type Kept interface {
 	Settings(ctx context.Context, prefix string) (map[string]string, error)
 	PutSetting(ctx context.Context, name, value string) error
 }
 
-// KeptPrefix begins the names under which skills are kept: a change of one is news for Sync.
+// KeptPrefix is the prefix of the names under which skills are stored. When such a setting changes, call Sync.
 const KeptPrefix = "skill/"
 
-// Share has skills that are written or deleted here kept for other servers, too. Call it before the
-// library is used.
+// Share makes the library store written and deleted skills for other servers, too. Call it before the library is
+// used.
 func (l *Library) Share(kept Kept) { l.kept = kept }
 
-// tell keeps a skill for the other servers; without content it is deleted there.
+// tell stores a skill for the other servers. Empty content deletes it there.
 func (l *Library) tell(ctx context.Context, workspace, name string, content []byte) error {
 	if l.kept == nil {
 		return nil
@@ -31,8 +30,8 @@ func (l *Library) tell(ctx context.Context, workspace, name string, content []by
 	return l.kept.PutSetting(ctx, KeptPrefix+workspace+"/"+name, string(content))
 }
 
-// Sync makes the files of the skills whose names are kept under a prefix, KeptPrefix for all, be as
-// other servers have written or deleted them.
+// Sync updates the files of the skills stored under a prefix to what other servers have written or deleted. Use
+// KeptPrefix for all skills.
 func (l *Library) Sync(ctx context.Context, prefix string) error {
 	all, err := l.kept.Settings(ctx, prefix)
 	if err != nil {

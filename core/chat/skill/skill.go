@@ -13,12 +13,12 @@ import (
 // The types of skills.
 const (
 	TypeContext = "context" // always in the prompt
-	TypeSkill   = "skill"   // in the prompt when a message asks for it
+	TypeSkill   = "skill"   // in the prompt if a message asks for it
 )
 
 const (
 	priorityDefault = 50
-	maxSkill        = 256 << 10 // bytes of one file
+	maxSkill        = 256 << 10 // bytes per file
 )
 
 // Skill is one skill. Its JSON is that of GET /v1/skills.
@@ -26,11 +26,11 @@ type Skill struct {
 	Name         string   `json:"name"`
 	Description  string   `json:"description"`
 	Type         string   `json:"type"`
-	Priority     int      `json:"priority"` // the lower one comes first
+	Priority     int      `json:"priority"` // lower comes first
 	Triggers     []string `json:"triggers"`
 	Keywords     []string `json:"keywords"`
 	AllowedTools []string `json:"allowedTools"` // globs; none means every tool
-	Source       string   `json:"source"`       // the file, from its folder's name on
+	Source       string   `json:"source"`       // the file, relative to the parent of its folder
 	Body         string   `json:"-"`
 }
 
@@ -49,7 +49,7 @@ type metadata struct {
 	Keywords list `yaml:"keywords"`
 }
 
-// list is a YAML list of text, or one text with commas.
+// list is a YAML list of strings, or one string with commas.
 type list []string
 
 func (l *list) UnmarshalYAML(n *yaml.Node) error {
@@ -67,12 +67,12 @@ func (l *list) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// ValidName reports whether a skill may be called so.
+// ValidName reports whether a name is valid for a skill.
 func ValidName(name string) bool { return namePattern.MatchString(name) }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
-// Parse reads a skill's file.
+// Parse parses the file of a skill.
 func Parse(content []byte) (Skill, error) {
 	if len(content) > maxSkill {
 		return Skill{}, fmt.Errorf("larger than %d bytes", maxSkill)
@@ -107,7 +107,7 @@ func Parse(content []byte) (Skill, error) {
 	return s, nil
 }
 
-// split takes the front matter, between two lines of three hyphens, off the text.
+// split separates the front matter, which is between two lines of three hyphens, from the text.
 func split(content []byte) (front, body []byte, err error) {
 	content = bytes.ReplaceAll(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")), []byte("\r\n"), []byte("\n"))
 	rest, ok := bytes.CutPrefix(content, []byte("---\n"))

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Put writes a skill of a workspace, in place of the one of that name that its folder holds.
-// core.CodeBadRequest says what is wrong with it.
+// Put writes a skill to a workspace's folder, replacing the skill with that name. The error is core.CodeBadRequest if
+// the skill is invalid.
 func (l *Library) Put(ctx context.Context, workspace string, s Skill) (Skill, error) {
 	if !ValidName(s.Name) {
 		return Skill{}, core.Errorf(core.CodeBadRequest, "name: want lower-case letters, digits and hyphens, 64 at most")
@@ -35,7 +35,7 @@ func (l *Library) Put(ctx context.Context, workspace string, s Skill) (Skill, er
 	return kept, err
 }
 
-// write writes the file of a skill, and returns what it is called to people.
+// write writes the file of a skill, and returns its Source.
 func (l *Library) write(workspace, name string, content []byte) (source string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,8 @@ func (l *Library) write(workspace, name string, content []byte) (source string, 
 	return filepath.ToSlash(filepath.Join(filepath.Base(folder), path)), nil
 }
 
-// Delete removes a skill of a workspace; core.CodeNotFound when its folder holds none of that name.
+// Delete removes a skill from a workspace. The error is core.CodeNotFound if the workspace's own folder has no such
+// skill.
 func (l *Library) Delete(ctx context.Context, workspace, name string) error {
 	err := l.remove(workspace, name)
 	switch {
@@ -63,7 +64,7 @@ func (l *Library) Delete(ctx context.Context, workspace, name string) error {
 	return l.tell(ctx, workspace, name, nil)
 }
 
-// remove removes the file of a skill; fs.ErrNotExist when there is none.
+// remove removes the file of a skill. The error is fs.ErrNotExist if there is none.
 func (l *Library) remove(workspace, name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +75,7 @@ func (l *Library) remove(workspace, name string) error {
 	return err
 }
 
-// path is the file of the skill of that name, else the one that a new skill is written to.
+// path returns the file of the skill with that name, or the file to which a new skill is written.
 func (l *Library) path(folder, name string) string {
 	l.read(folder)
 	for path, f := range l.folders[folder] {
