@@ -14,14 +14,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// AccountMemory remembers which of several accounts a person has chosen at an app, for one conversation.
+// AccountMemory remembers, for one conversation, which of several accounts a person has chosen for an app.
 type AccountMemory interface {
-	// ChosenAccount returns the id of the account, "" when none was chosen.
+	// ChosenAccount returns the id of the chosen account, or "" if none was chosen.
 	ChosenAccount(ctx context.Context, app string) (string, error)
 	ChooseAccount(ctx context.Context, app, account string) error
 }
 
-// chosenAccounts is the memory of a session.
+// chosenAccounts is an AccountMemory that lasts as long as its session.
 type chosenAccounts struct {
 	mu    sync.Mutex
 	byApp map[string]string
@@ -42,7 +42,7 @@ func (c *chosenAccounts) ChooseAccount(_ context.Context, app, account string) e
 	return nil
 }
 
-// chosenAccount is AccountWanted.Chosen for an app; nil for no session.
+// chosenAccount returns AccountWanted.Chosen for an app; nil if there is no session.
 func (s *Session) chosenAccount(app string) func(context.Context) (string, error) {
 	if s == nil {
 		return nil
@@ -51,17 +51,18 @@ func (s *Session) chosenAccount(app string) func(context.Context) (string, error
 }
 
 const (
-	accountRequest = "ropewalk.account"  // names the request of a result that asks which account to use
-	accountState   = "ropewalk.account " // begins a requestState that names the account, before that of the app
+	accountRequest = "ropewalk.account"  // the input request for which account to use
+	accountState   = "ropewalk.account " // prefix of a requestState with the account's name, followed by the app's own state
 )
 
-// choose returns the account of the call, which may be named.
+// choose returns the account of the call. name may be "".
 func (r *toolCall) choose(ctx context.Context, name string) (core.Account, error) {
 	return r.n.accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Chosen: r.Session.chosenAccount(r.server)})
 }
 
-// askWhich asks the person of the call which of several accounts it uses. The error is unnamed, which says that the call must
-// name one, when the client cannot ask. A stateless client is asked by the result of the call, which r.reply is then.
+// askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, the
+// error which says that the call must name an account. A stateless client is asked by the result of the call:
+// askWhich then sets r.reply.
 func (r *toolCall) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
 	params, err := json.Marshal(map[string]any{
 		"mode": "form", "message": "You have several accounts at " + several.App + ". Which one is " + r.Name + " called with? Your choice holds for this conversation.",
@@ -78,7 +79,7 @@ func (r *toolCall) askWhich(ctx context.Context, several core.SeveralAccounts, u
 	case r.Stateless || r.Session == nil || r.Asker == nil || !r.Session.client.AcceptsForms():
 		return core.Account{}, unnamed
 	}
-	select { // calls that are made at once ask once
+	select { // concurrent calls ask only once
 	case r.Session.asking <- struct{}{}:
 	case <-ctx.Done():
 		return core.Account{}, context.Cause(ctx)
@@ -105,13 +106,13 @@ func (r *toolCall) askWhich(ctx context.Context, several core.SeveralAccounts, u
 	return a, nil
 }
 
-// accountAnswer is what a person answers to the form of askWhich.
+// accountAnswer is the person's answer to the form from askWhich.
 type accountAnswer struct {
 	Action  string
 	Content struct{ Account string }
 }
 
-// name returns the account that was chosen, "" for none.
+// name returns the chosen account, or "" if none was chosen.
 func (a accountAnswer) name() string {
 	if a.Action != "accept" {
 		return ""
@@ -119,8 +120,9 @@ func (a accountAnswer) name() string {
 	return a.Content.Account
 }
 
-// takeAccountAnswer returns the account that the person of a stateless client has chosen: by the answer that came with the
-// call, or by an earlier one, which the state of the call names. The app gets neither.
+// takeAccountAnswer returns the account that the person of a stateless client has chosen: in the answer that came
+// with this call, or in an earlier one, which is recorded in the request state. It removes both, so that the app does
+// not see them.
 func (r *toolCall) takeAccountAnswer() string {
 	var answer accountAnswer
 	if r.takeAnswer(accountRequest, &answer) {
@@ -141,8 +143,8 @@ func (r *toolCall) takeAccountAnswer() string {
 	return name
 }
 
-// withAccount adds the account that was chosen to the state of a result that asks for input: the next call brings that back,
-// and has the answer no more.
+// withAccount adds the chosen account to the request state of a result that asks for input. The next call returns the
+// state, but not the answer itself.
 func (r *toolCall) withAccount(result json.RawMessage) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		state := accountState + r.named + " " + string(member(result, "requestState"))
@@ -150,7 +152,7 @@ func (r *toolCall) withAccount(result json.RawMessage) json.RawMessage {
 	})
 }
 
-// detailsOf returns the details of an error, if they are of a type.
+// detailsOf returns the details of an error if they have type T.
 func detailsOf[T any](err error) (details T, ok bool) {
 	known, isError := errors.AsType[*core.Error](err)
 	if !isError {

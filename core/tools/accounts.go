@@ -15,13 +15,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// Accounts are the linked accounts that remote apps are called with. *accounts.Manager implements it.
+// Accounts manages the linked accounts with which remote apps are called. *accounts.Manager implements it.
 type Accounts interface {
-	// Choose returns the account of a call; zero for an app that is not called with accounts. core.CodeLoginNeeded with
-	// core.AccountNeeded when its person has to log in first.
-	// core.CodeBadRequest with core.SeveralAccounts when the call must say which one it uses.
+	// Choose returns the account of a call, or the zero Account if the app does not use accounts. The error is
+	// core.CodeLoginNeeded with core.AccountNeeded in its details if the person has to log in first, and
+	// core.CodeBadRequest with core.SeveralAccounts if the call must name an account.
 	Choose(ctx context.Context, c core.Caller, app string, w core.AccountWanted) (core.Account, error)
-	// Needed completes an error with core.CodeLoginNeeded that a call with an account got.
+	// Needed completes a core.CodeLoginNeeded error that a call with an account returned.
 	Needed(c core.Caller, a core.Account, err error) error
 	// Await waits until the person has logged in.
 	Await(ctx context.Context, c core.Caller, want core.AccountNeeded, since time.Time) (core.Account, error)
@@ -29,12 +29,12 @@ type Accounts interface {
 
 const (
 	loginWait     = 10 * time.Minute // how long a call waits for a login
-	loginProgress = 10 * time.Second // between reports to its client
-	loginRequest  = "ropewalk.login" // names the request of a result that asks for a login
+	loginProgress = 10 * time.Second // interval of progress notifications to the client
+	loginRequest  = "ropewalk.login" // the input request for a login
 )
 
-// SplitAccount splits the name of a tool that names an account, as in github_work__create_issue. Names of apps have no
-// underscore. account is "" for a name without one.
+// SplitAccount splits a tool name that includes an account, such as github_work__create_issue. This is unambiguous
+// because app names have no underscores. account is "" if the name includes none.
 func SplitAccount(name string) (tool, account string) {
 	server, bare, ok := strings.Cut(name, "__")
 	app, account, named := strings.Cut(server, "_")
@@ -44,7 +44,7 @@ func SplitAccount(name string) (tool, account string) {
 	return app + "__" + bare, account
 }
 
-// nameWith is the name of a tool with the account that it is called with, as the audit log has it.
+// nameWith returns the tool's name including the account of the call, for the audit log.
 func (r *toolCall) nameWith() string {
 	if r.account.ID == "" {
 		return r.Name
@@ -52,8 +52,8 @@ func (r *toolCall) nameWith() string {
 	return r.server + "_" + r.account.Name + "__" + r.name
 }
 
-// chooseAccount finds the account of the call. Where its person has to log in first, the call waits for that if its client
-// can be asked to send the person there.
+// chooseAccount sets the account of the call. If the person has to log in first and the client can send the person to
+// the login page, the call waits for that.
 func (r *toolCall) chooseAccount(ctx context.Context) (err error) {
 	if r.n.accounts == nil || r.system != nil {
 		if r.Account != "" {
@@ -81,8 +81,9 @@ func (r *toolCall) chooseAccount(ctx context.Context) (err error) {
 	return nil
 }
 
-// login has the person of the call log in. Its error is the one that says so, when the client cannot be asked to send the
-// person there, or the person declines. A stateless client is asked by the result of the call, which r.reply is then.
+// login asks the person to log in, and returns the account. If the client cannot send the person to the login page,
+// or the person declines, it returns needed. A stateless client is asked by the result of the call: login then sets
+// r.reply.
 func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progress func(string)) (core.Account, error) {
 	want, ok := detailsOf[core.AccountNeeded](needed)
 	if !ok {
@@ -120,14 +121,14 @@ func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progr
 	return a, err
 }
 
-// sendsToLogin asks the client to send its person to the page, and reports whether the person agreed.
+// sendsToLogin asks the client to send its person to the login page, and reports whether the person agreed.
 func (r *toolCall) sendsToLogin(ctx context.Context, params json.RawMessage) bool {
 	raw, err := r.Asker.Ask(ctx, rpc.Question{Method: instance.MethodElicit, Params: params, FromServer: true})
 	var answer struct{ Action string }
 	return err == nil && json.Unmarshal(raw, &answer) == nil && answer.Action == "accept"
 }
 
-// awaitLogin waits for the login, and tells the client meanwhile that the call goes on.
+// awaitLogin waits for the login and reports progress to the client in the meantime.
 func (r *toolCall) awaitLogin(ctx context.Context, want core.AccountNeeded, since time.Time, progress func(string)) (core.Account, error) {
 	tick := time.NewTicker(loginProgress)
 	defer tick.Stop()
@@ -150,7 +151,7 @@ func (r *toolCall) awaitLogin(ctx context.Context, want core.AccountNeeded, sinc
 	}
 }
 
-// completeElicitation reports to the client that its person has done what a page asks for.
+// completeElicitation notifies the client that its person has completed an interaction at a URL.
 func (s *Session) completeElicitation(id string) {
 	if s.notify != nil {
 		s.notify(rpc.Notification{Method: "notifications/elicitation/complete", Params: fmt.Appendf(nil, `{"elicitationId":%q}`, id)})
@@ -162,7 +163,8 @@ func (r *toolCall) stateless() *interact.Client {
 	return interact.NewClient("", true, member(r.Meta, "io.modelcontextprotocol/clientCapabilities"))
 }
 
-// requestInput has the call answered with a request for input, which a stateless client makes the call again with.
+// requestInput sets r.reply to a result that asks for input. A stateless client then repeats the call with the
+// answer.
 func (r *toolCall) requestInput(name string, params json.RawMessage) (err error) {
 	r.reply, err = json.Marshal(map[string]any{
 		"resultType": "input_required", "inputRequests": map[string]any{name: map[string]any{"method": instance.MethodElicit, "params": params}},
@@ -173,14 +175,15 @@ func (r *toolCall) requestInput(name string, params json.RawMessage) (err error)
 	return err
 }
 
-// takeLoginAnswer removes the answer to a request for a login from those that the app gets, and reports whether the person
-// agreed.
+// takeLoginAnswer removes the answer to a login request from the input responses that the app receives, and reports
+// whether the person agreed.
 func (r *toolCall) takeLoginAnswer() (accepted bool) {
 	var said struct{ Action string }
 	return r.takeAnswer(loginRequest, &said) && said.Action == "accept"
 }
 
-// takeAnswer removes the answer to a request of the server from those that the app gets. ok is false when there is none.
+// takeAnswer removes the answer to one of the server's own requests from the input responses that the app receives.
+// It returns false if there is none.
 func (r *toolCall) takeAnswer(request string, into any) (ok bool) {
 	answer := member(r.InputResponses, request)
 	if answer == nil {

@@ -19,33 +19,33 @@ import (
 // Call is one tool call.
 type Call struct {
 	Name       string                 // server__tool
-	ID         string                 // a model's own id of the call, for its span; "" for none
+	ID         string                 // the model's id for the call, for the span; "" for none
 	Arguments  json.RawMessage        // a JSON object; nil means {}
-	Meta       json.RawMessage        // the request's _meta, passed on; nil when absent
-	Agent      bool                   // a model's or an MCP client's call, which may publish data.changed
-	Account    string                 // the name of the account to call the app with; "" for the one that Name names, that of the conversation, or the default
-	Chose      func(account string)   // is called with the name of the account, before the call waits for an approval; nil for nobody
+	Meta       json.RawMessage        // the request's _meta, passed on; nil if absent
+	Agent      bool                   // the call is from a model or an MCP client, and may publish data.changed
+	Account    string                 // the account's name; "" for the one in Name, the one chosen in the conversation, or the default
+	Chose      func(account string)   // called with the account's name before the call waits for an approval; may be nil
 	CheckInput bool                   // check Arguments against the tool's schema first
-	Notify     func(rpc.Notification) // receives the notifications of the call, in wire order; nil to drop them
+	Notify     func(rpc.Notification) // receives the notifications of the call, in wire order; nil drops them
 	From
 
-	// The answers to an earlier result that asked for input, and its state (2026-07-28); nil when absent.
+	// The answers to an earlier result that asked for input, and its state (MCP 2026-07-28); nil if absent.
 	InputResponses, RequestState json.RawMessage
 }
 
-// Approvals decides which calls wait for a person. *trust.Approvals implements it.
+// Approvals decides which calls wait for a person's approval. *trust.Approvals implements it.
 type Approvals interface {
-	// Needs reports whether calls of a tool wait. It is called once for each listing of a tool.
+	// Needs reports whether calls of a tool wait. It is called once per tool and listing.
 	Needs(t core.Tool) bool
-	// Await returns nil when the call may be made, once.
+	// Await waits for an approval. It returns nil if the call may be made, once.
 	Await(ctx context.Context, c core.Caller, call trust.Call, progress func(message string)) error
 }
 
-// Call calls a tool in c's workspace. It returns the result as the app wrote it, and whether that says that the tool
-// failed. A JSON-RPC error of the app comes back as *rpc.Error.
+// Call calls a tool in c's workspace. It returns the result as the app wrote it, and whether the result says that the
+// tool failed. If the app returns a JSON-RPC error, the error is an *rpc.Error.
 //
-// The checks, in this order: core.CodeToolNotFound, CodeToolHeld, CodeFeatureDisabled, CodeForbidden,
-// CodeInvalidInput, CodeApprovalPending, CodeApprovalRefused. A call of an app that is starting waits for it.
+// The checks return, in this order: core.CodeToolNotFound, CodeToolHeld, CodeFeatureDisabled, CodeForbidden,
+// CodeInvalidInput, CodeApprovalPending, CodeApprovalRefused. If the app is still starting, the call waits for it.
 func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (result json.RawMessage, failed bool, err error) {
 	if len(call.Arguments) == 0 || bytes.Equal(call.Arguments, []byte("null")) {
 		call.Arguments = json.RawMessage("{}")
@@ -62,23 +62,23 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (result 
 	return raw, read.isError, err
 }
 
-// toolCall is a Call on its way through perform.
+// toolCall is a Call while perform processes it.
 type toolCall struct {
 	Call
 	n      *Namespace
 	caller core.Caller
 
-	// The result of resolve.
-	server, name string        // the tool's own name
-	tool         *callable     // of an app
+	// Set by resolve.
+	server, name string        // name is the tool's own name
+	tool         *callable     // a tool of an app
 	uris         *resourceURIs // of the app's workspace
 	system       *System       // one of the server's own tools
-	own          *core.Tool    // the same, as it is listed
+	own          *core.Tool    // system as it is listed
 
-	budget  int             // tokens that the text of the result may take; 0 for any number
-	account core.Account    // that the app is called with; zero for none
+	budget  int             // maximum tokens of the result's text; 0 for no limit
+	account core.Account    // the account that the app is called with; zero for none
 	named   string          // the account that the person of a stateless client has chosen; "" for none
-	reply   json.RawMessage // the result of a call that asks for a login or an account first; nil for others
+	reply   json.RawMessage // the result, if the call asks for a login or an account first; otherwise nil
 }
 
 // startSpan implements request.
@@ -91,7 +91,7 @@ func (r *toolCall) record() (method, target string, arguments json.RawMessage) {
 	return "tools/call", r.nameWith(), r.Arguments
 }
 
-// measure implements request. A name that is no tool's is not recorded: callers may choose any.
+// measure implements request. Unknown tool names are not recorded, because callers can choose them freely.
 func (r *toolCall) measure(result callResult, err error) {
 	app, tool := r.server, r.name
 	if r.tool == nil && r.system == nil {
@@ -120,9 +120,9 @@ func (r *toolCall) admit(ctx context.Context) error {
 	return r.awaitApproval(ctx)
 }
 
-// await waits for an app whose tools are not known yet. The tool is looked up again also when there is
-// nothing to wait for: the app may have begun to run since the first time. What the caller could not see then either is
-// refused at once, as what does not exist.
+// await waits for an app whose tools are not known yet, and then looks up the tool again. It does so even if there is
+// nothing to wait for, because the app may have started running in the meantime. A tool that the caller's views would
+// hide anyway is rejected immediately, like one that does not exist.
 func (r *toolCall) await(ctx context.Context, unknown error) error {
 	if views := r.n.viewsOf(r.caller); views != nil && !views.MayShow(r.server, r.name) {
 		return unknown
@@ -159,7 +159,7 @@ func (r *toolCall) resolve(ctx context.Context) error {
 		return notFound(r.Name)
 	}
 	r.server, r.name = tool.Server, tool.Name
-	if r.Name == tool.listed { // approvals, the audit and errors name the tool, whatever a view calls it
+	if r.Name == tool.listed { // approvals, the audit log and errors use the tool's own name, even if a view renames it
 		r.Name = tool.FullName()
 	}
 	if r.CheckInput {
@@ -187,8 +187,8 @@ func (r *toolCall) resolveSystem(ctx context.Context) error {
 	return notFound(r.Name)
 }
 
-// needsApproval reports whether the call of a tool that was found waits for a person. A call that goes on
-// with an earlier one waits again: the answers that it brings are part of what is approved.
+// needsApproval reports whether the call waits for an approval; the tool must be resolved. A call that continues an
+// earlier one waits again, because its input responses are part of what is approved.
 func (r *toolCall) needsApproval() bool {
 	switch {
 	case r.n.approvals == nil:
@@ -199,7 +199,7 @@ func (r *toolCall) needsApproval() bool {
 	return r.tool.approval
 }
 
-// awaitApproval waits for a person, and then makes sure that the tool is still the one that was approved.
+// awaitApproval waits for an approval, and then makes sure that the tool has not changed in the meantime.
 func (r *toolCall) awaitApproval(ctx context.Context) error {
 	call := trust.Call{Arguments: r.Arguments, More: []json.RawMessage{r.InputResponses, r.RequestState}}
 	if r.account.ID != "" {
@@ -225,7 +225,8 @@ func (r *toolCall) awaitApproval(ctx context.Context) error {
 	return nil
 }
 
-// progress reports to the client that the call waits, when the client asked for progress.
+// progress returns a function that reports to the client that the call is waiting. It does nothing if the client did
+// not ask for progress.
 func (r *toolCall) progress() func(message string) {
 	at, err := rawjson.Find(r.Meta, "progressToken")
 	if err != nil || at.Empty() || r.Notify == nil {
@@ -233,7 +234,7 @@ func (r *toolCall) progress() func(message string) {
 	}
 	token, n := at.In(r.Meta), 0
 	return func(message string) {
-		n++ // progress must grow, and what the app reports later must not be less
+		n++ // progress must increase, and must stay below what the app reports later
 		r.Notify(rpc.Notification{
 			Method: "notifications/progress",
 			Params: fmt.Appendf(nil, `{"progressToken":%s,"progress":%de-6,"message":%s}`, token, n, rawjson.Quote(message)),
@@ -273,8 +274,8 @@ func (r *toolCall) send(ctx context.Context) (json.RawMessage, callResult, error
 	return raw, result, nil
 }
 
-// callApp calls the app. What it refuses because its account lacks a login or rights it has not done: it is called again
-// when the person has logged in.
+// callApp calls the app. If the app rejects the call because its account lacks a login or rights, nothing was done
+// yet, so the app is called again once the person has logged in.
 func (r *toolCall) callApp(ctx context.Context) (json.RawMessage, error) {
 	progress, meta := r.progress(), r.Meta
 	call := r.forApp()
@@ -291,8 +292,8 @@ func (r *toolCall) callApp(ctx context.Context) (json.RawMessage, error) {
 	return r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
 }
 
-// forApp returns the call as its app gets it. What the call has of it is dropped: it may be large, and the app may
-// take long.
+// forApp returns the call as the app receives it. It clears the corresponding fields of r, because they may be large
+// and the app may take a long time.
 func (r *toolCall) forApp() interact.Call {
 	call := r.n.request(r.caller, "tools/call", params(r.tool.quoted, &r.Call), r.Meta, r.Notify, r.From)
 	call.Account = r.account.ID
@@ -301,8 +302,7 @@ func (r *toolCall) forApp() interact.Call {
 	return call
 }
 
-// params builds the params of tools/call without decoding the arguments. quoted is the tool's own name as
-// JSON.
+// params builds the params of tools/call without decoding the arguments. quoted is the tool's own name as JSON.
 func params(quoted []byte, call *Call) json.RawMessage {
 	p := make([]byte, 0, len(quoted)+len(call.Arguments)+len(call.Meta)+len(call.InputResponses)+len(call.RequestState)+80)
 	p = append(append(p, `{"name":`...), quoted...)
@@ -323,15 +323,15 @@ func notFound(name string) error {
 	return core.Errorf(core.CodeToolNotFound, "there is no tool %q in this workspace", name)
 }
 
-// callResult is what the service reads in a CallToolResult.
+// callResult is the part of a CallToolResult that the server reads.
 type callResult struct {
 	isError    bool // the tool failed
-	needsInput bool // it is no result yet: the client is asked for input first
+	needsInput bool // not a final result: it asks the client for input first
 	linked     bool // a part of its content names a resource
 }
 
-// readResult reads a result in one pass, whatever its size: the texts in it may be large. Of a result that
-// is not an object nothing is known.
+// readResult reads a result in one pass, because its texts may be large. It returns the zero value if the result is
+// not an object.
 func readResult(result []byte) (r callResult) {
 	s := rawjson.Scanner{Data: result}
 	s.Space()
@@ -356,7 +356,7 @@ func readResult(result []byte) (r callResult) {
 	return r
 }
 
-// readPart reads a part of the content: a resource_link has a URI, and an embedded resource its contents.
+// readPart reads a part of the content. A resource_link has a uri, and an embedded resource has a resource.
 func (r *callResult) readPart(s *rawjson.Scanner) error {
 	if !s.Begins('{') {
 		return s.Value()

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// listedForm is the definition of a tool that clients get.
+// listedForm returns the definition of a tool that clients receive.
 func listedForm(t core.Tool) json.RawMessage {
 	if t.Listed != nil {
 		return t.Listed
@@ -17,8 +17,8 @@ func listedForm(t core.Tool) json.RawMessage {
 	return t.Raw
 }
 
-// withUsableOutput leaves out an output schema that is not a schema, or refers to nothing. The official TypeScript client
-// refuses the whole list, or each call of the tool, because of one.
+// withUsableOutput removes an output schema that is invalid or has unresolvable references. Because of a single such
+// schema, the official TypeScript client rejects the whole list, or every call of the tool.
 func (n *Namespace) withUsableOutput(t core.Tool, raw json.RawMessage) (json.RawMessage, error) {
 	var tool struct {
 		OutputSchema json.RawMessage `json:"outputSchema"`
@@ -34,8 +34,9 @@ func (n *Namespace) withUsableOutput(t core.Tool, raw json.RawMessage) (json.Raw
 	return rawjson.Without(raw, "outputSchema")
 }
 
-// sessionForm returns a valid definition as the revisions with sessions define it (MCP 2025-11-25, schema: Tool); nil when
-// it is one already. There, results are objects, and the schema of a property is not a boolean.
+// sessionForm converts a valid definition to the form of the revisions with sessions (MCP 2025-11-25, schema: Tool).
+// It returns nil if nothing has to change. In those revisions, results are objects, and the schema of a property is
+// not a boolean.
 func sessionForm(raw json.RawMessage) json.RawMessage {
 	output := true
 	edited, err := rawjson.Edit(raw, func(name string, value json.RawMessage) (json.RawMessage, error) {
@@ -60,7 +61,7 @@ func sessionForm(raw json.RawMessage) json.RawMessage {
 	return edited
 }
 
-// objectOnly returns the schema of results that are objects; nil when it describes others.
+// objectOnly returns an output schema that only allows objects, or nil if schema does not allow objects.
 func objectOnly(schema json.RawMessage) (json.RawMessage, error) {
 	var s struct {
 		Type any `json:"type"`
@@ -78,7 +79,7 @@ func objectOnly(schema json.RawMessage) (json.RawMessage, error) {
 	}
 }
 
-// withoutBooleans writes the schemas of properties that are booleans as objects.
+// withoutBooleans replaces boolean schemas of properties with equivalent objects.
 func withoutBooleans(schema json.RawMessage) (json.RawMessage, error) {
 	return rawjson.EditMember(schema, "properties", func(properties json.RawMessage) (json.RawMessage, error) {
 		return rawjson.Edit(properties, func(_ string, value json.RawMessage) (json.RawMessage, error) {

@@ -1,13 +1,12 @@
-// Package tools is the namespace that the HTTP API and the MCP endpoint share: the tools, prompts and
-// resources of a workspace's apps.
+// Package tools is the namespace that the HTTP API and the MCP endpoint share: the tools, prompts and resources of a
+// workspace's apps.
 //
-// It merges the lists of the apps (mergedlists.go), gives tools and prompts the prefix of their app and
-// finds the app of a name (toolname.go) or URI (resourceuris.go), applies feature flags and roles
-// (docs/api.md 4.6), checks arguments against schemas (validation.go, schemabudget.go), provides the
-// service's own system__* tools, publishes data.changed after the call of an agent, and keeps what the
-// session of a client subscribes to and logs (session.go).
+// It merges the lists of the apps (mergedlists.go), gives tools and prompts the prefix of their app, finds the app of
+// a name or URI (call.go, resourceuris.go), applies feature flags, roles (docs/api.md 4.6) and views (package view),
+// checks arguments against schemas (package schema), searches tools (package ranking), provides the server's own
+// system__* tools, publishes data.changed after an agent's call, keeps results that are too long (keptresults.go),
+// and keeps the subscriptions and the log level of a client session (session.go).
 //
-// It does not own connections, processes or the questions of apps (package apps does), nor wire formats
-// (packages httpapi and mcphttp do). It is a package of its own so that both endpoints list and allow the
-// same.
+// It does not own connections, processes or the questions of apps (package apps), nor wire formats (packages httpapi
+// and mcphttp). It is a separate package so that both endpoints list and allow the same things.
 package tools

@@ -18,41 +18,42 @@ import (
 // A result that is too long for a model's context is kept as a resource, and the model gets its beginning, its end and what
 // it is, with the tool that reads on. That happens in chat (FitText), and to the results of callers who ask (fitResult).
 
-// Results keeps results that are too long for their callers. *store.Store implements it.
+// Results stores results that are too long for their callers. *store.Store implements it.
 type Results interface {
 	KeepResult(ctx context.Context, r core.KeptResult) error
-	// KeptResult returns a part of a kept result: see store.Store.
+	// KeptResult returns a part of a stored result. See store.Store.KeptResult.
 	KeptResult(ctx context.Context, r core.KeptResult, offset, length int) (core.KeptResult, error)
 }
 
 const (
 	resultBudgetDefault = 12_500
-	leastBudget         = 100 // that a caller can ask for
+	leastBudget         = 100 // the smallest that a caller can request
 
 	resultKept  = time.Hour
-	keptTimeout = 30 * time.Second // to store a result
+	keptTimeout = 30 * time.Second // for storing a result
 
 	readResultName = "read_result"
 
-	// metaResultBudget is the member of the _meta of tools/call with which a caller asks for results that fit: true, or
-	// a number of tokens. In that of tools/list it asks for the tool that reads on.
+	// metaResultBudget is the _meta member of tools/call with which a caller requests results that fit: true, or a
+	// number of tokens. In tools/list, it requests that system__read_result be listed.
 	metaResultBudget = "ropewalk/resultBudget"
-	// metaResult is the member of the _meta of a result that was made to fit. It says what was kept.
+	// metaResult is the _meta member of a result that was shortened to fit. It describes what was stored.
 	metaResult = "ropewalk/result"
 )
 
-// AsksToFit reports whether the _meta of a request asks for results that fit.
+// AsksToFit reports whether the _meta of a request requests results that fit.
 func AsksToFit(meta json.RawMessage) bool {
 	at, err := rawjson.Find(meta, metaResultBudget)
 	return err == nil && !at.Empty() && meta[at.From] != 'f' && meta[at.From] != 'n'
 }
 
-// budgetOf is how many tokens the _meta of a call allows the text of its result; 0 when it does not ask.
+// budgetOf returns how many tokens the text of a result may have according to the _meta of the call, or 0 if it sets
+// no budget.
 func (n *Namespace) budgetOf(meta json.RawMessage) (int, error) {
 	if !bytes.Contains(meta, []byte("resultBudget")) || !AsksToFit(meta) {
 		return 0, nil
 	}
-	at, _ := rawjson.Find(meta, metaResultBudget) // it was found
+	at, _ := rawjson.Find(meta, metaResultBudget) // AsksToFit has found it
 	asked := string(at.In(meta))
 	if asked == "true" {
 		return n.resultBudget, nil
@@ -64,7 +65,8 @@ func (n *Namespace) budgetOf(meta json.RawMessage) (int, error) {
 	return int(tokens), nil
 }
 
-// FitText returns the text of a result as a model in chat gets it: whole, or as an excerpt with the rest kept.
+// FitText returns the text of a result as a model in a chat receives it: in full, or as an excerpt with the full text
+// stored.
 func (n *Namespace) FitText(ctx context.Context, c core.Caller, tool, text string) string {
 	if Tokens(len(text)) <= n.resultBudget || isReadResult(tool) {
 		return text
@@ -79,8 +81,8 @@ func (n *Namespace) FitText(ctx context.Context, c core.Caller, tool, text strin
 
 func isReadResult(tool string) bool { return tool == SystemServer+"__"+readResultName }
 
-// fitResult returns a result whose text takes at most so many tokens. What is not text stays, structured content included.
-// One that cannot be kept stays whole.
+// fitResult shortens the text of a result to at most budget tokens and stores the full text. Other content stays
+// unchanged, including structured content. A result that cannot be stored is returned in full.
 func (n *Namespace) fitResult(ctx context.Context, c core.Caller, tool string, budget int, result json.RawMessage) json.RawMessage {
 	if Tokens(len(result)) <= budget || isReadResult(tool) {
 		return result
@@ -133,7 +135,7 @@ func (n *Namespace) fitResult(ctx context.Context, c core.Caller, tool string, b
 	})
 }
 
-// textOf returns the text of a part of a result: its own, or that of a resource in it.
+// textOf returns the text of a content part: its own, or that of an embedded resource.
 func textOf(part json.RawMessage) (text string, ok bool) {
 	var p struct {
 		Type     string  `json:"type"`
@@ -154,7 +156,7 @@ func textOf(part json.RawMessage) (text string, ok bool) {
 	return "", false
 }
 
-// withText returns a part of a result with another text. What was a resource is a text from then on.
+// withText replaces the text of a content part. An embedded resource becomes a text part.
 func withText(part json.RawMessage, text string) (json.RawMessage, error) {
 	with, err := rawjson.Set(part, rawjson.Member{Name: "type", Value: json.RawMessage(`"text"`)}, rawjson.Member{Name: "text", Value: rawjson.Quote(text)})
 	if err != nil {
@@ -182,7 +184,7 @@ func keptBy(c core.Caller, id string) core.KeptResult {
 	return core.KeptResult{ID: id, Workspace: c.Workspace.ID, User: c.User.ID, Key: c.Scope.Key}
 }
 
-// shape is what a text is.
+// shape describes a text.
 type shape struct {
 	mediaType  string
 	kind       string // in words
@@ -208,11 +210,11 @@ func shapeOf(text string) shape {
 	return s
 }
 
-// noteBytes is how much of a budget the note in an excerpt takes.
+// noteBytes is how many bytes of a budget are reserved for the note in an excerpt.
 const noteBytes = 380
 
-// excerpt is the beginning and the end of a text that is longer than a budget, with a note between them that says what
-// was left out and how to read on. An id of "" means that the text is not kept.
+// excerpt returns the beginning and the end of a text that exceeds a budget. A note between them says what was left
+// out and how to read on. If id is "", the text is not stored.
 func excerpt(text string, budget int, s shape, id string) string {
 	room := max(4*budget-noteBytes, 0)
 	head := wholeLines(text[:cut(text, room*3/4)])
@@ -228,7 +230,8 @@ func excerpt(text string, budget int, s shape, id string) string {
 	return head + "\n\n" + note + "\n\n" + tail
 }
 
-// cut returns the last place at or before at where a text can be cut, and cutAfter the first one at or after it.
+// cut returns the last position at or before at where a text can be cut without splitting a character. cutAfter
+// returns the first such position at or after at.
 func cut(text string, at int) int {
 	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
 		at--
@@ -243,7 +246,7 @@ func cutAfter(text string, at int) int {
 	return at
 }
 
-// wholeLines is the beginning of a text without its last line, if that costs little.
+// wholeLines drops an incomplete last line, unless that would remove too much.
 func wholeLines(head string) string {
 	if end := strings.LastIndexByte(head, '\n') + 1; end > len(head)*3/4 {
 		return head[:end]
@@ -251,7 +254,7 @@ func wholeLines(head string) string {
 	return head
 }
 
-// ReadResult is system__read_result.
+// ReadResult returns system__read_result.
 func (n *Namespace) ReadResult() System {
 	return System{
 		Name: readResultName, Title: "Read on in a result", ReadOnly: true, ReadsOn: true,
@@ -264,7 +267,7 @@ func (n *Namespace) ReadResult() System {
 		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			in := struct {
 				ID     string  `json:"id"`
-				Offset float64 `json:"offset"` // 2.0 is an integer of JSON Schema
+				Offset float64 `json:"offset"` // in JSON Schema, 2.0 is an integer
 				Length float64 `json:"length"`
 			}{}
 			if err := json.Unmarshal(arguments, &in); err != nil {
@@ -278,7 +281,7 @@ func (n *Namespace) ReadResult() System {
 	}
 }
 
-// readOn returns a part of a kept result that fits, and says where the next one begins.
+// readOn returns a part of a stored result that fits, and says where the next part starts.
 func (n *Namespace) readOn(ctx context.Context, c core.Caller, id string, offset, length int) (plainText, error) {
 	room := 4*n.resultBudget - noteBytes
 	if length == 0 || length > room {
@@ -300,8 +303,8 @@ func (n *Namespace) readOn(ctx context.Context, c core.Caller, id string, offset
 	return plainText(fmt.Sprintf("%s\n\n[Characters %d to %d of %d. %s]", part, offset, end, r.Length, note)), nil
 }
 
-// kept returns a part of a kept result: core.CodeNotFound for one that the caller does not have, or whose tool the views of
-// the caller do not show.
+// kept returns a part of a stored result. The error is core.CodeNotFound if the caller has no such result, or if the
+// caller's views do not show its tool.
 func (n *Namespace) kept(ctx context.Context, c core.Caller, id string, offset, length int) (core.KeptResult, error) {
 	if n.results == nil {
 		return core.KeptResult{}, core.Errorf(core.CodeNotFound, "there is no kept result %.80q", id)
@@ -313,13 +316,13 @@ func (n *Namespace) kept(ctx context.Context, c core.Caller, id string, offset, 
 	return r, err
 }
 
-// keptRequest is a read of the resource of a kept result, on its way through perform.
+// keptRequest is a read of a stored result as a resource, while perform processes it.
 type keptRequest struct {
 	appRequest
 	id string
 }
 
-// readKept is resources/read of a kept result.
+// readKept implements resources/read for a stored result.
 func (n *Namespace) readKept(ctx context.Context, c core.Caller, id string) (json.RawMessage, error) {
 	uri := core.KeptResult{ID: id}.URI()
 	r := &keptRequest{appRequest: appRequest{n: n, caller: c, method: "resources/read", name: uri}, id: id}

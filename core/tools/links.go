@@ -9,14 +9,14 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// How many links of results are remembered: for each session, and for all stateless clients together. The
-// ones that were not used for the longest time are forgotten.
+// The number of resource links from results that are remembered, per session, and for all stateless clients together.
+// The least recently used links are forgotten first.
 const (
 	maxSessionLinks   = 1000
 	maxStatelessLinks = 10_000
 )
 
-// resourceLink is a part of a result that names a resource: a resource_link, or a resource with its contents.
+// resourceLink is a part of a result that names a resource: a resource_link or an embedded resource.
 type resourceLink struct {
 	URI      string `json:"uri"`
 	Resource struct {
@@ -25,12 +25,12 @@ type resourceLink struct {
 }
 
 func newLinks(size int) *lru.Cache[string, resourceRef] {
-	links, _ := lru.New[string, resourceRef](size) // it fails for sizes below 1
+	links, _ := lru.New[string, resourceRef](size) // it only fails for sizes below 1
 	return links
 }
 
-// given returns the links that apps gave to the client of a request, and what the keys of this client begin
-// with. It is nil for a caller without a client.
+// given returns the cache of links that apps gave to the client of a request, and the prefix of this client's keys.
+// links is nil if the caller has no client.
 func (n *Namespace) given(c core.Caller, from From) (links *lru.Cache[string, resourceRef], prefix string) {
 	switch {
 	case from.Stateless:
@@ -41,8 +41,8 @@ func (n *Namespace) given(c core.Caller, from From) (links *lru.Cache[string, re
 	return nil, ""
 }
 
-// takeLinks remembers which app gave the resources that a result names, listed or not. It reports whether
-// the result has a URI that has to be changed.
+// takeLinks remembers which app provided the resources that a result names and that are not listed. It reports
+// whether the result contains a URI that has to be changed.
 func (n *Namespace) takeLinks(c core.Caller, from From, uris *resourceURIs, server string, result json.RawMessage) (changes bool) {
 	if !bytes.Contains(result, []byte(`"uri"`)) {
 		return false
@@ -67,7 +67,7 @@ func (n *Namespace) takeLinks(c core.Caller, from From, uris *resourceURIs, serv
 	return changes
 }
 
-// linksOf returns the parts of a result of tools/call or prompts/get that may name resources.
+// linksOf returns the parts of a tools/call or prompts/get result that may name resources.
 func linksOf(result json.RawMessage) (found []resourceLink) {
 	var answer struct {
 		Content  []json.RawMessage `json:"content"`
@@ -90,8 +90,8 @@ func linksOf(result json.RawMessage) (found []resourceLink) {
 	return found
 }
 
-// find returns the app and the own URI of a resource, as resourceURIs.find does. A resource that is not
-// listed belongs to the app that gave a link to it.
+// find returns the app and the app's own URI of a resource, like resourceURIs.find. A resource that is not listed
+// belongs to the app that provided a link to it.
 func (n *Namespace) find(c core.Caller, from From, uri string) (at resourceRef, named bool, err error) {
 	lists := n.lists(c, from)
 	uris := lists.uris

@@ -12,16 +12,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools/view"
 )
 
-// mergedLists are the lists of all apps of a workspace under the names that callers see: tools and prompts
-// with the prefix of their app. They are built again when the offer changes; except for arrays they are
-// immutable.
+// mergedLists holds the lists of all apps of a workspace under the names that callers see: tools and prompts have the
+// prefix of their app. The lists are rebuilt when the offer changes. They are immutable, except for arrays.
 type mergedLists struct {
 	offer   *core.Offer
-	views   *view.Set     // that narrow the offer
-	shown   view.Narrowed // what is left of it
+	views   *view.Set     // narrow the offer
+	shown   view.Narrowed // the part of the offer that the views show
 	tools   []Listed
 	byName  map[string]*callable
-	bare    map[string][]*callable // by their apps' own names
+	bare    map[string][]*callable // tools by the apps' own names
 	items   map[core.Kind][]Item
 	prompts map[string]core.Prompt // by full name
 	held    map[string]string      // why a tool is held back, by full name
@@ -30,42 +29,43 @@ type mergedLists struct {
 	mu     sync.Mutex
 	arrays map[arrayKey]json.RawMessage
 
-	search func() *ranking.Index // of tools, and then of the service's own
+	search func() *ranking.Index // over tools, followed by the server's own tools
 }
 
-// callable is a tool with what each call of it needs.
+// callable is a tool with the data that each call of it needs.
 type callable struct {
 	core.Tool
 	quoted   []byte // the bare name as JSON
-	approval bool   // its calls wait for a person
-	listed   string // the name that it is listed under, which a view may have given it
+	approval bool   // calls wait for an approval
+	listed   string // the name it is listed under; a view may have changed it
 }
 
-// arrayKey is a list as one class of callers sees it: own has a bit for each of the service's own tools
-// that is among them.
+// arrayKey identifies a list as one class of callers sees it. own has a bit for each of the server's own tools that
+// the list contains.
 type arrayKey struct {
 	kind      core.Kind
 	own       uint64
 	stateless bool
-	search    bool // of the search surface
+	search    bool // for SurfaceSearch
 }
 
-// listsKey is who gets the same lists.
+// listsKey identifies the callers who share the same lists.
 type listsKey struct {
 	workspace string
-	views     *view.Set // of the callers; nil for those who see everything
+	views     *view.Set // nil for callers who see everything
 }
 
-// Item is one tool, prompt, resource or resource template as callers see it. Except for its name, which is a full name,
-// a URI or a URI template, it is as its app wrote it.
+// Item is one tool, prompt, resource or resource template as callers see it. It is as its app wrote it, except for
+// Name, which is a full name, a URI or a URI template.
 type Item struct {
 	Server string
 	Name   string
 	Raw    json.RawMessage
 }
 
-// lists returns the merged lists of a workspace as the caller of a request sees them from its client. They are built again
-// only when the offer or the views of the caller have changed. What is not in them does not exist for the caller.
+// lists returns the merged lists of a workspace as the caller of a request sees them from its client. They are only
+// rebuilt if the offer or the caller's views have changed. Anything that is not in them does not exist for the
+// caller.
 func (n *Namespace) lists(c core.Caller, from From) *mergedLists {
 	workspace := c.Workspace.ID
 	k := listsKey{workspace, n.viewsOf(c)}
@@ -82,7 +82,7 @@ func (n *Namespace) lists(c core.Caller, from From) *mergedLists {
 	r = n.newMergedLists(offer, k.views)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.mergedStateless, k) // outdated as well, and perhaps of no use any more
+	delete(n.mergedStateless, k) // outdated as well, and possibly no longer needed
 	if len(r.tools)+len(r.items) == 0 && k.views == nil {
 		delete(n.merged, k) // an empty workspace costs no memory
 	} else {
@@ -91,7 +91,7 @@ func (n *Namespace) lists(c core.Caller, from From) *mergedLists {
 	return r
 }
 
-// ownLists returns the merged lists of an offer that differs from the one of the workspace.
+// ownLists returns the merged lists for an offer that differs from that of the workspace.
 func (n *Namespace) ownLists(k listsKey, from From, offer *core.Offer) *mergedLists {
 	if s := from.Session; s != nil && !from.Stateless {
 		r := s.merged.Load()
@@ -113,7 +113,7 @@ func (n *Namespace) ownLists(k listsKey, from From, offer *core.Offer) *mergedLi
 	return r
 }
 
-// forgetViews drops the lists that views narrowed, before views change.
+// forgetViews drops the narrowed lists when views have changed.
 func (n *Namespace) forgetViews(string) {
 	narrowed := func(k listsKey, _ *mergedLists) bool { return k.views != nil }
 	n.mu.Lock()
@@ -122,8 +122,8 @@ func (n *Namespace) forgetViews(string) {
 	maps.DeleteFunc(n.mergedStateless, narrowed)
 }
 
-// newMergedLists merges the lists of the apps, as far as views show them, and renames tools and prompts with the prefix of
-// their app.
+// newMergedLists merges the lists of the apps, as far as views show them, and adds the prefix of their app to tools
+// and prompts.
 func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLists {
 	shown := views.Narrow(offer)
 	o := shown.Offer
@@ -144,7 +144,7 @@ func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLi
 		one := &callable{t, quoted, n.approvals != nil && n.approvals.Needs(t), labels[i].Name}
 		r.byName[t.FullName()], r.byName[t.LongName()], r.byName[labels[i].Name] = one, one, one
 		if t.FullName() != t.LongName() {
-			r.byName[t.Server+"__"+t.FullName()] = one // for callers who name the server and then use the listed name
+			r.byName[t.Server+"__"+t.FullName()] = one // for callers who put the server name before the listed name
 		}
 		r.bare[t.Name] = append(r.bare[t.Name], one)
 	}
@@ -171,7 +171,7 @@ func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLi
 	return r
 }
 
-// listedTool returns the definition of a tool with the names, and the description, that callers see.
+// listedTool returns the definition of a tool with the name and description that callers see.
 func (n *Namespace) listedTool(r *mergedLists, t core.Tool, as core.Relabel) (raw json.RawMessage, err error) {
 	if raw, err = rawjson.Rename(listedForm(t), "name", as.Name); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (n *Namespace) item(r *mergedLists, kind core.Kind, i Item, member string) 
 	r.items[kind] = append(r.items[kind], i)
 }
 
-// visible returns a definition with visibleText, and warns when that changed it.
+// visible applies visibleText to a definition, and logs a warning if that changed it.
 func (n *Namespace) visible(raw json.RawMessage, server, name string) json.RawMessage {
 	visible, changed := visibleText(raw)
 	if changed {
@@ -214,7 +214,7 @@ func (n *Namespace) visible(raw json.RawMessage, server, name string) json.RawMe
 	return visible
 }
 
-// Mirrors returns the arguments of a tool that requests repeat in headers; nil when there are none, or no
+// Mirrors returns the arguments of a tool that requests repeat in headers. It returns nil if there are none or no
 // such tool.
 func (n *Namespace) Mirrors(c core.Caller, from From, name string) []core.Mirror {
 	if tool := n.lists(c, from).tool(name, nil); tool != nil {
@@ -226,18 +226,19 @@ func (n *Namespace) Mirrors(c core.Caller, from From, name string) []core.Mirror
 // Prompts returns the prompts that c sees, by server name and then in each app's own order.
 func (n *Namespace) Prompts(c core.Caller) []Item { return n.items(c, core.KindPrompts) }
 
-// Resources returns the resources that c sees. Their URIs are the apps' own; one that two apps have is
-// listed per app, as ropewalk://<server>/<uri>.
+// Resources returns the resources that c sees. Their URIs are the apps' own. A URI that two apps use is listed once
+// per app, as ropewalk://<server>/<uri>.
 func (n *Namespace) Resources(c core.Caller) []Item { return n.items(c, core.KindResources) }
 
-// Templates returns the resource templates that c sees, named like resources.
+// Templates returns the resource templates that c sees. They are named like resources.
 func (n *Namespace) Templates(c core.Caller) []Item { return n.items(c, core.KindTemplates) }
 
 func (n *Namespace) items(c core.Caller, kind core.Kind) []Item {
 	return slices.Clone(n.lists(c, From{}).items[kind])
 }
 
-// ItemsFor returns one of the lists that c sees from its client, in the order of ListJSON. It must not be written to.
+// ItemsFor returns one of the lists that c sees from its client, in the order of ListJSON. The caller must not modify
+// it.
 func (n *Namespace) ItemsFor(c core.Caller, from From, kind core.Kind) []Item {
 	if kind != core.KindTools {
 		return n.lists(c, from).items[kind]
@@ -250,8 +251,8 @@ func (n *Namespace) ItemsFor(c core.Caller, from From, kind core.Kind) []Item {
 	return items
 }
 
-// ListJSON returns one of the lists that c sees from its client as a JSON array. It is marshalled once for all callers that
-// see the same, until something changes, and must not be written to.
+// ListJSON returns one of the lists that c sees from its client as a JSON array. All callers who see the same list
+// share the array until something changes, so it must not be modified.
 func (n *Namespace) ListJSON(c core.Caller, from From, kind core.Kind) json.RawMessage {
 	r := n.lists(c, from)
 	k := arrayKey{kind: kind}
@@ -283,9 +284,9 @@ func (n *Namespace) array(r *mergedLists, k arrayKey) json.RawMessage {
 	return array
 }
 
-// withUsableSchema compiles a tool's input schema, so that calls find it compiled. A schema that is too
-// complex to check is replaced in the tool's description by one that accepts every object, because models
-// and clients could not use it either.
+// withUsableSchema compiles a tool's input schema ahead of calls. If the schema is too complex to check, it is
+// replaced in the tool's definition by one that accepts every object, because models and clients could not use it
+// either.
 func (n *Namespace) withUsableSchema(t core.Tool, raw json.RawMessage) (json.RawMessage, error) {
 	if !n.validator.TooComplex(t.Schema) {
 		return raw, nil
@@ -294,9 +295,9 @@ func (n *Namespace) withUsableSchema(t core.Tool, raw json.RawMessage) (json.Raw
 	return rawjson.Set(raw, rawjson.Member{Name: "inputSchema", Value: json.RawMessage(`{"type":"object"}`)})
 }
 
-// tool finds a tool by its name in the workspace, or by its app's own name for it, which views of MCP Apps
-// use. An app's own name is accepted when only one app has it, or only one of those whose views the session
-// has read. It is nil when there is no such tool.
+// tool finds a tool by its full name, or by its app's own name for it, which the views of MCP Apps use. The app's own
+// name is accepted if only one app has it, or only one of the apps whose views the session has read. It returns nil
+// if there is no such tool.
 func (r *mergedLists) tool(name string, s *Session) *callable {
 	if tool := r.byName[name]; tool != nil {
 		return tool

@@ -20,16 +20,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// Apps is what the namespace needs of the installed apps; apps.Manager implements it.
+// Apps is the part of apps.Manager that the namespace needs.
 type Apps interface {
-	// Offer returns the lists of the workspace's apps, by server name and then in each app's own order, as
-	// client sees them: apps may have an instance of their own for it. nil is a client that they have none
-	// for. It is immutable, and the same pointer until something changes.
+	// Offer returns the lists of the workspace's apps, by server name and then in each app's own order, as client
+	// sees them: an app may have a separate instance for it. For a nil client, these are the lists of the shared
+	// instances. The offer is immutable, and the same pointer until something changes.
 	Offer(workspace string, client *interact.Client) *core.Offer
-	// Instructions returns those of the workspace's running apps that give any, by server name.
+	// Instructions returns the instructions of the workspace's running apps that have any, by server name.
 	Instructions(workspace string) []core.Instructions
 	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
-	// Resource reads a resource for a browser, with an account; "" for none.
+	// Resource reads a resource for a browser, using an account; "" for none.
 	Resource(ctx context.Context, workspace, server, uri, account string) (apps.Resource, error)
 	// AwaitOffer waits for an app that is starting and whose lists are not known yet.
 	AwaitOffer(ctx context.Context, workspace, server string) error
@@ -42,20 +42,20 @@ type Apps interface {
 	EndSession(session string)
 }
 
-// Publisher publishes events without waiting.
+// Publisher publishes events without blocking.
 type Publisher interface{ Publish(core.Event) }
 
-// Metrics measures the calls.
+// Metrics records calls.
 type Metrics interface {
-	// ToolCall records a call. app and tool are "" when there is none of the name that the caller gave;
-	// failed is whether the result says that the tool failed.
+	// ToolCall records a call. app and tool are "" if there is no tool with the name that the caller used. failed
+	// reports whether the result says that the tool failed.
 	ToolCall(app, tool string, failed bool, err error)
 }
 
 // Features reports whether a feature flag is on.
 type Features interface{ Enabled(flag string) bool }
 
-// Options are the parts of a Namespace.
+// Options configures a Namespace.
 type Options struct {
 	Apps     Apps
 	Events   Publisher
@@ -63,19 +63,19 @@ type Options struct {
 	Logger   hclog.Logger
 	Audit    Auditor // nil records nothing
 
-	Accounts  Accounts  // nil for apps without accounts
-	Approvals Approvals // nil lets no call wait for a person
-	Metrics   Metrics   // nil measures nothing
-	Views     Views     // nil shows everything to everybody
-	Results   Results   // nil keeps no result that is too long for its caller
+	Accounts  Accounts  // nil if apps do not use accounts
+	Approvals Approvals // nil if no call needs an approval
+	Metrics   Metrics   // nil records nothing
+	Views     Views     // nil shows everything to everyone
+	Results   Results   // nil does not store long results
 
-	ResultBudget int // tokens of a result's text above which it is kept, and its caller gets an excerpt; 0 for 12,500
+	ResultBudget int // maximum tokens of a result's text; the caller gets an excerpt of a longer one; 0 means 12,500
 
-	Budget     int      // tokens of a list up to which SurfaceSearch lists all tools; 0 for none
-	Favourites []string // tools that SurfaceSearch lists as well: full names, in which * matches any text
+	Budget     int      // SurfaceSearch lists all tools if they take at most this many tokens; 0 means never
+	Favourites []string // tools that SurfaceSearch always lists: full names, in which * matches any text
 }
 
-// Namespace lists and calls what the apps of workspaces offer. It is safe for concurrent use.
+// Namespace lists and calls the tools, prompts and resources of workspaces. It is safe for concurrent use.
 type Namespace struct {
 	apps      Apps
 	events    Publisher
@@ -95,17 +95,17 @@ type Namespace struct {
 	resultBudget int
 	favourites   *regexp.Regexp // nil for none
 
-	stateless *interact.Client // every client without a session
+	stateless *interact.Client // represents all clients without a session
 	sessions  *sessionRegistry
 
-	links *lru.Cache[string, resourceRef] // that apps gave to stateless clients
+	links *lru.Cache[string, resourceRef] // links that apps gave to stateless clients
 
 	mu              sync.RWMutex
 	merged          map[listsKey]*mergedLists
-	mergedStateless map[listsKey]*mergedLists // the same for stateless clients, where theirs differ
+	mergedStateless map[listsKey]*mergedLists // lists of stateless clients, where they differ
 }
 
-// New returns a Namespace over the given apps and system tools.
+// New returns a Namespace. Add adds the server's own tools.
 func New(o Options) *Namespace {
 	n := &Namespace{
 		budget: o.Budget, favourites: trust.NamePattern(o.Favourites), apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, accounts: o.Accounts, approvals: o.Approvals, metrics: o.Metrics, views: o.Views, results: o.Results, resultBudget: cmp.Or(o.ResultBudget, resultBudgetDefault),
@@ -118,16 +118,15 @@ func New(o Options) *Namespace {
 	return n
 }
 
-// Bits of a mask above those of the service's own tools: whether the client reads on in results, and the discovery flags
-// that are on.
+// Bits of a mask above those of the server's own tools: the client reads on in results, and the discovery flags that
+// are on.
 const (
 	maskReadsOn uint64 = 1 << (61 + iota)
 	maskToolDiscovery
 	maskBundleDiscovery
 )
 
-// Add adds the service's own tools, 61 at most, which are listed in this order. Call it before the
-// first List or Call.
+// Add adds the server's own tools, 61 at most, which are listed in this order. Call it before the first List or Call.
 func (n *Namespace) Add(own ...System) {
 	n.system = append(n.system, own...)
 	for _, s := range own {
@@ -135,16 +134,16 @@ func (n *Namespace) Add(own ...System) {
 	}
 }
 
-// Listed is one tool as a caller sees it: with its full name, otherwise as its app wrote it.
+// Listed is one tool as a caller sees it: with its listed name, otherwise as its app wrote it.
 type Listed struct {
 	Name string
 	Tool core.Tool
-	Raw  json.RawMessage // as MCP 2026-07-28 defines it
+	Raw  json.RawMessage // in the form of MCP 2026-07-28
 
-	session json.RawMessage // as the revisions with sessions define it; nil when that is Raw
+	session json.RawMessage // in the form of the revisions with sessions; nil if it is the same as Raw
 }
 
-// BareName is the listed name without the app's: the tool's own, unless a view renames it.
+// BareName returns the listed name without the app's prefix: the tool's own name, unless a view renames it.
 func (t Listed) BareName() string {
 	if t.Name == t.Tool.FullName() {
 		return t.Tool.Name
@@ -152,7 +151,7 @@ func (t Listed) BareName() string {
 	return strings.TrimPrefix(t.Name, t.Tool.Server+"__")
 }
 
-// RawFor is the tool as the revision of a client defines it.
+// RawFor returns the definition in the form of the client's MCP revision.
 func (t Listed) RawFor(from From) json.RawMessage {
 	if t.session == nil || from.Stateless {
 		return t.Raw
@@ -160,18 +159,18 @@ func (t Listed) RawFor(from From) json.RawMessage {
 	return t.session
 }
 
-// List returns the tools that c sees in a stable order: by server name, then in each app's own order. The
-// service's own tools are sorted as those of a server named system.
+// List returns the tools that c sees in a stable order: by server name, then in each app's own order. The server's
+// own tools are sorted like those of an app named system.
 func (n *Namespace) List(c core.Caller) []Listed { return n.ListFor(c, From{}) }
 
-// ListFor is List for a request from a client, whose session may have lists of its own.
+// ListFor is List for a request from a client, whose session may have different lists.
 func (n *Namespace) ListFor(c core.Caller, from From) []Listed {
 	r, mask := n.lists(c, from), n.maskFor(c, from)
 	return n.list(r, mask, n.searches(r, mask, from))
 }
 
-// list returns the tools of apps and those of the service that mask has a bit for. With search it returns those with
-// which the others are found and called, and the favourites.
+// list returns the tools of apps and those of the server's own tools whose bit is set in mask. If search is true, it
+// returns the tools that find and call the others, and the favourites.
 func (n *Namespace) list(r *mergedLists, mask uint64, search bool) []Listed {
 	if search {
 		return n.searchList(r, mask)
@@ -191,7 +190,7 @@ func (n *Namespace) list(r *mergedLists, mask uint64, search bool) []Listed {
 	return append(all, r.tools[at:]...)
 }
 
-// ownListed is one of the service's own tools as a caller with that mask sees it.
+// ownListed returns one of the server's own tools as a caller with that mask sees it.
 func (n *Namespace) ownListed(i int, own Listed, mask uint64) Listed {
 	s := n.system[i]
 	if s.ListedSchema == nil {
@@ -210,7 +209,7 @@ func (n *Namespace) maskFor(c core.Caller, from From) uint64 {
 	return mask
 }
 
-// mask returns a bit for each of the service's own tools that c may use, and for each discovery flag that is on.
+// mask returns a bit for each of the server's own tools that c may use, and for each discovery flag that is on.
 func (n *Namespace) mask(c core.Caller) (mask uint64) {
 	if n.features.Enabled(config.FlagToolDiscovery) {
 		mask |= maskToolDiscovery
@@ -227,7 +226,7 @@ func (n *Namespace) mask(c core.Caller) (mask uint64) {
 	return mask
 }
 
-// Watch calls changed, which must not block, when the tools of a workspace's apps changed.
+// Watch calls changed, which must not block, whenever the tools of a workspace's apps have changed.
 func (n *Namespace) Watch(workspace string, changed func()) (stop func()) {
 	return n.apps.Watch(workspace, func(kind core.Kind) {
 		if kind == core.KindTools {
@@ -236,21 +235,21 @@ func (n *Namespace) Watch(workspace string, changed func()) (stop func()) {
 	})
 }
 
-// WatchLists calls changed, which must not block, when a list of a workspace's apps changed. Resources and
-// templates are separate kinds, though MCP has one notification for both.
+// WatchLists calls changed, which must not block, whenever a list of a workspace's apps has changed. Resources and
+// templates are separate kinds, although MCP has one notification for both.
 func (n *Namespace) WatchLists(workspace string, changed func(core.Kind)) (stop func()) {
 	return n.apps.Watch(workspace, changed)
 }
 
-// CheckForm checks the fields that a person filled in against the schema that an app sent:
+// CheckForm checks the fields that a person filled in against the schema that an app sent. The error is
 // core.CodeInvalidInput with every violation in its details.
 func (n *Namespace) CheckForm(form, content json.RawMessage) error {
 	return n.validator.CheckForm(form, content)
 }
 
-// Instructions returns the instructions of the running apps of which c sees a tool, a prompt or a resource,
-// by server name. Characters that people do not see are written as in descriptions. An app with tools that
-// are held back is left out: what it states about itself may have changed with them.
+// Instructions returns the instructions of the running apps of which c sees a tool, a prompt or a resource, by server
+// name. Hidden characters are replaced with their code points, as in descriptions. An app with held tools is left
+// out: its instructions may have changed together with the tools.
 func (n *Namespace) Instructions(c core.Caller) []core.Instructions {
 	all := n.apps.Instructions(c.Workspace.ID)
 	if len(all) == 0 {
@@ -269,7 +268,7 @@ func (n *Namespace) Instructions(c core.Caller) []core.Instructions {
 	return seen
 }
 
-// offers reports whether callers see something of an app, and all of its tools.
+// offers reports whether an offer contains anything of an app, and none of its tools is held.
 func offers(o *core.Offer, server string) bool {
 	if slices.ContainsFunc(o.Held, func(t core.HeldTool) bool { return t.Server == server }) {
 		return false

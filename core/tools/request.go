@@ -15,24 +15,24 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// From is where a request comes from. The zero value is a caller without a client that apps could send
-// requests or notifications to.
+// From describes the origin of a request. The zero value is a caller without a client to which apps could send
+// requests or notifications.
 type From struct {
-	Session   *Session       // the session it belongs to; nil when it belongs to none
-	Asker     interact.Asker // sends requests of apps to the session's client while the call lasts; nil when that is not possible
+	Session   *Session       // the session of the request; nil for none
+	Asker     interact.Asker // sends requests of apps to the session's client during the call; nil if that is not possible
 	Surface   Surface        // how tools are listed; "" is SurfaceFull
-	ReadsOn   bool           // system__read_result is listed: the client's results are made to fit
-	Stateless bool           // the client uses 2026-07-28: results may ask for input, and apps send no requests
+	ReadsOn   bool           // list system__read_result: the client's results are shortened to fit
+	Stateless bool           // the client uses MCP 2026-07-28: results may ask for input, and apps send no requests
 }
 
-// Request is one request about prompts or resources, with its params as the client wrote them.
+// Request is a request about prompts or resources, with its params as the client wrote them.
 type Request struct {
 	Params json.RawMessage
-	Notify func(rpc.Notification) // as Call.Notify
+	Notify func(rpc.Notification) // see Call.Notify
 	From
 }
 
-// request returns a call of an app on behalf of a client. meta is the _meta of params.
+// request returns a request to an app on behalf of a client. meta is the _meta of params.
 func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) interact.Call {
 	call := interact.Call{Request: link.Request{Method: method, Params: params, Notify: notify, Sender: c.User.ID}, Asker: from.Asker}
 	switch {
@@ -48,7 +48,7 @@ func (n *Namespace) request(c core.Caller, method string, params, meta json.RawM
 	return call
 }
 
-// client returns the client of a request as apps see it; nil when they have no instance of their own for it.
+// client returns the client of a request as apps see it, or nil if the request has no client.
 func (n *Namespace) client(from From) *interact.Client {
 	switch {
 	case from.Stateless:
@@ -59,25 +59,25 @@ func (n *Namespace) client(from From) *interact.Client {
 	return nil
 }
 
-// appRequest is a Request on its way through perform.
+// appRequest is a Request while perform processes it.
 type appRequest struct {
 	Request
 	n         *Namespace
 	caller    core.Caller
 	method    string
-	name      string          // what the caller names: a prompt or a URI
-	arguments json.RawMessage // for the audit
+	name      string          // the prompt or URI that the caller names
+	arguments json.RawMessage // for the audit log
 
-	// find sets server, target and params; read, which may be nil, takes the result.
+	// find sets server, target and params. read, which may be nil, processes the result.
 	find func() error
 	read func(result json.RawMessage) json.RawMessage
 
 	server, target string          // the app, and the prompt's own name for the span
-	params         json.RawMessage // as the app gets them
-	account        core.Account    // that it is called with; zero for none
+	params         json.RawMessage // as the app receives them
+	account        core.Account    // the account that the app is called with; zero for none
 }
 
-// startSpan implements request: only tool calls have a span of their own.
+// startSpan implements request: only tool calls have their own span.
 func (r *appRequest) startSpan(ctx context.Context) (context.Context, tracing.Span) {
 	return ctx, tracing.Span{}
 }
@@ -114,7 +114,7 @@ func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, err
 	if !r.caller.MayNameRoots() {
 		params = orUnchanged(params, func() (json.RawMessage, error) {
 			return rawjson.Edit(params, func(name string, value json.RawMessage) (json.RawMessage, error) {
-				if strings.EqualFold(name, "inputResponses") { // some readers ignore the case
+				if strings.EqualFold(name, "inputResponses") { // some JSON decoders ignore case
 					return withoutRoots(value), nil
 				}
 				return nil, nil
@@ -143,14 +143,13 @@ func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, err
 	return result, callResult{needsInput: needsInput(result)}, nil
 }
 
-// needsInput reports whether a result asks for input first.
+// needsInput reports whether a result asks for input.
 func needsInput(result json.RawMessage) bool {
 	return bytes.Contains(result, []byte("input_required")) && readResult(result).needsInput
 }
 
-// GetPrompt is prompts/get: it returns the raw result of the app that has the prompt params.name.
-// core.CodeBadRequest without a name, core.CodeNotFound when there is no such prompt, else the
-// errors of Call.
+// GetPrompt implements prompts/get. It returns the raw result of the app that has the prompt params.name. The error
+// is core.CodeBadRequest without a name, core.CodeNotFound if there is no such prompt, or one of those of Call.
 func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	r := &appRequest{Request: q, n: n, caller: c, method: "prompts/get"}
 	var lists *mergedLists
@@ -180,9 +179,9 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 	return result, err
 }
 
-// ReadResource is resources/read: it returns the raw result of the app that has the resource params.uri.
-// core.CodeBadRequest without a URI, core.CodeResourceNotFound with the uri in its details when no app
-// has it, else the errors of Call.
+// ReadResource implements resources/read. It returns the raw result of the app that has the resource params.uri. The
+// error is core.CodeBadRequest without a URI, core.CodeResourceNotFound, with the uri in its details, if no app has
+// it, or one of those of Call.
 func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	if uri, _ := text(q.Params, "uri"); uri != "" {
 		if id, ok := core.KeptResultID(uri); ok {
@@ -220,8 +219,8 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 	return result, err
 }
 
-// Complete is completion/complete: it returns the raw result of the app whose prompt or resource template
-// params.ref names. The errors are those of GetPrompt and ReadResource.
+// Complete implements completion/complete. It returns the raw result of the app that has the prompt or resource
+// template in params.ref. The errors are those of GetPrompt and ReadResource.
 func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	r := &appRequest{Request: q, n: n, caller: c, method: "completion/complete"}
 	r.find = func() (err error) {
@@ -268,13 +267,13 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 	return result, err
 }
 
-// viewRequest is a read of a view, on its way through perform.
+// viewRequest is a read of a view while perform processes it.
 type viewRequest struct {
 	appRequest
 	view apps.Resource
 }
 
-// ReadView reads a view of an app for a browser: uri is as apps.Manager.Resource takes it, with its errors.
+// ReadView reads a view of an app for a browser. See apps.Manager.Resource for uri and the errors.
 func (n *Namespace) ReadView(ctx context.Context, c core.Caller, server, uri string) (apps.Resource, error) {
 	r := &viewRequest{appRequest: appRequest{n: n, caller: c, method: "resources/read", name: resourceRef{server, uri}.listed(), server: server, target: uri}}
 	r.find = func() error {
@@ -293,7 +292,8 @@ func (r *viewRequest) send(ctx context.Context) (raw json.RawMessage, _ callResu
 	return nil, callResult{}, r.refusal(err)
 }
 
-// raiseLogLevel sets the log level of apps of older revisions to that of a request without a session, once.
+// raiseLogLevel lowers the minimum log level of apps with older MCP revisions if a stateless request asks for a lower
+// one than all requests before it.
 func (n *Namespace) raiseLogLevel(ctx context.Context, c core.Caller, from From, meta json.RawMessage) {
 	if !from.Stateless || !bytes.Contains(meta, []byte("logLevel")) {
 		return
@@ -307,7 +307,7 @@ func noPrompt(name string) error {
 	return core.Errorf(core.CodeNotFound, "there is no prompt %.100q in this workspace", name)
 }
 
-// member returns a member of params, nil when it is absent.
+// member returns a member of params, or nil if it is absent.
 func member(params json.RawMessage, name string) json.RawMessage {
 	at, err := rawjson.Find(params, name)
 	if err != nil || at.Empty() {
@@ -316,7 +316,7 @@ func member(params json.RawMessage, name string) json.RawMessage {
 	return at.In(params)
 }
 
-// text returns a member of params that must be a string.
+// text returns a member of params that must be a non-empty string.
 func text(params json.RawMessage, member string) (string, error) {
 	var members map[string]json.RawMessage
 	var value string
@@ -326,8 +326,8 @@ func text(params json.RawMessage, member string) (string, error) {
 	return value, nil
 }
 
-// perAppContents returns the result of reading a resource by a URI that names its app, with URIs of the
-// same form in its contents.
+// perAppContents changes the URIs in the contents of a resource that was read by a URI that names its app: they then
+// name the app, too.
 func perAppContents(result json.RawMessage, server string) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {
@@ -344,7 +344,7 @@ func perAppContents(result json.RawMessage, server string) json.RawMessage {
 	})
 }
 
-// relinkedContent returns the result of tools/call with its URIs as they are listed.
+// relinkedContent replaces the URIs in a tools/call result with those under which the resources are listed.
 func relinkedContent(p *resourceURIs, server string, result json.RawMessage) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "content", func(list json.RawMessage) (json.RawMessage, error) {
@@ -353,7 +353,7 @@ func relinkedContent(p *resourceURIs, server string, result json.RawMessage) jso
 	})
 }
 
-// relinkedMessages returns the result of prompts/get with its URIs as they are listed.
+// relinkedMessages replaces the URIs in a prompts/get result with those under which the resources are listed.
 func relinkedMessages(p *resourceURIs, server string, result json.RawMessage) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "messages", func(list json.RawMessage) (json.RawMessage, error) {
@@ -369,7 +369,7 @@ func relinkedMessages(p *resourceURIs, server string, result json.RawMessage) js
 	})
 }
 
-// orUnchanged returns the edited answer, or the answer as it is when it does not have the form of MCP.
+// orUnchanged returns the edited result, or the result unchanged if it does not have the form that MCP requires.
 func orUnchanged(result json.RawMessage, edit func() (json.RawMessage, error)) json.RawMessage {
 	if other, err := edit(); err == nil {
 		return other

@@ -13,18 +13,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// perApp begins the URI of a resource whose own URI two apps use (docs/api.md 7).
+// perApp is the prefix of the URI of a resource whose own URI is used by two apps (docs/api.md 7).
 const perApp = "ropewalk://"
 
-// resourceRef is a resource, or a template of resources, of one app.
+// resourceRef is a resource or resource template of one app.
 type resourceRef struct{ server, uri string }
 
-// viewScheme begins the URIs of views (MCP Apps). Hosts render no other scheme.
+// viewScheme is the prefix of the URIs of views (MCP Apps). Hosts do not render any other scheme.
 const viewScheme = "ui://"
 
 func isView(uri string) bool { return strings.HasPrefix(uri, viewScheme) }
 
-// listed is the URI that names the app.
+// listed returns the URI that names the app.
 func (r resourceRef) listed() string {
 	if isView(r.uri) {
 		return core.ViewURI(r.server, r.uri)
@@ -32,16 +32,16 @@ func (r resourceRef) listed() string {
 	return perApp + r.server + "/" + r.uri
 }
 
-// resourceURIs finds the app of a URI. URIs that are equal once they are normalized (core.NormalizeURI) are
-// the same: clients percent-encode what an app lists with characters beyond ASCII.
+// resourceURIs finds the app of a URI. URIs that are equal after normalization (core.NormalizeURI) are the same
+// resource, because clients percent-encode non-ASCII characters that an app lists.
 type resourceURIs struct {
-	exact     map[string]resourceRef // by the URI as it is listed
-	normal    map[string]resourceRef // those of exact whose URI is listed in another form, by their normalized URI
-	shared    map[string]bool        // URIs and templates that several apps use: as they wrote them, and normalized
-	templates map[string]resourceRef // by the template as it is listed
+	exact     map[string]resourceRef // by listed URI
+	normal    map[string]resourceRef // by normalized URI: those of exact whose listed URI is not normalized
+	shared    map[string]bool        // URIs and templates used by several apps, as written and normalized
+	templates map[string]resourceRef // by listed template
 	patterns  []pattern              // templates that only one app has
 	owners    map[string]struct{}    // apps with resources
-	views     map[string]resourceRef // views by their own normalized URI; the zero value when several apps have it
+	views     map[string]resourceRef // views by the app's own URI, normalized; the zero value if several apps have it
 }
 
 type pattern struct {
@@ -49,7 +49,7 @@ type pattern struct {
 	ref    resourceRef
 }
 
-// newResourceURIs reads which app has which resource. The views that tools name count, listed or not.
+// newResourceURIs records which app has which resource, including unlisted views that tools refer to.
 func newResourceURIs(o *core.Offer) *resourceURIs {
 	p := &resourceURIs{
 		exact: map[string]resourceRef{}, normal: map[string]resourceRef{}, shared: map[string]bool{}, templates: map[string]resourceRef{},
@@ -86,7 +86,7 @@ func newResourceURIs(o *core.Offer) *resourceURIs {
 	return p
 }
 
-// use notes that an app has a URI. first has the first app of each, by the normalized URI.
+// use records that an app uses a URI. first holds the first app that uses each URI, by normalized URI.
 func (p *resourceURIs) use(first map[string]resourceRef, at resourceRef) {
 	p.owners[at.server] = struct{}{}
 	normal := core.NormalizeURI(at.uri)
@@ -106,7 +106,7 @@ func (p *resourceURIs) use(first map[string]resourceRef, at resourceRef) {
 	}
 }
 
-// add lists a resource.
+// add adds a listed resource.
 func (p *resourceURIs) add(at resourceRef) {
 	listed := p.listed(at.server, at.uri)
 	p.exact[listed] = at
@@ -127,8 +127,8 @@ func (p *resourceURIs) lookup(uri, normal string) (resourceRef, bool) {
 	return at, ok
 }
 
-// listed returns the URI under which an app's resource or template is listed: its own, unless it is a view
-// or another app has the same. A view always names its app, so that a second app changes nothing.
+// listed returns the URI under which an app's resource or template is listed: its own, unless it is a view or another
+// app has the same. A view always names its app, so that its URI does not change when a second app has the same.
 func (p *resourceURIs) listed(server, uri string) string {
 	if isView(uri) || p.shared[uri] {
 		return resourceRef{server, uri}.listed()
@@ -136,8 +136,8 @@ func (p *resourceURIs) listed(server, uri string) string {
 	return uri
 }
 
-// link returns the URI of a resource in an answer of an app: as it is listed, or one that names the app
-// where another app lists a resource of the same URI.
+// link returns the URI to use for a resource in an app's result: the listed one, or, if another app lists a resource
+// with the same URI, one that names the app.
 func (p *resourceURIs) link(server, uri string) string {
 	if at, ok := p.lookup(uri, core.NormalizeURI(uri)); ok && at.server != server {
 		return resourceRef{server, uri}.listed()
@@ -145,9 +145,9 @@ func (p *resourceURIs) link(server, uri string) string {
 	return p.listed(server, uri)
 }
 
-// find returns the app and the own URI of a resource. named is true when the URI names the app. A URI that
-// is not listed belongs to the app whose template matches, else to the only app with resources or to the
-// app that is the URI's host.
+// find returns the app and the app's own URI of a resource. named reports whether uri names the app. A URI that is
+// not listed belongs to the app with a matching template, or else to the only app with resources, or to the app that
+// is the URI's host.
 func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) {
 	normal := core.NormalizeURI(uri)
 	if at, ok := p.lookup(uri, normal); ok {
@@ -193,8 +193,8 @@ func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) 
 	return at, false, nil
 }
 
-// plainQuery is a URI whose query writes a space as %20, which a template matches, where forms and many libraries
-// write + (WHATWG URL, 5.2). Both are the same query to the server of the resource, which gets the URI as it came.
+// plainQuery replaces each + in the query with %20, which templates match. Forms and many libraries encode a space as
+// + (WHATWG URL, 5.2). The app still receives the original URI.
 func plainQuery(uri string) string {
 	path, query, ok := strings.Cut(uri, "?")
 	if !ok {
@@ -203,8 +203,7 @@ func plainQuery(uri string) string {
 	return path + "?" + strings.ReplaceAll(query, "+", "%20")
 }
 
-// findView finds a view by its own URI if only one app has it, or by a URI that names the app and is not
-// listed.
+// findView finds a view by its own URI if only one app has it, or by an unlisted URI that names the app.
 func (p *resourceURIs) findView(uri, normal string) (at resourceRef, named, ok bool) {
 	if at := p.views[normal]; at.server != "" {
 		return at, false, true
@@ -229,7 +228,7 @@ func noResource(uri string) error {
 		WithDetails(map[string]any{"uri": uri})
 }
 
-// view returns a tool's description with the listed URI of its view.
+// view replaces the URI of the view in a tool's definition with the listed one.
 func (p *resourceURIs) view(t core.Tool, raw json.RawMessage) (json.RawMessage, error) {
 	if t.ViewURI == "" || p.listed(t.Server, t.ViewURI) == t.ViewURI {
 		return raw, nil
@@ -251,11 +250,11 @@ func (p *resourceURIs) view(t core.Tool, raw json.RawMessage) (json.RawMessage, 
 	})
 }
 
-// relinked returns one item of content in an answer of server with its URIs as they are listed.
+// relinked replaces the URIs in a content part of server with the listed ones.
 func (p *resourceURIs) relinked(server string, item json.RawMessage) (json.RawMessage, error) {
 	uri := func(value json.RawMessage) (json.RawMessage, error) {
 		var text string
-		_ = json.Unmarshal(value, &text) // anything but a string stays as it is
+		_ = json.Unmarshal(value, &text) // anything but a string stays unchanged
 		if p.link(server, text) == text {
 			return value, nil
 		}
@@ -272,7 +271,7 @@ func (p *resourceURIs) relinked(server string, item json.RawMessage) (json.RawMe
 	})
 }
 
-// mentions reports whether an answer may hold a URI that has to be changed.
+// mentions reports whether a result may contain a URI that has to be changed.
 func (p *resourceURIs) mentions(answer json.RawMessage) bool {
 	if len(p.owners) > 0 && bytes.Contains(answer, []byte("ui:")) {
 		return true

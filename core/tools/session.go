@@ -17,41 +17,41 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// maxSubscriptions bounds the resources that one session subscribes to.
+// maxSubscriptions limits how many resources a session can subscribe to.
 const maxSubscriptions = 500
 
-// SessionOptions describe a client that makes more than one request.
+// SessionOptions describes a client that makes more than one request.
 type SessionOptions struct {
-	// ID is unique among all sessions of the server; an app that sends requests to its clients gets an
-	// instance for it. "" is a stream of the revision without sessions: nothing is kept for it.
+	// ID is unique among all sessions of the server. An app that sends requests to its clients gets an instance for
+	// it. "" is for a stream of a stateless client: nothing is kept for it.
 	ID           string
-	Capabilities json.RawMessage // the client capabilities it declared; nil for none
-	// Notify receives the notifications of apps for this session: updates of resources it subscribed to,
-	// log messages of the level it set, the end of elicitations, changed lists. It must not block, and may
-	// still be called shortly after Close.
+	Capabilities json.RawMessage // the declared client capabilities; nil for none
+	// Notify receives the notifications of apps for this session: updates of resources it subscribed to, log messages
+	// of the level it set, the end of elicitations, changed lists. It must not block, and may still be called shortly
+	// after Close.
 	Notify func(rpc.Notification)
-	// Accounts remembers which accounts the person chooses; nil to forget them with the session.
+	// Accounts remembers which accounts the person chooses; nil forgets them at the end of the session.
 	Accounts AccountMemory
 }
 
-// Session is the state of one client: its subscriptions, its log level, and the instances that apps have
-// for it. It belongs to one workspace. Close ends it.
+// Session is the state of one client in one workspace: its subscriptions, its log level, and the instances that apps
+// have for it. Close ends it.
 type Session struct {
 	n         *Namespace
-	caller    core.Caller // who opened it
+	caller    core.Caller // who opened the session
 	workspace string
 	id        string
 	client    *interact.Client
 	notify    func(rpc.Notification)
-	links     *lru.Cache[string, resourceRef] // that apps gave to it
-	merged    atomic.Pointer[mergedLists]     // its lists, where they differ from those of its workspace
-	accounts  AccountMemory                   // which accounts its person has chosen
-	asking    chan struct{}                   // holds one while the person is asked for an account
+	links     *lru.Cache[string, resourceRef] // links that apps gave to this client
+	merged    atomic.Pointer[mergedLists]     // its lists, if they differ from those of the workspace
+	accounts  AccountMemory                   // the accounts that the person has chosen
+	asking    chan struct{}                   // full while the person is asked for an account
 
 	mu        sync.Mutex
-	severity  int                    // the log level it set, from 1; 0 for none
-	resources map[string]resourceRef // its subscriptions, by the URI it used
-	views     map[string]struct{}    // the apps whose views it read
+	severity  int                    // the log level, from 1; 0 if not set
+	resources map[string]resourceRef // its subscriptions, by the URI that the client used
+	views     map[string]struct{}    // the apps whose views it has read
 	closed    bool
 }
 
@@ -72,19 +72,19 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 	return s
 }
 
-// Close ends the session: its subscriptions, and the instances that apps have for it, whose end it waits
-// for. It may be called again.
+// Close ends the session, its subscriptions, and the instances that apps have for it, and waits for the instances to
+// end. Later calls do nothing.
 func (s *Session) Close(ctx context.Context) {
 	if s.end(ctx) {
 		s.n.EndSession(s.id)
 	}
 }
 
-// Pause is Close for a session that is going to be opened again with the same ID: the instances that apps
-// have for it are kept until they are idle.
+// Pause is Close for a session that will be opened again with the same ID: the instances that apps have for it are
+// kept until they are idle.
 func (s *Session) Pause(ctx context.Context) { s.end(ctx) }
 
-// EndSession ends the instances that apps have for a session, and waits for that.
+// EndSession ends the instances that apps have for a session, and waits for them to end.
 func (n *Namespace) EndSession(id string) { n.apps.EndSession(id) }
 
 func (s *Session) end(ctx context.Context) bool {
@@ -106,8 +106,8 @@ func (s *Session) end(ctx context.Context) bool {
 	return true
 }
 
-// Subscribe is resources/subscribe: updates of the resource reach Notify with the URI given here.
-// The errors are those of ReadResource.
+// Subscribe implements resources/subscribe. Notify receives updates of the resource with the URI given here. The
+// errors are those of ReadResource.
 func (s *Session) Subscribe(ctx context.Context, uri string) error {
 	at, _, err := s.n.find(s.caller, From{Session: s, Stateless: s.id == ""}, uri)
 	if err != nil {
@@ -129,13 +129,13 @@ func (s *Session) Subscribe(ctx context.Context, uri string) error {
 		s.removeResource(uri)
 		return err
 	}
-	if s.isClosed() { // meanwhile, before the subscription existed
+	if s.isClosed() { // closed before the subscription existed
 		return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri)
 	}
 	return nil
 }
 
-// Unsubscribe is resources/unsubscribe. Without a subscription it does nothing.
+// Unsubscribe implements resources/unsubscribe. It does nothing if there is no subscription.
 func (s *Session) Unsubscribe(ctx context.Context, uri string) error {
 	at, ok := s.removeResource(uri)
 	if !ok {
@@ -152,7 +152,7 @@ func (s *Session) removeResource(uri string) (resourceRef, bool) {
 	return at, ok
 }
 
-// addView records that the session read a view of an app.
+// addView records that the session has read a view of an app.
 func (s *Session) addView(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,9 +175,9 @@ func (s *Session) isClosed() bool {
 	return s.closed
 }
 
-// SetLevel is logging/setLevel: from now on the session receives log messages of that level and above, also
-// those that belong to none of its calls. core.CodeBadRequest for a level
-// that MCP does not know.
+// SetLevel implements logging/setLevel: from now on, the session receives log messages of that level and above,
+// including those that do not belong to any of its calls. The error is core.CodeBadRequest for a level that MCP does
+// not define.
 func (s *Session) SetLevel(ctx context.Context, level string) error {
 	severity := severityOf(level)
 	if severity == 0 {
@@ -190,7 +190,7 @@ func (s *Session) SetLevel(ctx context.Context, level string) error {
 	return nil
 }
 
-// RootsChanged passes notifications/roots/list_changed on to the apps that asked this client.
+// RootsChanged forwards notifications/roots/list_changed to the apps that asked this client for roots.
 func (s *Session) RootsChanged(ctx context.Context) { s.n.apps.RootsChanged(ctx, s.id) }
 
 func (s *Session) level() int {
@@ -219,8 +219,7 @@ func (s *Session) deliver(t apps.Notification) {
 	s.notify(t.Notification)
 }
 
-// deliverUpdate passes on an update of a resource, or of a part of one, with the URI that the session
-// subscribed to.
+// deliverUpdate passes on the update of a resource, or of a part of it, with the URI that the client subscribed to.
 func (s *Session) deliverUpdate(t apps.Notification) {
 	uri, err := text(t.Params, "uri")
 	if err != nil {
@@ -254,8 +253,8 @@ func messageLevel(params json.RawMessage) string {
 	return level
 }
 
-// requestedLevel returns the lowest level of log messages that a request without a session asks for; above
-// all levels when it asks for none.
+// requestedLevel returns the lowest log level that a stateless request asks for. If it asks for none, the result is
+// above all levels.
 func requestedLevel(meta json.RawMessage) int {
 	level, err := text(meta, "io.modelcontextprotocol/logLevel")
 	if severity := severityOf(level); err == nil && severity > 0 {
@@ -264,7 +263,7 @@ func requestedLevel(meta json.RawMessage) int {
 	return len(apps.LevelNames()) + 1
 }
 
-// withMinimumLevel returns a receiver without the log messages below a level.
+// withMinimumLevel returns a receiver that drops log messages below a level.
 func withMinimumLevel(severity int, notify func(rpc.Notification)) func(rpc.Notification) {
 	if notify == nil {
 		return nil

@@ -9,14 +9,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// sessionRegistry holds the open sessions of each workspace, which receive the notifications of its apps.
+// sessionRegistry holds the open sessions of each workspace, to which the notifications of its apps are delivered.
 type sessionRegistry struct {
 	mu          sync.RWMutex
 	byWorkspace map[string]*workspaceSessions
-	requested   map[string]int // by workspace, the lowest level of log messages that requests without a session asked for
+	requested   map[string]int // by workspace: the lowest log level that stateless requests have asked for
 }
 
-// workspaceSessions are the open sessions of one workspace.
+// workspaceSessions holds the open sessions of one workspace.
 type workspaceSessions struct {
 	sessions map[*Session]struct{}
 	stop     func()
@@ -71,8 +71,8 @@ func (b *sessionRegistry) open(workspace string) []*Session {
 	return all
 }
 
-// requestLevel records the level that a request without a session asks for, and reports whether it is lower
-// than all before it. It stays recorded, because the next such request comes without notice.
+// requestLevel records the log level that a stateless request asks for, and reports whether it is lower than all
+// before. The level stays in force, because there is no telling when the next such request comes.
 func (b *sessionRegistry) requestLevel(workspace string, severity int) (more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +83,7 @@ func (b *sessionRegistry) requestLevel(workspace string, severity int) (more boo
 	return true
 }
 
-// level returns the lowest level that a client of the workspace set, "" when none did.
+// level returns the lowest level that a client of the workspace has set, or "" if none has.
 func (b *sessionRegistry) level(workspace string) string {
 	b.mu.RLock()
 	least := b.requested[workspace]
@@ -99,24 +99,23 @@ func (b *sessionRegistry) level(workspace string) string {
 	return apps.LevelNames()[least-1]
 }
 
-// capabilitiesWithoutRoots returns client capabilities without roots, for a caller who may not name any.
+// capabilitiesWithoutRoots removes roots from client capabilities, for a caller who may not name any.
 func capabilitiesWithoutRoots(capabilities json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(capabilities, &members) != nil || members["roots"] == nil {
 		return capabilities
 	}
 	delete(members, "roots")
-	raw, _ := json.Marshal(members) // raw messages that were read just now always marshal
+	raw, _ := json.Marshal(members) // raw messages that were just decoded always marshal
 	return raw
 }
 
-// withoutRoots returns the answers to a result that asked for input, with empty roots where the client sent
-// some. Invalid answers stay as they are.
+// withoutRoots empties the roots in input responses. Invalid responses stay unchanged.
 func withoutRoots(responses json.RawMessage) json.RawMessage {
 	return orUnchanged(responses, func() (json.RawMessage, error) {
 		return rawjson.Edit(responses, func(_ string, answer json.RawMessage) (json.RawMessage, error) {
 			var members map[string]json.RawMessage
-			_ = json.Unmarshal(answer, &members) // only an object has roots
+			_ = json.Unmarshal(answer, &members) // only an object can have roots
 			for name := range members {
 				if strings.EqualFold(name, "roots") {
 					return json.RawMessage(`{"roots":[]}`), nil

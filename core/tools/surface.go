@@ -12,14 +12,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools/ranking"
 )
 
-// Surface is how a client's list of tools presents the namespace. Every tool that a caller may see can be called by its
-// name on both.
+// Surface is how tools are listed to a client. On both surfaces, a caller can call every tool that it may see by
+// name.
 type Surface string
 
 // The surfaces.
 const (
 	SurfaceFull   Surface = "full"   // all tools
-	SurfaceSearch Surface = "search" // those that find and call the others, and the favourites
+	SurfaceSearch Surface = "search" // the tools that find and call the others, and the favourites
 )
 
 // The tools of SurfaceSearch.
@@ -28,11 +28,12 @@ const (
 	callToolName    = "call_tool"
 )
 
-// metaNeeds is the member of _meta of a tool that was found with what its calls need: "approval" when they wait for a
-// person.
+// metaNeeds is the _meta member of a tool found by a search that lists what its calls need: "approval" if they wait
+// for a person.
 const metaNeeds = "ropewalk/needs"
 
-// searches reports whether a list is that of SurfaceSearch: where it is asked for, and all tools are above the budget.
+// searches reports whether a list is that of SurfaceSearch: it is requested, and all tools together exceed the
+// budget.
 func (n *Namespace) searches(r *mergedLists, mask uint64, from From) bool {
 	if from.Surface != SurfaceSearch || !n.features.Enabled(config.FlagToolDiscovery) {
 		return false
@@ -40,7 +41,7 @@ func (n *Namespace) searches(r *mergedLists, mask uint64, from From) bool {
 	return n.budget == 0 || Tokens(len(n.array(r, arrayKey{kind: core.KindTools, own: mask}))) > n.budget
 }
 
-// Tokens estimates how many tokens of a model so many bytes of JSON are.
+// Tokens estimates how many model tokens a number of bytes of JSON takes.
 func Tokens(bytes int) int { return bytes / 4 }
 
 // searchList returns the tools of SurfaceSearch.
@@ -59,7 +60,7 @@ func (n *Namespace) searchList(r *mergedLists, mask uint64) (list []Listed) {
 	return list
 }
 
-// SearchTools is system__search_tools.
+// SearchTools returns system__search_tools.
 func (n *Namespace) SearchTools() System {
 	return System{
 		Name: searchToolsName, Title: "Search tools", ReadOnly: true, OnSearch: true,
@@ -72,7 +73,7 @@ func (n *Namespace) SearchTools() System {
 		Run: func(_ context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			in := struct {
 				Query string  `json:"query"`
-				Limit float64 `json:"limit"` // 2.0 is an integer of JSON Schema
+				Limit float64 `json:"limit"` // in JSON Schema, 2.0 is an integer
 			}{Limit: 5}
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
@@ -82,8 +83,8 @@ func (n *Namespace) SearchTools() System {
 	}
 }
 
-// CallTool is system__call_tool. A call of it is made under the name that its arguments give (see unwrap); what
-// comes here names no tool.
+// CallTool returns system__call_tool. Its calls are turned into calls of the tool that the arguments name (see
+// unwrap), so Run only receives calls that do not name another tool.
 func (n *Namespace) CallTool() System {
 	return System{
 		Name: callToolName, Title: "Call a tool", OnSearch: true,
@@ -98,19 +99,19 @@ func (n *Namespace) CallTool() System {
 	}
 }
 
-// Called is the name of the tool that a call is about: system__call_tool calls another one.
+// Called returns the name of the tool that a call is for. For system__call_tool, that is the tool in its arguments.
 func (n *Namespace) Called(c Call) string {
 	n.unwrap(&c)
 	return c.Name
 }
 
-// unwrap makes a call of system__call_tool the call that it asks for, so that everything around a call (policy, pins,
-// approval, audit, metrics) is about that one. It reports whether it did; what does not ask for a call is left as it is.
+// unwrap turns a call of system__call_tool into the call that it asks for, so that everything around a call (policy,
+// pins, approval, audit, metrics) applies to that call. It reports whether it did. Any other call is left unchanged.
 func (n *Namespace) unwrap(c *Call) bool {
 	if c.Name != SystemServer+"__"+callToolName || !n.features.Enabled(config.FlagToolDiscovery) {
 		return false
 	}
-	var in map[string]json.RawMessage // not a struct, which takes names in any case
+	var in map[string]json.RawMessage // not a struct: decoding into a struct ignores the case of names
 	if json.Unmarshal(c.Arguments, &in) != nil {
 		return false
 	}
@@ -130,7 +131,7 @@ func (n *Namespace) unwrap(c *Call) bool {
 	return true
 }
 
-// withView adds the tool's view to a result whose client saw the tool in no list (MCP Apps).
+// withView adds the tool's view to the result (MCP Apps), for a client that may not have the tool in its list.
 func (r *toolCall) withView(result json.RawMessage) json.RawMessage {
 	if r.tool == nil || r.tool.ViewURI == "" {
 		return result
@@ -143,7 +144,7 @@ func (r *toolCall) withView(result json.RawMessage) json.RawMessage {
 	return with
 }
 
-// searchTools returns the tools that c sees and that fit a query, the best first; all of them for an empty query.
+// searchTools returns the tools that c sees and that match a query, best first. An empty query matches all tools.
 func (n *Namespace) searchTools(c core.Caller, query string, limit int) []json.RawMessage {
 	r, mask := n.lists(c, From{}), n.mask(c)
 	found := []json.RawMessage{}
@@ -168,7 +169,7 @@ func (n *Namespace) searchTools(c core.Caller, query string, limit int) []json.R
 	return found
 }
 
-// isForModels reports whether a tool is for models, and not for its app's view only (MCP Apps).
+// isForModels reports whether models may use a tool, rather than only its app's view (MCP Apps).
 func isForModels(raw json.RawMessage) bool {
 	var tool struct {
 		Meta struct {
@@ -178,12 +179,12 @@ func isForModels(raw json.RawMessage) bool {
 			Flat []string `json:"ui/visibility"`
 		} `json:"_meta"`
 	}
-	_ = json.Unmarshal(raw, &tool) // a member of another type says nothing
+	_ = json.Unmarshal(raw, &tool) // ignore members with an unexpected type
 	seen := slices.Concat(tool.Meta.UI.Visibility, tool.Meta.Flat)
 	return len(seen) == 0 || slices.Contains(seen, "model")
 }
 
-// withNeeds returns the definition of a tool with what a call of it needs.
+// withNeeds adds what calls need to the definition of a tool.
 func (n *Namespace) withNeeds(r *mergedLists, t Listed) json.RawMessage {
 	if tool := r.byName[t.Name]; tool == nil || !tool.approval {
 		return t.Raw
@@ -195,7 +196,7 @@ func (n *Namespace) withNeeds(r *mergedLists, t Listed) json.RawMessage {
 	return with
 }
 
-// newIndex returns an index of tools.
+// newIndex returns a search index of tools.
 func newIndex(list []Listed) *ranking.Index {
 	documents := make([]ranking.Document, len(list))
 	for i, t := range list {
@@ -203,18 +204,18 @@ func newIndex(list []Listed) *ranking.Index {
 			Title       string `json:"title"`
 			Description string `json:"description"`
 		}
-		_ = json.Unmarshal(t.Raw, &text) // a member of another type is not searched
+		_ = json.Unmarshal(t.Raw, &text) // a member with an unexpected type is not searched
 		documents[i] = ranking.Document{App: t.Tool.Server, Name: t.BareName(), Title: text.Title, Description: text.Description, Arguments: argumentsOf(t.Tool.Schema)}
 	}
 	return ranking.New(documents)
 }
 
-// argumentsOf returns the names and descriptions of the arguments in an input schema, in the order of the names.
+// argumentsOf returns the names and descriptions of the arguments in an input schema, sorted by name.
 func argumentsOf(schema json.RawMessage) (texts []string) {
 	var in struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(schema, &in) // of another schema nothing is searched
+	_ = json.Unmarshal(schema, &in) // nothing is searched in an unexpected schema
 	for _, name := range slices.Sorted(maps.Keys(in.Properties)) {
 		var text struct {
 			Description string `json:"description"`

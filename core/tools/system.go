@@ -10,40 +10,42 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// SystemServer is the reserved server name of the service's own tools.
+// SystemServer is the reserved server name of the server's own tools.
 const SystemServer = "system"
 
-// System is one of the service's own tools.
+// System is one of the server's own tools.
 type System struct {
 	Name        string // bare, as in system__<name>
 	Title       string
 	Description string
 	Schema      json.RawMessage
 	ReadOnly    bool
-	OnSearch    bool // it is listed on SurfaceSearch only
-	ReadsOn     bool // it is listed only for clients whose results are made to fit (From.ReadsOn)
-	// ListedSchema returns the schema to list with the discovery flags as they are; calls are checked against
-	// Schema, so that a caller learns which flag is off. nil means Schema.
+	OnSearch    bool // only listed on SurfaceSearch
+	ReadsOn     bool // only listed to clients whose results are shortened to fit (From.ReadsOn)
+	// ListedSchema returns the schema to list for the current discovery flags; nil means Schema. Calls are always
+	// checked against Schema, so that a caller learns which flag is off.
 	ListedSchema func(toolDiscovery, bundleDiscovery bool) json.RawMessage
 	// Requirement is what a call requires. Callers who do not meet it do not see the tool.
 	core.Requirement
-	// Shown reports whether a caller has a use for the tool, which is not listed otherwise; nil always.
+	// Shown reports whether the tool is useful to a caller. If not, it is not listed. nil means always.
 	Shown func(c core.Caller) bool
-	// Permit returns why the arguments ask for what c may not do, before the call is recorded. nil allows all.
+	// Permit returns an error if the arguments ask for something that c may not do. It is called before the call is
+	// recorded. nil permits everything.
 	Permit func(c core.Caller, arguments json.RawMessage) error
-	// Run returns what becomes structuredContent, and as text the content; a plainText is only content. A core.Error comes back
-	// to the caller as a result with isError, so that a model can read what to do. The refusals
-	// core.CodeFeatureDisabled and CodeForbidden, and errors of other types, stay errors.
+	// Run returns the structuredContent, which is also sent as text in the content; a plainText is only sent as
+	// content. A core.Error is returned to the caller as a result with isError, so that a model can read what to do.
+	// Errors with core.CodeFeatureDisabled or CodeForbidden, and errors of other types, stay errors.
 	Run func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error)
 }
 
-// FullName is the name the tool is listed under.
+// FullName returns the name under which the tool is listed.
 func (s System) FullName() string { return SystemServer + "__" + s.Name }
 
-// isSurface reports whether the tool serves the use of others. It is no part of what views show and searches find.
+// isSurface reports whether the tool only serves the use of other tools. Views and searches do not apply to such
+// tools.
 func (s System) isSurface() bool { return s.OnSearch || s.ReadsOn }
 
-// isListed reports whether a list has the tool, if its caller may use it.
+// isListed reports whether a list contains the tool, provided its caller may use it.
 func (s System) isListed(mask uint64, search bool) bool {
 	if s.ReadsOn {
 		return mask&maskReadsOn != 0
@@ -64,7 +66,7 @@ func (s System) listed() Listed {
 	return Listed{Name: s.FullName(), Tool: t, Raw: t.Raw}
 }
 
-// admitSystem applies what the tool requires (docs/api.md 4.6), its schema, and what the arguments require.
+// admitSystem checks the tool's requirement (docs/api.md 4.6), its schema, and what the arguments require.
 func (n *Namespace) admitSystem(ctx context.Context, c core.Caller, s *System, arguments json.RawMessage) error {
 	if err := s.Check(c, n.features.Enabled, s.FullName()); err != nil {
 		return err
@@ -94,7 +96,7 @@ func (s System) run(ctx context.Context, c core.Caller, arguments json.RawMessag
 	return result(refusal, true)
 }
 
-// plainText is an answer that models read best as it is.
+// plainText is a result that models read best as plain text.
 type plainText string
 
 func result(answer any, isError bool) (json.RawMessage, error) {
@@ -109,7 +111,7 @@ func result(answer any, isError bool) (json.RawMessage, error) {
 	})
 }
 
-// Status is system__status. Since is when the server started.
+// Status returns system__status. since is when the server started.
 func (n *Namespace) Status(m Manager, version string, since time.Time) System {
 	return System{
 		Name: "status", Title: "Status", ReadOnly: true,

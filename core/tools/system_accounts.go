@@ -17,7 +17,7 @@ type AccountDirectory interface {
 	Unlink(ctx context.Context, c core.Caller, id string) error
 }
 
-// AccountApps says which apps are called with accounts. *apps.Manager implements it.
+// AccountApps knows which apps use accounts. *apps.Manager implements it.
 type AccountApps interface {
 	List(workspace string) []core.App
 	UsesAccounts(workspace string) bool
@@ -32,7 +32,7 @@ type listedAccount struct {
 	Shared  bool              `json:"shared"`
 }
 
-// ManageAccounts is system__accounts. It is listed where an app of the workspace is called with accounts.
+// ManageAccounts returns system__accounts. It is listed if an app of the workspace uses accounts.
 func ManageAccounts(d AccountDirectory, apps AccountApps) System {
 	return System{
 		Name: "accounts", Title: "Linked accounts",
@@ -62,7 +62,7 @@ func ManageAccounts(d AccountDirectory, apps AccountApps) System {
 			if err != nil {
 				return nil, err
 			}
-			all = slices.DeleteFunc(all, func(a core.Account) bool { return a.Owner != "" && a.Owner != c.User.ID }) // which admins see
+			all = slices.DeleteFunc(all, func(a core.Account) bool { return a.Owner != "" && a.Owner != c.User.ID }) // admins also see other people's accounts
 			switch {
 			case in.Action == "list":
 				return listedAccounts(all, apps.List(c.Workspace.ID)), nil

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// Manager is what the service's own tools need of apps.Manager.
+// Manager is the part of apps.Manager that the server's own tools need.
 type Manager interface {
 	List(workspace string) []core.App
 	Install(ctx context.Context, workspace string, r source.Request) (core.App, error)
@@ -19,7 +19,7 @@ type Manager interface {
 	Stop(ctx context.Context, workspace, name string) (core.App, error)
 }
 
-// ListApps is system__list_apps.
+// ListApps returns system__list_apps.
 func ListApps(m Manager) System {
 	return System{
 		Name: "list_apps", Title: "List apps", ReadOnly: true,
@@ -37,7 +37,7 @@ func ListApps(m Manager) System {
 	}
 }
 
-// ManageApps is system__manage_apps, which needs the flag bundleManagement.
+// ManageApps returns system__manage_apps, which requires the flag bundleManagement.
 func ManageApps(m Manager) System {
 	return System{
 		Name: "manage_apps", Title: "Manage apps", Requirement: core.Requirement{Flags: []string{config.FlagBundleManagement}},
@@ -85,13 +85,13 @@ type manageApps struct {
 	Env        map[string]core.Secret `json:"env"`
 }
 
-// check says whether c may do it.
+// check returns an error if c may not do it.
 func (in manageApps) check(c core.Caller) error {
 	if in.Action != "install" {
 		return c.MayManageApps()
 	}
 	r := in.request(c)
-	if kind, err := r.Kind(); err == nil { // run says what is wrong with it
+	if kind, err := r.Kind(); err == nil { // run reports an invalid request
 		return c.MayInstall(kind)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/people"
 )
 
-// ManageUsers is system__manage_users.
+// ManageUsers returns system__manage_users.
 func ManageUsers(p *people.Directory) System {
 	return System{
 		Name: "manage_users", Title: "Manage users", Requirement: people.ManageUsers(),
@@ -46,7 +46,7 @@ func ManageUsers(p *people.Directory) System {
 	}
 }
 
-// ManageWorkspaces is system__manage_workspaces.
+// ManageWorkspaces returns system__manage_workspaces.
 func ManageWorkspaces(p *people.Directory) System {
 	return System{
 		Name: "manage_workspaces", Title: "Manage workspaces", Requirement: people.ManageWorkspaces(),

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// Found is one bundle that a registry search found.
+// Found is a bundle that a registry search found.
 type Found struct {
 	Registry    string `json:"registry"`
 	Name        string `json:"name"`
@@ -18,36 +18,36 @@ type Found struct {
 	TrustScore  int    `json:"trustScore"`
 }
 
-// BundleQuery asks for bundles.
+// BundleQuery is a search for bundles.
 type BundleQuery struct {
 	Text     string
 	Registry string // "" means all
 	Limit    int
 }
 
-// Bundles searches the configured registries. Failures holds a sentence for each registry that
-// could not be searched. core.CodeNotFound when the query names an unknown registry.
+// Bundles searches the configured registries. failures contains a sentence for each registry that could not be
+// searched. The error is core.CodeNotFound if the query names an unknown registry.
 type Bundles interface {
 	SearchBundles(ctx context.Context, q BundleQuery) (found []Found, failures []string, err error)
 }
 
-// FoundBundles is the answer to a search in registries.
+// FoundBundles is the result of a registry search.
 type FoundBundles struct {
 	Bundles  []Found  `json:"bundles"`
 	Failures []string `json:"failures"`
 }
 
-// SearchBundles searches the configured registries, as system__search and /v1 do.
+// SearchBundles searches the configured registries, for system__search and the HTTP API.
 func SearchBundles(ctx context.Context, bundles Bundles, q BundleQuery) (FoundBundles, error) {
 	found, failures, err := bundles.SearchBundles(ctx, q)
 	return FoundBundles{found, failures}, err
 }
 
-// searchLimit is how many results a search returns when the caller names no number.
+// searchLimit is how many results a search returns if the caller sets no limit.
 const searchLimit = 10
 
-// Search is system__search: in tools while toolDiscovery is on, in registries while
-// bundleDiscovery is.
+// Search returns system__search. It searches tools while the flag toolDiscovery is on, and registries while
+// bundleDiscovery is on.
 func (n *Namespace) Search(bundles Bundles) System {
 	return System{
 		Name: "search", Title: "Search", ReadOnly: true,
@@ -79,7 +79,7 @@ func (n *Namespace) Search(bundles Bundles) System {
 	}
 }
 
-// searchSchema returns the schema of the arguments without the scopes whose flag is off.
+// searchSchema returns the schema of the arguments without the scopes whose flags are off.
 func searchSchema(toolDiscovery, bundleDiscovery bool) json.RawMessage {
 	members := `"query": {"type": "string", "description": "words to look for; empty lists everything"}, `
 	switch {

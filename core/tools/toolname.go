@@ -6,8 +6,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// metaOriginalName is the member of _meta with the name that its app gave a tool or prompt which is listed under another
-// one: shortened, or renamed by a view.
+// metaOriginalName is the _meta member with the app's own name of a tool or prompt that is listed under a different
+// one, because the name was shortened or a view renames it.
 const metaOriginalName = "ropewalk/originalName"
 
 // named is a tool or a prompt.
@@ -16,7 +16,7 @@ type named interface {
 	OwnName() string
 }
 
-// withOriginalName adds the original name to the description of a tool or prompt that is listed under another one.
+// withOriginalName adds the original name to the definition of a tool or prompt that is listed under a different one.
 func withOriginalName(of named, listed string, raw json.RawMessage) (json.RawMessage, error) {
 	if listed == of.LongName() {
 		return raw, nil

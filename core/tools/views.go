@@ -10,14 +10,15 @@ import (
 
 // Views decides what a caller may see. *view.Registry implements it.
 type Views interface {
-	// Of returns what bounds the caller, nil for a caller who sees everything. It is the same pointer until a view changes.
+	// Of returns the views that apply to the caller, or nil for a caller who sees everything. It returns the same
+	// pointer until a view changes.
 	Of(c core.Caller) *view.Set
-	// Watch calls changed, which must not block, after views of a workspace, "" for all, have changed.
+	// Watch calls changed, which must not block, after views of a workspace have changed; "" means all workspaces.
 	Watch(changed func(workspace string)) (stop func())
 }
 
-// viewsOf returns the views that a caller is subject to. Everything that is listed, found or called goes through the lists
-// that it narrows (lists), or through the mask of the service's own tools.
+// viewsOf returns the views that apply to a caller. Everything that is listed, found or called goes through the lists
+// that they narrow (lists), or through the mask of the server's own tools.
 func (n *Namespace) viewsOf(c core.Caller) *view.Set {
 	if n.views == nil {
 		return nil
@@ -25,8 +26,8 @@ func (n *Namespace) viewsOf(c core.Caller) *view.Set {
 	return n.views.Of(c)
 }
 
-// showsSystem reports whether the views of a caller show one of the service's own tools. Those that find and call the
-// others, and that reads on in their results, belong to the surface: they reach what the views show, and nothing else.
+// showsSystem reports whether the caller's views show one of the server's own tools. The tools that find and call
+// other tools, and the one that reads on in results, are always shown: they only reach what the views show.
 func (n *Namespace) showsSystem(views *view.Set, i int) bool {
 	return n.system[i].isSurface() || views.Shows(n.own[i].Tool)
 }
@@ -34,7 +35,7 @@ func (n *Namespace) showsSystem(views *view.Set, i int) bool {
 // Narrowed reports whether views narrow what a caller sees.
 func (n *Namespace) Narrowed(c core.Caller) bool { return n.viewsOf(c) != nil }
 
-// WatchViews calls changed, which must not block, when views of a workspace have changed.
+// WatchViews calls changed, which must not block, after views of a workspace have changed.
 func (n *Namespace) WatchViews(workspace string, changed func()) (stop func()) {
 	if n.views == nil {
 		return func() {}
@@ -46,7 +47,8 @@ func (n *Namespace) WatchViews(workspace string, changed func()) (stop func()) {
 	})
 }
 
-// ShowsTool reports whether a caller sees a tool: by its app and own name, or by its full name without an app.
+// ShowsTool reports whether a caller sees a tool. name is the app's own name for it, or the full name if server is
+// "".
 func (n *Namespace) ShowsTool(c core.Caller, server, name string) bool {
 	views := n.viewsOf(c)
 	if views == nil {
@@ -72,7 +74,8 @@ func (n *Namespace) ShowsTool(c core.Caller, server, name string) bool {
 	return views.ShowsUnread(server, name)
 }
 
-// ShowsEvent reports whether a caller may receive an event with that data: one about a tool goes to those who see the tool.
+// ShowsEvent reports whether a caller may receive an event with that data. An event about a tool is only for those
+// who see the tool.
 func (n *Namespace) ShowsEvent(c core.Caller, data json.RawMessage) bool {
 	var about struct{ Server, Tool string }
 	if !n.Narrowed(c) || json.Unmarshal(data, &about) != nil || about.Tool == "" {

@@ -10,10 +10,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// visibleText returns the definition of a tool, prompt or resource in which characters that people do not
-// see are written as [U+202E] in titles and descriptions: characters that change the direction of text, tag
-// characters, zero-width and control characters. A model reads them, so they could hide instructions from
-// the person who approves a tool. changed reports whether there were any.
+// visibleText returns the definition of a tool, prompt or resource in which hidden characters in titles and
+// descriptions are written as [U+202E]: characters that change the direction of text, tag characters, zero-width and
+// control characters. People do not see them but a model reads them, so they could hide instructions from the person
+// who approves a tool. changed reports whether there were any.
 func visibleText(raw json.RawMessage) (visible json.RawMessage, changed bool) {
 	if !mayHideText(raw) {
 		return raw, false
@@ -22,7 +22,7 @@ func visibleText(raw json.RawMessage) (visible json.RawMessage, changed bool) {
 	return visible, !bytes.Equal(visible, raw)
 }
 
-// mayHideText reports whether a definition has escapes or characters beyond ASCII at all.
+// mayHideText reports whether a definition contains \u escapes or invisible characters at all.
 func mayHideText(raw []byte) bool {
 	return bytes.Contains(raw, []byte(`\u`)) || bytes.IndexFunc(raw, isInvisible) >= 0
 }
@@ -71,12 +71,12 @@ func showHidden(text string) string {
 	return b.String()
 }
 
-// isInvisible reports whether people may not see a character.
+// isInvisible reports whether a character may be invisible to people.
 func isInvisible(r rune) bool {
 	switch r {
 	case '\n', '\r', '\t', zeroWidthNonJoiner, zeroWidthJoiner:
 		return false
-	case '\u034f', '\u115f', '\u1160', '\u2800', '\u3164', '\uffa0': // a joiner and fillers, which are letters and marks to Unicode
+	case '\u034f', '\u115f', '\u1160', '\u2800', '\u3164', '\uffa0': // a joiner and fillers, which Unicode classifies as letters, marks or symbols
 		return true
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector)
@@ -87,9 +87,9 @@ const (
 	zeroWidthJoiner    = '\u200d'
 )
 
-// isHidden reports whether people do not see a character that follows another one. Joiners are parts of visible
-// emoji and scripts, and so is a variation selector behind a symbol, a keycap or an ideograph. Behind other
-// characters it selects nothing, and can carry any text.
+// isHidden reports whether a character that follows another one is hidden. Zero-width joiners belong to visible emoji
+// and scripts. So do variation selectors after a symbol, a keycap or an ideograph; after other characters they select
+// nothing and could carry arbitrary text.
 func isHidden(r, before rune) bool {
 	if !unicode.Is(unicode.Variation_Selector, r) {
 		return isInvisible(r)
