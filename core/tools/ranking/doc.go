@@ -1,4 +1,5 @@
-// Package ranking finds the tools that fit a query: BM25F over the names, titles, descriptions and arguments of tools.
+// Package ranking finds the tools that match a query: BM25F over the names, titles, descriptions and arguments of
+// tools.
 //
-// It owns words and weights. Who may see which tool is the namespace's business (core/tools).
+// It owns words and weights. Package tools decides who may see which tool.
 package ranking

@@ -9,16 +9,16 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Document is a tool as it is searched.
+// Document is the searchable text of a tool.
 type Document struct {
 	App         string
-	Name        string // bare
+	Name        string // without the app's prefix
 	Title       string
 	Description string
 	Arguments   []string // their names and descriptions
 }
 
-// How much a word counts by where it stands.
+// The weight of a word, depending on where it occurs.
 const (
 	inApp         = 1.6
 	inName        = 3.0
@@ -27,14 +27,14 @@ const (
 	inArguments   = 0.35
 )
 
-// How much a word of a query counts that a tool has in another form only.
+// The weight of a query word that a document only contains in a different form.
 const (
 	asSynonym = 0.45
 	asPrefix  = 0.7
 	asTypo    = 0.6
 )
 
-// Of BM25: how soon further occurrences of a word stop to count, and how much a long text is held against it.
+// The parameters of BM25: how quickly further occurrences of a word stop counting, and how much long texts are penalized.
 const (
 	saturation = 1.2
 	byLength   = 0.5
@@ -50,7 +50,7 @@ type Index struct {
 	fillers    map[string]bool
 }
 
-// posting is a document that has a word.
+// posting is a document that contains a word.
 type posting struct {
 	document int
 	weight   float64
@@ -89,8 +89,8 @@ func New(documents []Document) *Index {
 	return x
 }
 
-// Search returns the numbers of the documents that have a word of the query, the best first; of equal ones in their
-// order. A document that has more of the words is better than one that has one of them often.
+// Search returns the indexes of the documents that contain a word of the query, best first, and in document order
+// among equals. A document that contains more words of the query ranks above one that contains the same word often.
 func (x *Index) Search(query string) []int {
 	scores, found := map[int]float64{}, map[int]float64{}
 	asked := x.meaning(query)
@@ -117,10 +117,10 @@ func (x *Index) Search(query string) []int {
 	return ranked
 }
 
-// longestQuery is how many bytes of a query count.
+// longestQuery is the number of bytes of a query that are considered.
 const longestQuery = 1000
 
-// meaning returns the words of a query that say what is wanted; all of them when none does.
+// meaning returns the words of a query without fillers, or all words if there are only fillers.
 func (x *Index) meaning(query string) []string {
 	asked := words(query[:min(len(query), longestQuery)])
 	if kept := slices.DeleteFunc(slices.Clone(asked), func(w string) bool { return x.fillers[w] }); len(kept) > 0 {
@@ -129,7 +129,7 @@ func (x *Index) meaning(query string) []string {
 	return asked
 }
 
-// score is BM25 of one word in one document.
+// score returns the BM25 score of one word in one document.
 func (x *Index) score(stem string, p posting) float64 {
 	n, all := float64(len(x.postings[stem])), float64(len(x.lengths))
 	rare := math.Log(1 + (all-n+0.5)/(n+0.5))
@@ -137,14 +137,14 @@ func (x *Index) score(stem string, p posting) float64 {
 	return rare * p.weight * (saturation + 1) / (p.weight + saturation*norm)
 }
 
-// form is a word of the index that stands for a word of a query.
+// form is a word of the index that matches a word of a query.
 type form struct {
 	stem   string
 	weight float64
 }
 
-// forms are the words of the index that may be meant: the word itself and its synonyms; of a word that the index does
-// not have also those that begin with it, and those that are one or two letters away.
+// forms returns the words of the index that a query word may mean: the word itself and its synonyms. For a word that
+// is not in the index, it adds words that share a prefix with it, and words that differ by one or two letters.
 func (x *Index) forms(word string) []form {
 	forms := []form{{word, 1}}
 	for _, s := range x.synonyms[word] {
@@ -167,7 +167,7 @@ func (x *Index) forms(word string) []form {
 	return forms
 }
 
-// isTypo reports whether two words are so alike that one may be the other, mistyped.
+// isTypo reports whether one word may be a mistyped form of the other.
 func isTypo(a, b string) bool {
 	allowed := 0
 	switch n := min(len(a), len(b)); {

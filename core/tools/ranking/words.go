@@ -7,8 +7,8 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// words splits a text into stems: at what is neither letter nor digit, and where a name goes on with a capital letter
-// (getUser, HTTPServer).
+// words splits a text into stems: at characters that are neither letters nor digits, and before a capital letter that
+// starts a new word of a name (getUser, HTTPServer).
 func words(text string) (stems []string) {
 	var word []rune
 	flush := func() {
@@ -35,7 +35,7 @@ func words(text string) (stems []string) {
 	return stems
 }
 
-// fillers are words of a query that say nothing about what is wanted.
+// fillers are query words that say nothing about what is wanted.
 const fillers = `
 a an the this that these those some any all each my your our their his her its me you us them it i we he she they
 of in on at to for from by with about into over under after before between as is are was were be been do does did
@@ -44,8 +44,8 @@ what which who whom whose where when why how there here
 tool tools please want need help use using like one something someone thing things way able
 `
 
-// alike are groups of words that people use for one thing, each written as it is spoken. A group's words find each
-// other with a lower weight than the word itself.
+// alike contains groups of words that people use for the same thing, one group per line. The words of a group match
+// each other with a lower weight than the word itself.
 const alike = `
 add create make new insert register open start
 delete remove drop erase discard clear destroy
@@ -95,7 +95,7 @@ container docker
 process job
 `
 
-// synonyms maps the stem of each word of alike to the stems of the others of its groups.
+// synonyms maps the stem of each word in alike to the stems of the other words in its groups.
 func synonyms() map[string][]string {
 	groups := map[string][]string{}
 	for line := range strings.Lines(alike) {
