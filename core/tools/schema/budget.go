@@ -6,28 +6,28 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// The bounds of schemas and of checks against them. One step is one schema applied to one value. A library
-// that checks a value applies a schema as often as there are ways to it: a chain of 24 schemas, each with two
-// references to the next one, takes 2^24 steps for a single value.
+// The limits for schemas and for checks against them. One step is one schema applied to one value. A validator
+// applies a schema once for every path that leads to it: a chain of 24 schemas, each with two references to the next
+// one, takes 2^24 steps for a single value.
 const (
-	maxSchemas       = 20_000  // of one document
-	maxStepsPerValue = 10_000  // for the outermost value, and for one member of it
-	maxSteps         = 200_000 // of one check
-	maxLevels        = 100     // of a value; rawjson refuses deeper ones
-	enumPerStep      = 8       // values of an enum that are compared in one step
-	nodesPerStep     = 64      // schemas of a document that are counted in one step
+	maxSchemas       = 20_000  // per document
+	maxStepsPerValue = 10_000  // for the outermost value, and for each of its members
+	maxSteps         = 200_000 // per check
+	maxLevels        = 100     // nesting of a value; rawjson rejects deeper ones
+	enumPerStep      = 8       // enum values compared in one step
+	nodesPerStep     = 64      // schemas of a document counted in one step
 )
 
 var errTooComplex = errors.New("the schema is too complex")
 
-// schemaCost bounds the steps that checking a value takes.
+// schemaCost is an upper bound on the steps of a check.
 type schemaCost struct {
 	graph  *schemaGraph
 	first  int                // the outermost schema
-	levels [maxLevels + 1]int // the steps for one value at each level, at most
+	levels [maxLevels + 1]int // maximum steps for one value at each level
 }
 
-// allows reports whether checking a value takes at most maxSteps.
+// allows reports whether checking a value takes at most maxSteps steps.
 func (c *schemaCost) allows(value any) bool {
 	if steps := 0; c.bound(value, 0, &steps) {
 		return true
@@ -37,8 +37,8 @@ func (c *schemaCost) allows(value any) bool {
 	return c.graph.count(value, counts, &steps)
 }
 
-// bound adds what c.levels says of each value. It returns false when that is too much, which does not mean
-// that the check takes as many steps.
+// bound adds up c.levels for all values. It returns false if the sum is too large, which does not mean that the check
+// actually takes that many steps.
 func (c *schemaCost) bound(value any, level int, steps *int) bool {
 	if *steps += c.levels[min(level, maxLevels)]; *steps > maxSteps {
 		return false
@@ -68,7 +68,7 @@ func measure(root *jsonschema.Schema) (*schemaCost, error) {
 		return nil, err
 	}
 	cost := &schemaCost{graph: g, first: first}
-	counts := make([]int, len(g.nodes)) // how often each schema applies to one value of a level, at most
+	counts := make([]int, len(g.nodes)) // maximum number of times each schema applies to one value of a level
 	counts[first] = 1
 	for level := range cost.levels {
 		steps := g.expand(counts)
@@ -76,7 +76,7 @@ func measure(root *jsonschema.Schema) (*schemaCost, error) {
 		switch {
 		case level < 2 && steps > maxStepsPerValue:
 			return nil, errTooComplex
-		case steps == 0: // nothing applies to values this deep
+		case steps == 0: // no schema applies to values at this level
 			return cost, nil
 		case steps > maxSteps:
 			for deeper := level; deeper < len(cost.levels); deeper++ {

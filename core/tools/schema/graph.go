@@ -6,23 +6,23 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemaGraph has the schemas of a document, each after those that apply to the same value because of it.
+// schemaGraph contains the schemas of a document. Each schema comes after those that it applies to the same value.
 type schemaGraph struct {
-	index map[*jsonschema.Schema]int // -1 while those that follow from it are visited
+	index map[*jsonschema.Schema]int // -1 while the schemas that it applies are visited
 	nodes []schemaNode
 }
 
-// schemaNode is one schema: its own steps, and the schemas that apply because of it.
+// schemaNode is one schema: its own steps, and the schemas that it applies, by index.
 type schemaNode struct {
 	steps    int
 	same     []int            // to the same value
 	members  []int            // to every member of an object
 	elements []int            // to every element of an array
-	named    map[string][]int // to the member of that name
+	named    map[string][]int // to the member with that name
 	at       [][]int          // to the element at that index
 }
 
-// visitAll adds a schema and all that it leads to.
+// visitAll adds a schema and all schemas that can be reached from it. It returns the index of root.
 func (g *schemaGraph) visitAll(root *jsonschema.Schema) (int, error) {
 	pending := []*jsonschema.Schema{root}
 	first := -1
@@ -43,11 +43,11 @@ func (g *schemaGraph) visitAll(root *jsonschema.Schema) (int, error) {
 	return first, nil
 }
 
-// visit adds a schema after those that apply to the same value, and appends to deeper those that apply to
-// its members and elements.
+// visit adds a schema after those that it applies to the same value. It appends the schemas of members and elements
+// to deeper.
 func (g *schemaGraph) visit(s *jsonschema.Schema, deeper *[]*jsonschema.Schema) (int, error) {
 	if at, known := g.index[s]; known {
-		if at < 0 { // it applies itself to the same value again
+		if at < 0 { // the schema applies itself to the same value again
 			return 0, errTooComplex
 		}
 		return at, nil
@@ -79,7 +79,7 @@ func (g *schemaGraph) visit(s *jsonschema.Schema, deeper *[]*jsonschema.Schema) 
 	return g.index[s], nil
 }
 
-// link sets the schemas of members and elements, all of which have been visited.
+// link sets the schemas of members and elements, all of which must have been visited.
 func (g *schemaGraph) link(s *jsonschema.Schema, n *schemaNode) {
 	children := childSchemas(s)
 	n.named = make(map[string][]int, len(children.named))
@@ -97,7 +97,7 @@ func (g *schemaGraph) link(s *jsonschema.Schema, n *schemaNode) {
 	}
 }
 
-// expand adds to counts the schemas that apply to the same value, and returns the steps of all of them.
+// expand adds to counts the schemas that are applied to the same value, and returns the total number of steps.
 func (g *schemaGraph) expand(counts []int) (steps int) {
 	for at, n := range slices.Backward(g.nodes) {
 		if counts[at] == 0 {
@@ -111,8 +111,8 @@ func (g *schemaGraph) expand(counts []int) (steps int) {
 	return steps
 }
 
-// count adds the steps that checking a value takes, of which counts says how often each schema applies to
-// it. It returns false when there are too many.
+// count adds the steps of checking a value to steps. counts says how often each schema applies to the value. It
+// returns false if there are too many steps.
 func (g *schemaGraph) count(value any, counts []int, steps *int) bool {
 	*steps = saturate(*steps + g.expand(counts) + len(g.nodes)/nodesPerStep)
 	if *steps > maxSteps {
@@ -161,7 +161,7 @@ func (g *schemaGraph) apply(counts, next []int, of func(*schemaNode) (all, this 
 	}
 }
 
-// descend returns how often each schema applies to one member or element of a value, at most.
+// descend returns an upper bound on how often each schema applies to any one member or element of a value.
 func (g *schemaGraph) descend(counts []int) []int {
 	members, elements := make([]int, len(counts)), make([]int, len(counts))
 	named, at := map[string]map[int]int{}, map[int]map[int]int{}

@@ -7,7 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// appliedToSame returns the schemas that apply to a value because s does.
+// appliedToSame returns the schemas that s applies to the same value.
 func appliedToSame(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, slices.Collect(maps.Values(s.DependentSchemas)))
 	for _, dependency := range s.Dependencies {
@@ -21,11 +21,11 @@ func appliedToSame(s *jsonschema.Schema) []*jsonschema.Schema {
 	return withoutNil(append(all, s.Ref, s.Not, s.If, s.Then, s.Else))
 }
 
-// children are the schemas that apply to the members and elements of a value.
+// children holds the schemas that apply to the members and elements of a value.
 type children struct {
-	members, elements []*jsonschema.Schema          // to each of them
-	named             map[string]*jsonschema.Schema // to the member of that name
-	at                []*jsonschema.Schema          // to the element at that index
+	members, elements []*jsonschema.Schema          // apply to each member or element
+	named             map[string]*jsonschema.Schema // apply to the member with that name
+	at                []*jsonschema.Schema          // apply to the element at that index
 }
 
 func childSchemas(s *jsonschema.Schema) children {

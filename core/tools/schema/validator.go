@@ -12,18 +12,18 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-const maxCompiled = 4096 // schemas that are kept; beyond it the cache is cleared
+const maxCompiled = 4096 // cached schemas; the cache is cleared when it is full
 
-// Validator checks values against schemas. It compiles each schema once, when its tool is listed. It is
+// Validator checks values against JSON Schemas. It compiles each schema only once, when its tool is listed. It is
 // safe for concurrent use.
 type Validator struct {
 	mu       sync.Mutex
 	compiled map[string]compiledSchema // by schema text
-	outputs  map[string]error          // what is wrong with output schemas, by schema text; nil for a valid one
+	outputs  map[string]error          // errors of output schemas, by schema text; nil for a valid one
 }
 
-// compiledSchema is a schema and the steps that checks against it take. Both are nil for a schema that is
-// invalid or too complex: it is not checked.
+// compiledSchema is a schema and the cost of checking values against it. Both are nil for a schema that is invalid or
+// too complex, which is not checked.
 type compiledSchema struct {
 	schema     *jsonschema.Schema
 	cost       *schemaCost
@@ -35,8 +35,8 @@ func New() *Validator {
 	return &Validator{compiled: map[string]compiledSchema{}, outputs: map[string]error{}}
 }
 
-// CheckArguments checks the arguments of a tool: core.CodeInvalidInput with the violations in its details.
-// Without a usable schema every object is accepted, and the app checks it.
+// CheckArguments checks the arguments of a tool call. The error is core.CodeInvalidInput with the violations in its
+// details. Without a usable schema, every object is accepted, and the app has to check it.
 func (v *Validator) CheckArguments(ctx context.Context, tool core.Tool, arguments json.RawMessage) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -44,21 +44,21 @@ func (v *Validator) CheckArguments(ctx context.Context, tool core.Tool, argument
 	return v.checkObject("arguments of "+tool.FullName(), "its input schema", arguments, v.compile(tool.Schema))
 }
 
-// CheckForm checks the fields that a person filled in against the schema that an app sent (elicitation,
-// form mode): core.CodeInvalidInput with every violation in its details. Formats are checked, because MCP
-// defines those of a form. With an invalid schema, every object is accepted.
+// CheckForm checks the fields that a person filled in against the schema that an app sent (elicitation, form mode).
+// The error is core.CodeInvalidInput with the violations in its details. Formats are checked, because MCP defines
+// which formats a form may use. If the schema is invalid, every object is accepted.
 func (v *Validator) CheckForm(schema, content json.RawMessage) error {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	return v.checkObject("the fields of content", "what the app asks for", content, compile(schema, c))
 }
 
-// TooComplex reports whether values cannot be checked against the schema of a tool within bounds. It
-// compiles the schema, so that calls find it compiled.
+// TooComplex reports whether values cannot be checked against a tool's schema within bounds. It compiles the schema
+// ahead of calls.
 func (v *Validator) TooComplex(schema json.RawMessage) bool { return v.compile(schema).tooComplex }
 
-// CheckOutputSchema returns an error for the schema of a tool's results that is invalid. Regular expressions are not
-// checked: clients may know others than this server.
+// CheckOutputSchema returns an error if an output schema is invalid. It does not check regular expressions, because
+// clients may support a different syntax.
 func (v *Validator) CheckOutputSchema(schema json.RawMessage) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -82,13 +82,13 @@ func (v *Validator) CheckOutputSchema(schema json.RawMessage) error {
 	return err
 }
 
-// anyPattern is a regular expression that is not compiled.
+// anyPattern is a regular expression that is never compiled.
 type anyPattern string
 
 func (p anyPattern) String() string        { return string(p) }
 func (anyPattern) MatchString(string) bool { return true }
 
-// checkObject checks any object; what and by describe the object and its schema.
+// checkObject checks an object against a schema. what and by describe the object and the schema in errors.
 func (v *Validator) checkObject(what, by string, object json.RawMessage, s compiledSchema) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
 	if err != nil {
@@ -111,7 +111,7 @@ func (v *Validator) checkObject(what, by string, object json.RawMessage, s compi
 		WithDetails(map[string]any{"errors": violations(invalid)})
 }
 
-// compile returns the compiled schema of a text, which is kept.
+// compile returns the compiled form of a schema, from the cache if possible.
 func (v *Validator) compile(text json.RawMessage) compiledSchema {
 	if len(text) == 0 {
 		return compiledSchema{}
@@ -129,14 +129,13 @@ func (v *Validator) compile(text json.RawMessage) compiledSchema {
 	return s
 }
 
-// compile compiles and measures a schema. Its regular expressions are RE2, as Go's are, which match in
-// linear time.
+// compile compiles and measures a schema. Its regular expressions use Go's RE2 syntax, which matches in linear time.
 func compile(text json.RawMessage, c *jsonschema.Compiler) compiledSchema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return compiledSchema{}
 	}
-	c.UseLoader(noLoader{}) // its default loader reads files: none of a schema's references may
+	c.UseLoader(noLoader{}) // the default loader would let a schema's references read files
 	if err := c.AddResource("tool:input", doc); err != nil {
 		return compiledSchema{}
 	}
@@ -151,7 +150,7 @@ func compile(text json.RawMessage, c *jsonschema.Compiler) compiledSchema {
 	return compiledSchema{schema: s, cost: cost}
 }
 
-// noLoader refuses references to anything outside the schema itself.
+// noLoader rejects references to anything outside the schema itself.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {

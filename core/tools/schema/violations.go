@@ -11,31 +11,32 @@ import (
 	"golang.org/x/text/message"
 )
 
-// The bounds of the violations of one check. A message can repeat the value, or the schema, and a path the names
-// above the value: without bounds, one argument with a name of 900 KB would be repeated in every violation below it.
+// The limits on the violations of one check. A message can repeat the value or the schema, and a path repeats the
+// names above the value. Without limits, a single 900 KB name in the arguments would be repeated in every violation
+// below it.
 const (
-	maxViolations     = 100      // in one error
-	maxViolationBytes = 64 << 10 // of the paths and messages of one error before they are shortened; the one beyond it is the last
-	maxViolationText  = 1_000    // bytes of one path, and of one message
-	maxNamedValues    = 50       // values or properties that one message lists
-	moreText          = "…"      // ends what was shortened
-	maxNamedText      = 200      // bytes of one of them
+	maxViolations     = 100      // per error
+	maxViolationBytes = 64 << 10 // paths and messages per error, before shortening; the violation that exceeds it is the last
+	maxViolationText  = 1_000    // bytes per path and per message
+	maxNamedValues    = 50       // values or properties listed in a message
+	moreText          = "…"      // marks the end of shortened text
+	maxNamedText      = 200      // bytes per listed property
 )
 
 // Violation is one place where arguments do not match a tool's schema (docs/api.md 3.3).
 type Violation struct {
-	Path    string `json:"path"` // a JSON pointer into the arguments, "" for the whole
+	Path    string `json:"path"` // a JSON pointer into the arguments; "" for the arguments themselves
 	Message string `json:"message"`
 }
 
-// violationList collects violations within the bounds.
+// violationList collects violations within the limits.
 type violationList struct {
 	printer *message.Printer
 	found   []Violation
 	bytes   int
 }
 
-// violations returns the leaves of the tree of causes, which name what is wrong.
+// violations returns the leaves of a tree of causes, which are the specific errors.
 func violations(e *jsonschema.ValidationError) []Violation {
 	l := violationList{printer: message.NewPrinter(language.English)}
 	l.add(e)
@@ -54,7 +55,7 @@ func (l *violationList) add(e *jsonschema.ValidationError) {
 	l.found = append(l.found, Violation{Path: shortened(path, maxViolationText), Message: shortened(what, maxViolationText)})
 }
 
-// message says what is wrong. Lists are shortened before they become text.
+// message describes an error. It shortens lists before it formats them.
 func (l *violationList) message(k jsonschema.ErrorKind) string {
 	more := 0
 	switch long := k.(type) {
@@ -77,7 +78,7 @@ func (l *violationList) message(k jsonschema.ErrorKind) string {
 	return text
 }
 
-// named returns the first of the names, each one shortened.
+// named returns the first maxNamedValues names, each shortened.
 func named(names []string) []string {
 	first := make([]string, min(len(names), maxNamedValues))
 	for i := range first {
@@ -86,7 +87,7 @@ func named(names []string) []string {
 	return first
 }
 
-// shortened returns at most limit bytes of a text.
+// shortened truncates a text to at most limit bytes.
 func shortened(text string, limit int) string {
 	if len(text) <= limit {
 		return text
