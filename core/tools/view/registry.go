@@ -13,20 +13,20 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Declared is a view of the configuration.
+// Declared is a view from the configuration.
 type Declared struct {
 	*View
-	Workspaces []string    // that have it; all without any
-	Roles      []core.Role // in the workspace: callers with one of them are bound to the view
+	Workspaces []string    // workspaces that have the view; empty means all
+	Roles      []core.Role // workspace roles that are bound to the view
 }
 
 func (d Declared) isIn(workspace string) bool {
 	return len(d.Workspaces) == 0 || slices.Contains(d.Workspaces, workspace)
 }
 
-// Store keeps the views that admins of workspaces set. *store.Store implements it.
+// Store stores the views that workspace admins set. *store.Store implements it.
 type Store interface {
-	Views(ctx context.Context) (map[string][]core.View, error) // of all workspaces
+	Views(ctx context.Context) (map[string][]core.View, error) // by workspace
 	PutView(ctx context.Context, workspace string, v core.View) error
 	DeleteView(ctx context.Context, workspace, name string) error
 }
@@ -43,22 +43,22 @@ type Registry struct {
 	watchers map[*func(workspace string)]struct{}
 }
 
-// state is all views at one time.
+// state is an immutable snapshot of all views, with a cache of sets.
 type state struct {
 	declared []Declared
 	stored   map[string]map[string]*View // by workspace and name
-	binds    bool                        // a declared view binds somebody
+	binds    bool                        // a declared view binds a role
 	sets     *sync.Map                   // setKey to *Set
 }
 
-// setKey is what decides which views a caller is subject to.
+// setKey is everything that determines which views apply to a caller.
 type setKey struct {
 	workspace    string
 	role         core.Role
-	key, address string // the views that these name
+	key, address string // the views named by the API key and by the address
 }
 
-// NewRegistry reads the views of the store.
+// NewRegistry returns a Registry with the views of the store and the declared ones.
 func NewRegistry(ctx context.Context, store Store, declared []Declared, log hclog.Logger) (*Registry, error) {
 	r := &Registry{store: store, log: log, watchers: map[*func(string)]struct{}{}}
 	r.current.Store(newState(declared, nil))
@@ -70,7 +70,8 @@ func newState(declared []Declared, stored map[string]map[string]*View) *state {
 	return &state{declared, stored, binds, &sync.Map{}}
 }
 
-// Reload reads the views of the store again: a peer server has changed some. When that fails, those of before hold.
+// Reload reads the views of the store again, because a peer server has changed some. If that fails, the current views
+// stay in force.
 func (r *Registry) Reload(ctx context.Context) error {
 	r.mu.Lock()
 	all, err := r.store.Views(ctx)
@@ -83,7 +84,7 @@ func (r *Registry) Reload(ctx context.Context) error {
 		stored[workspace] = map[string]*View{}
 		for _, d := range list {
 			v, err := New(d)
-			if err != nil { // of another version of the server: whoever is bound to it sees nothing
+			if err != nil { // written by another version of the server; whoever is bound to this view sees nothing
 				r.log.Error("a stored view is left out: it is not valid", "workspace", workspace, "view", d.Name, "error", err)
 				continue
 			}
@@ -104,7 +105,7 @@ func (r *Registry) Declare(declared []Declared) {
 	r.changed("")
 }
 
-// Watch calls changed, which must not block, after views of a workspace, "" for all, have changed.
+// Watch calls changed, which must not block, after views of a workspace have changed; "" means all workspaces.
 func (r *Registry) Watch(changed func(workspace string)) (stop func()) {
 	r.watching.Lock()
 	defer r.watching.Unlock()
@@ -125,8 +126,8 @@ func (r *Registry) changed(workspace string) {
 	}
 }
 
-// Of returns the views that a caller is subject to: those that bind the caller's role, that of the API key, and that of
-// the address. It is nil for a caller who sees everything. A view that does not exist shows nothing.
+// Of returns the views that apply to a caller: those bound to the caller's role, that of the API key, and that of the
+// address. It returns nil for a caller who sees everything. A view that does not exist shows nothing.
 func (r *Registry) Of(c core.Caller) *Set {
 	now := r.current.Load()
 	if !now.binds && c.Scope.View == "" && c.View == "" {
@@ -163,7 +164,7 @@ func (s *state) newSet(k setKey) *Set {
 	return set
 }
 
-// find returns a view of a workspace, nil when it has none of that name.
+// find returns a view of a workspace, or nil if the workspace has no view with that name.
 func (s *state) find(workspace, name string) *View {
 	if d := s.declaration(workspace, name); d != nil {
 		return d
@@ -180,19 +181,19 @@ func (s *state) declaration(workspace, name string) *View {
 	return nil
 }
 
-// Has reports whether a workspace has a view of that name.
+// Has reports whether a workspace has a view with that name.
 func (r *Registry) Has(workspace, name string) bool {
 	return r.current.Load().find(workspace, name) != nil
 }
 
-// Info is a view as its workspace lists it.
+// Info is a view as listed for its workspace.
 type Info struct {
 	core.View
-	Declared bool        `json:"declared"` // by the configuration, where alone it can be changed
-	Roles    []core.Role `json:"roles"`    // that are bound to it
+	Declared bool        `json:"declared"` // declared in the configuration, and can only be changed there
+	Roles    []core.Role `json:"roles"`    // roles that are bound to the view
 }
 
-// List returns the views of a workspace by name.
+// List returns the views of a workspace, sorted by name.
 func (r *Registry) List(workspace string) []Info {
 	now, all := r.current.Load(), []Info{}
 	for _, d := range now.declared {
@@ -209,7 +210,7 @@ func (r *Registry) List(workspace string) []Info {
 	return all
 }
 
-// newInfo fills in empty lists, so that clients get lists.
+// newInfo replaces nil lists and maps with empty ones, so that clients do not receive null.
 func newInfo(v *View, declared bool, roles []core.Role) Info {
 	i := Info{View: v.View, Declared: declared, Roles: append([]core.Role{}, roles...)}
 	i.Include, i.Exclude = append([]core.ToolRule{}, i.Include...), append([]core.ToolRule{}, i.Exclude...)
@@ -219,8 +220,9 @@ func newInfo(v *View, declared bool, roles []core.Role) Info {
 	return i
 }
 
-// Set stores a view of a workspace, or replaces it: core.CodeBadRequest for a definition that is not valid,
-// core.CodeConflict when the configuration declares the view, core.CodeLimitReached when the workspace has too many.
+// Set creates or replaces a view of a workspace. The error is core.CodeBadRequest for an invalid definition,
+// core.CodeConflict if the view is declared in the configuration, and core.CodeLimitReached if the workspace has too
+// many views.
 func (r *Registry) Set(ctx context.Context, workspace string, d core.View) (Info, error) {
 	v, err := New(d)
 	if err != nil {
@@ -232,13 +234,14 @@ func (r *Registry) Set(ctx context.Context, workspace string, d core.View) (Info
 	return newInfo(v, false, nil), nil
 }
 
-// Remove deletes a view of a workspace: core.CodeNotFound when there is none, core.CodeConflict when the configuration
-// declares it. API keys that are bound to it see nothing until a view of that name is set again.
+// Remove deletes a view of a workspace. The error is core.CodeNotFound if there is none, and core.CodeConflict if the
+// view is declared in the configuration. API keys that are bound to it see nothing until a view with that name is set
+// again.
 func (r *Registry) Remove(ctx context.Context, workspace, name string) error {
 	return r.change(workspace, name, func() error { return r.store.DeleteView(ctx, workspace, name) }, nil)
 }
 
-// change writes a change to the store and then makes it hold; v is nil for a view that is deleted.
+// change writes a change to the store and then applies it. v is nil for a view that is deleted.
 func (r *Registry) change(workspace, name string, write func() error, v *View) error {
 	r.mu.Lock()
 	now := r.current.Load()

@@ -7,10 +7,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Set is the views that a caller's requests are subject to. It shows what all of them show. The nil Set shows everything.
-// It is immutable, and the same pointer until a view changes.
+// Set is the views that apply to a caller's requests. It shows what all of them show. A nil Set shows everything. A
+// Set is immutable, and a caller gets the same pointer until a view changes.
 type Set struct {
-	views []*View // those that bound the caller first, that of the address last
+	views []*View // those bound to the caller's role first, then that of the API key, then that of the address
 	none  bool    // one of the views does not exist: nothing is shown
 }
 
@@ -26,10 +26,11 @@ func (s *Set) Shows(t core.Tool) bool {
 	return s.shows(subject{server: t.Server, full: t.FullName(), long: t.LongName(), hints: hintsOf(t.Raw)})
 }
 
-// ShowsUnread is Shows for a tool whose annotations are not known: what they decide about is not shown.
+// ShowsUnread is Shows for a tool with unknown annotations. If only the annotations could decide, the tool is not
+// shown.
 func (s *Set) ShowsUnread(server, name string) bool { return s.shows(unread(server, name, false)) }
 
-// MayShow reports whether a tool of that name could be shown, whatever its annotations are.
+// MayShow reports whether a tool with that name could be shown, whatever its annotations are.
 func (s *Set) MayShow(server, name string) bool {
 	if s.shows(unread(server, name, true)) {
 		return true
@@ -44,8 +45,8 @@ func (s *Set) MayShow(server, name string) bool {
 	return false
 }
 
-// ShowsApp reports whether what an app without tools has is shown: its prompts, resources and instructions. Of an app with
-// tools it is shown while one of the tools is.
+// ShowsApp reports whether the prompts, resources and instructions of an app without tools are shown. Those of an app
+// with tools are shown if one of its tools is; see Narrowed.ShowsApp.
 func (s *Set) ShowsApp(server string) bool { return s.MayShow(server, "") }
 
 func unread(server, name string, assume bool) subject {
@@ -57,10 +58,10 @@ func unread(server, name string, assume bool) subject {
 type Narrowed struct {
 	*core.Offer
 	set  *Set
-	apps map[string]bool // with tools, and whether one of these is shown
+	apps map[string]bool // the apps with tools, and whether one of their tools is shown
 }
 
-// Narrow returns the part of an offer that is shown. The nil Set returns the offer itself.
+// Narrow returns the part of an offer that is shown. A nil Set returns the offer itself.
 func (s *Set) Narrow(o *core.Offer) Narrowed {
 	if s == nil {
 		return Narrowed{Offer: o}
@@ -104,8 +105,8 @@ func (n Narrowed) ShowsApp(server string) bool {
 	return n.set.ShowsApp(server)
 }
 
-// Labels returns how the tools of the offer are presented, in their order: each with the name that it is listed under.
-// A new name that another tool has, renamed or not, is not used: every tool can be called by its own name too.
+// Labels returns how the tools of the offer are presented, in the same order. Each label has the listed name. A new
+// name that another tool already has is not used, because every tool can also be called by its own name.
 func (n Narrowed) Labels() []core.Relabel {
 	labels, taken := make([]core.Relabel, len(n.Tools)), make(map[string]bool, len(n.Tools))
 	for _, t := range n.Tools {
@@ -124,7 +125,7 @@ func (n Narrowed) Labels() []core.Relabel {
 	return labels
 }
 
-// relabel returns how a tool is presented: as the last view says that says something.
+// relabel returns the name and description that the views give a tool. Later views override earlier ones.
 func (s *Set) relabel(t core.Tool) (as core.Relabel) {
 	for _, v := range s.views {
 		said := v.relabel(t)

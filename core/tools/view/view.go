@@ -10,9 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// Bounds of a definition.
+// The limits of a definition.
 const (
-	maxRules       = 200 // in each list
+	maxRules       = 200 // per list
 	maxRelabelled  = 1000
 	maxPattern     = 200  // characters
 	maxDescription = 4000 // characters
@@ -20,10 +20,10 @@ const (
 
 const (
 	systemServer = "system"
-	separator    = "__" // between the name of an app and the own name of its tool
+	separator    = "__" // between the server name and the tool's own name
 )
 
-// View is a definition that was checked, ready to decide.
+// View is a checked definition with compiled rules.
 type View struct {
 	core.View
 	include, exclude []rule
@@ -31,18 +31,18 @@ type View struct {
 
 type rule struct {
 	core.ToolRule
-	app, tool *regexp.Regexp // nil for any
+	app, tool *regexp.Regexp // nil matches anything
 }
 
-// subject is what a view decides on: a tool, or an app for the tool "".
+// subject is what a view decides about: a tool, or an app, represented by a tool with an empty name.
 type subject struct {
 	server     string
 	full, long string
-	hints      *hints // nil when they are not known
-	assume     bool   // whether to show what unknown hints decide about
+	hints      *hints // nil if unknown
+	assume     bool   // show the subject if only unknown hints could decide
 }
 
-// hints are the annotations of a tool, with the defaults of MCP.
+// hints are the annotations of a tool, with MCP's defaults applied.
 type hints struct{ readOnly, destructive, idempotent, openWorld bool }
 
 var (
@@ -50,10 +50,10 @@ var (
 	ownName   = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 )
 
-// ValidName reports whether a view can have that name.
+// ValidName reports whether a name is valid for a view.
 func ValidName(name string) bool { return validName.MatchString(name) }
 
-// New checks a definition, and fills in its default: core.CodeBadRequest with the field that is wrong.
+// New checks a definition and fills in its default. The error is core.CodeBadRequest and names the invalid field.
 func New(d core.View) (*View, error) {
 	if !ValidName(d.Name) {
 		return nil, core.Errorf(core.CodeBadRequest, "name is %.80q; a view has a name of 1 to 63 lower-case letters, digits and hyphens that begins with a letter or a digit", d.Name)
@@ -106,7 +106,7 @@ func pattern(text string) *regexp.Regexp {
 	return trust.NamePattern([]string{text})
 }
 
-// checkRelabels makes sure that new names are valid, and that no two tools get the same.
+// checkRelabels makes sure that new names are valid, and that no two tools get the same name.
 func checkRelabels(all map[string]core.Relabel) error {
 	if len(all) > maxRelabelled {
 		return core.Errorf(core.CodeBadRequest, "tools has %d members; it can have %d", len(all), maxRelabelled)
@@ -142,7 +142,7 @@ func checkRelabels(all map[string]core.Relabel) error {
 	return nil
 }
 
-// shows is the decision of the view.
+// shows reports whether the view shows s.
 func (v *View) shows(s subject) bool {
 	for _, r := range v.exclude {
 		if r.fits(s, !s.assume) {
@@ -160,7 +160,7 @@ func (v *View) shows(s subject) bool {
 	return false
 }
 
-// fits reports whether the rule names s. unknown is the answer where only annotations that are not known could tell.
+// fits reports whether the rule matches s. If only unknown annotations could decide, it returns unknown.
 func (r rule) fits(s subject, unknown bool) bool {
 	if r.app != nil && !r.app.MatchString(s.server) {
 		return false
@@ -179,7 +179,7 @@ func (r rule) fits(s subject, unknown bool) bool {
 		equal(r.Idempotent, s.hints.idempotent) && equal(r.OpenWorld, s.hints.openWorld)
 }
 
-// relabel returns how the view presents a tool.
+// relabel returns the name and description that the view gives a tool.
 func (v *View) relabel(t core.Tool) core.Relabel {
 	if as, ok := v.Tools[t.LongName()]; ok {
 		return as
@@ -187,8 +187,8 @@ func (v *View) relabel(t core.Tool) core.Relabel {
 	return v.Tools[t.FullName()]
 }
 
-// hintsOf reads the annotations of a definition; nil when it cannot be read. A tool that only reads destroys nothing, and
-// may be called again (MCP 2025-11-25, schema: ToolAnnotations).
+// hintsOf reads the annotations of a definition, or returns nil if it cannot be decoded. A read-only tool is never
+// destructive, and is idempotent (MCP 2025-11-25, schema: ToolAnnotations).
 func hintsOf(raw json.RawMessage) *hints {
 	var tool struct {
 		Annotations struct {
