@@ -49,7 +49,7 @@ func TestAttachmentsReachTheModelAndAreKeptByReference(t *testing.T) {
 			for i, asked := range h.asked() {
 				got := text(asked["messages"])
 				wanted := []string{"the words", "look"}
-				if protocol == "openai" { // the fake of the other protocol records texts only; package anthropic tests the rest
+				if protocol == "openai" { // the fake for the other protocol only records text; the tests of package anthropic cover the rest
 					wanted = append(wanted, encoded("the image"), encoded("the document"), "https://example.com/d.png")
 				}
 				for _, want := range wanted {
@@ -137,7 +137,7 @@ func TestAttachmentsHaveLimits(t *testing.T) {
 	}
 }
 
-// The type is written into a header, a data: address and the requests of vendors, so it has one form.
+// The type is used in a header, in a data: URL and in requests to vendors, so it is normalized.
 func TestTheTypeOfAnAttachmentIsKeptInOneForm(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.model.Say(t, titled, `{"match":{},"response":{"content":"Seen."}}`)

@@ -22,7 +22,7 @@ const (
 	okay       = `{"match":{},"response":{"content":"Ok.","usage":{"prompt_tokens":10,"completion_tokens":1}}}`
 )
 
-// lastAsked is what the model got in the latest request that was not for a title.
+// lastAsked returns the messages of the latest model request that was not for a title.
 func (h *fixture) lastAsked() string {
 	all := h.asked()
 	return text(all[len(all)-1]["messages"])

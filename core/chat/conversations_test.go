@@ -105,8 +105,8 @@ func TestThereIsOneRunOfAConversation(t *testing.T) {
 	}
 }
 
-// A server that was killed between a model's turn and the answers of its tools has kept calls
-// without answers. Providers refuse those.
+// If a server was killed between a model's turn and the tool results, stored calls have no results. Providers reject
+// such messages.
 func TestACallWithoutAnAnswerGetsOne(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {

@@ -23,7 +23,7 @@ const form = `{"message":"Who are you?","requestedSchema":{"type":"object","prop
 
 const address = `{"mode":"url","message":"Log in.","url":"https://idp.example/login?x=1","elicitationId":"e1"}`
 
-// asksFor adds a tool whose result is the reply to a question.
+// asksFor adds a tool that asks a question and returns the reply as its result.
 func (h *fixture) asksFor(params string) {
 	h.apps.add("files", "do", "")
 	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
@@ -42,7 +42,7 @@ func must(raw []byte, err error) []byte {
 	return raw
 }
 
-// answering begins a run whose questions each answers.
+// answering starts a run and calls each for every question in it.
 func (h *fixture) answering(ctx context.Context, each func(question map[string]any)) (chat.Answer, *tape) {
 	h.t.Helper()
 	h.model.Say(h.t, titled, asks(`{"id":"call_1","name":"files__do","arguments":{}}`), talk)
@@ -75,7 +75,7 @@ func elsewhere() core.Caller {
 	return c
 }
 
-// attempt is a reply, and the code of its error.
+// attempt sends a reply and checks the error code; "" means no error.
 func attempt(t *testing.T, e *chat.Engine, c core.Caller, id any, action, content string, want core.Code) {
 	t.Helper()
 	err := e.Reply(t.Context(), c, id.(string), elicit.Reply{Action: action, Content: json.RawMessage(content)})
@@ -87,7 +87,7 @@ func attempt(t *testing.T, e *chat.Engine, c core.Caller, id any, action, conten
 func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	h := open(t, "anthropic", nil)
 	h.asksFor(form)
-	tried := make(chan struct{}) // the call goes on when all replies were tried: its question ends with it
+	tried := make(chan struct{}) // keeps the call, and with it the question, open until all replies were tried
 	ask := h.apps.asking["do"]
 	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
 		out, err := ask(ctx, k)
@@ -145,7 +145,7 @@ func TestAPersonIsSentToAnAddress(t *testing.T) {
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
 		h.apps.Notify("", apps.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e1"}`)}})
 		h.apps.Notify("", apps.Notification{Server: "files", Session: "chat conv_other", Notification: rpc.Notification{Method: "notifications/elicitation/complete", Params: json.RawMessage(`{"elicitationId":"e2"}`)}})
-		attempt(t, h.Engine, owner(), q["id"], elicit.Accept, `{"password":"secret"}`, "") // which does not count
+		attempt(t, h.Engine, owner(), q["id"], elicit.Accept, `{"password":"secret"}`, "") // the content is ignored
 	})
 	if out := answer.ToolCalls[0].Output; out != `{"action":"accept"}` {
 		t.Errorf("the app got %s", out)
@@ -245,7 +245,7 @@ func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 	}
 }
 
-// MCP 2025-11-25, client/elicitation: a call that fails with -32042 is made again after a visit.
+// MCP 2025-11-25, client/elicitation: a call that fails with -32042 is repeated after the person has visited the URL.
 func TestACallThatAVisitMustPrecedeIsMadeAgainAfterIt(t *testing.T) {
 	for action, want := range map[string]string{elicit.Accept: "2 Here.", elicit.Decline: "1 Log in first."} {
 		t.Run(action, func(t *testing.T) {

@@ -68,7 +68,7 @@ func TestAProvidersFailuresAreWorded(t *testing.T) {
 	}
 }
 
-// away is a state that is away for what a model said.
+// away is a store that is unavailable for the answers of a model.
 type away struct{ *store.Store }
 
 func (a away) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {

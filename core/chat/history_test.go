@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 )
 
-// shownMetadata is what a client reads of an assistant message.
+// shownMetadata is the part of an assistant message's metadata that a client reads.
 type shownMetadata struct {
 	ToolCalls    []chat.ToolCall `json:"toolCalls"`
 	InputTokens  int64           `json:"inputTokens"`

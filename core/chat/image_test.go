@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// picture is an image of that size: plain, with some noise, or transparent.
+// picture returns an image of that size: plain, with some noise, or transparent.
 func picture(width, height int, noise, transparent bool) image.Image {
 	m := image.NewNRGBA(image.Rect(0, 0, width, height))
 	random := rand.New(rand.NewPCG(1, 2))
@@ -53,7 +53,7 @@ func file(t *testing.T, media string, m image.Image) model.Block {
 	return model.Block{Kind: model.File, Name: "n", MIMEType: media, Data: out.Bytes()}
 }
 
-// bomb is a PNG of few bytes that claims to have many pixels.
+// bomb returns a PNG of few bytes that claims to have many pixels.
 func bomb(width, height uint32) model.Block {
 	var out bytes.Buffer
 	out.WriteString("\x89PNG\r\n\x1a\n")
@@ -80,7 +80,7 @@ func TestImagesOfResultsAreScaledToWhatModelsLookAt(t *testing.T) {
 	broken.Data = broken.Data[:len(broken.Data)-40]
 	for name, c := range map[string]struct {
 		of            model.Block
-		width, height int // 0 when it is not sent
+		width, height int // 0 if it is not sent; -1 if it cannot be decoded
 		media         string
 	}{
 		"a small one":            {file(t, "image/png", picture(1568, 20, false, false)), 1568, 20, "image/png"},
@@ -97,7 +97,7 @@ func TestImagesOfResultsAreScaledToWhatModelsLookAt(t *testing.T) {
 		"no image":               {model.Block{MIMEType: "image/png", Data: []byte("\x89PNG\r\n\x1a\nx")}, -1, 0, "image/png"},
 	} {
 		original := bytes.Clone(c.of.Data)
-		for range 2 { // the second time it is known
+		for range 2 { // the second time, the result is cached
 			got := s.fit(t.Context(), []model.Block{c.of})
 			if !bytes.Equal(c.of.Data, original) {
 				t.Fatalf("%s: the original has changed", name)

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// twoServers are two engines on one PostgreSQL, and a tool of the first that is called and lasts.
+// twoServers returns two engines on one PostgreSQL. The first has a tool that runs until it is cancelled.
 func twoServers(t *testing.T) (a, b *fixture, entered chan struct{}) {
 	t.Helper()
 	state, p := store.Options{URL: core.Secret(databases.New(t))}, provider.Provider(t)
@@ -44,7 +44,7 @@ func TestThereIsOneRunOfAConversationAmongAllServers(t *testing.T) {
 		over <- answer
 	}()
 	<-entered
-	for end := time.Now().Add(3 * lease); time.Now().Before(end); { // it is renewed
+	for end := time.Now().Add(3 * lease); time.Now().Before(end); { // long enough for the lease to be renewed
 		if _, err := b.Begin(t.Context(), owner(), chat.Request{Message: "me too", ConversationID: id}); core.CodeOf(err) != core.CodeRunInProgress {
 			t.Fatalf("a second run through another server gives %v", err)
 		}
@@ -54,7 +54,7 @@ func TestThereIsOneRunOfAConversationAmongAllServers(t *testing.T) {
 	if answer := <-over; answer.StopReason != chat.Cancelled {
 		t.Errorf("the run ended with %+v", answer)
 	}
-	b.must(chat.Request{Message: "next", ConversationID: id}) // at once
+	b.must(chat.Request{Message: "next", ConversationID: id}) // immediately
 }
 
 func TestARunEndsWhenItsConversationIsDeletedThroughAnotherServer(t *testing.T) {
@@ -86,7 +86,7 @@ func TestAConversationIsFreeAgainWhenItsServerIsKilled(t *testing.T) {
 	a, b, _ := twoServers(t)
 	first, _ := a.must(chat.Request{Message: "hi"})
 	ref := owner().Conversation(first.ConversationID)
-	if err := a.store.ClaimRun(t.Context(), ref, "run_of_one_that_was_killed", lease); err != nil { // and renews it never
+	if err := a.store.ClaimRun(t.Context(), ref, "run_of_one_that_was_killed", lease); err != nil { // never renewed
 		t.Fatal(err)
 	}
 	start := time.Now()

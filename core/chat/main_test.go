@@ -28,13 +28,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(provider.Around(m))) }
 
-// databases is the one PostgreSQL of all tests here.
+// databases is the PostgreSQL server that all tests in this package share.
 var databases testenv.Databases
 
-// provider is the one provider of models of all tests here, which run one after the other.
+// provider is the model provider that all tests in this package share. They run one after the other.
 var provider testenv.SharedModelProvider
 
-// fakeApps is apps in memory. A tool answers with what do returns, by its bare name.
+// fakeApps holds fake apps in memory. A tool returns what its function in do returns; the key is its bare name.
 type fakeApps struct {
 	fakeapps.Apps
 
@@ -59,7 +59,7 @@ func (f *fakeApps) Offer(string, *interact.Client) *core.Offer {
 	return &core.Offer{Tools: f.listed}
 }
 
-// params is what a call of a tool carries.
+// params is the params of a tool call.
 type params struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -93,7 +93,7 @@ func (f *fakeApps) add(server, name, rest string) {
 	})
 }
 
-// calls returns the calls that reached an app: its name, the tool and the arguments.
+// calls returns the calls that reached an app: server name, tool and arguments.
 func (f *fakeApps) calls() []string {
 	var all []string
 	for _, c := range f.Calls() {
@@ -105,7 +105,7 @@ func (f *fakeApps) calls() []string {
 	return all
 }
 
-// fixture is an engine on a real store and a real provider of models; its apps are fakes.
+// fixture is an engine with a real store and a real model provider, but fake apps.
 type fixture struct {
 	*chat.Engine
 	t      *testing.T
@@ -118,7 +118,7 @@ type fixture struct {
 	config config.Models
 }
 
-// changed returns the tools that data.changed was published for.
+// changed returns the tools for which data.changed was published.
 func (h *fixture) changed() (names []string) {
 	for _, e := range h.bus.All() {
 		if d, ok := e.Data.(core.DataChanged); ok {
@@ -128,7 +128,7 @@ func (h *fixture) changed() (names []string) {
 	return names
 }
 
-// protocols are the vendors whose protocol a model is called over.
+// protocols returns the vendors whose protocols are tested.
 func protocols() []string { return []string{"anthropic", "openai"} }
 
 func open(t *testing.T, protocol string, change func(*config.Models)) *fixture {
@@ -138,7 +138,7 @@ func open(t *testing.T, protocol string, change func(*config.Models)) *fixture {
 	return openOn(t, home, state, provider.Provider(t), protocol, change)
 }
 
-// openOn opens an engine on a state that others may have open.
+// openOn opens an engine on a state that may be shared with others.
 func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, protocol string, change func(*config.Models)) *fixture {
 	t.Helper()
 	h := &fixture{t: t, home: home, model: p, apps: newFakeApps(), bus: &fakes.Events{}}
@@ -171,7 +171,7 @@ func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProv
 	return h
 }
 
-// lease is how long a run's claim lasts here.
+// lease is how long the claim of a run lasts in tests.
 const lease = 2400 * time.Millisecond
 
 func (h *fixture) close() {
@@ -189,7 +189,7 @@ func owner() core.Caller {
 	return core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID, Name: "Default", Role: core.RoleAdmin}}
 }
 
-// tape keeps the events of a run.
+// tape records the events of a run.
 type tape struct {
 	mu   sync.Mutex
 	all  []chat.Event
@@ -205,7 +205,7 @@ func (t *tape) emit(e chat.Event) {
 	}
 }
 
-// names are those of the events, several deltas in a row as one.
+// names returns the names of the events. Consecutive events with the same name count as one.
 func (t *tape) names() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,7 +216,7 @@ func (t *tape) names() []string {
 	return slices.Compact(names)
 }
 
-// data is the events of one name as JSON.
+// data returns the data of all events with that name.
 func (t *tape) data(name string) (all []map[string]any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -251,7 +251,7 @@ func (h *fixture) must(r chat.Request) (chat.Answer, *tape) {
 	return answer, events
 }
 
-// asked is the bodies of the requests to the model whose first text holds word, titles left out.
+// asked returns the bodies of the requests to the model, except those for titles.
 func (h *fixture) asked() (bodies []map[string]any) {
 	h.t.Helper()
 	for _, a := range h.model.Journal(h.t) {

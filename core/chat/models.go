@@ -103,7 +103,7 @@ func (s selected) window(ctx context.Context) int {
 		return n
 	}
 	if n, known := s.models.listed.Load(s.full); known {
-		return n.(int) //nolint:forcetypeassert // the map only holds ints
+		return n.(int) //nolint:forcetypeassert // the map has nothing else
 	}
 	limited, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

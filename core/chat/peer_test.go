@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// heard are the events of a run as one client gets them.
+// heard records the events of a run as one client receives them.
 type heard struct{ ids, names, data []string }
 
 func (h *heard) write(id, name string, data []byte) error {
@@ -100,7 +100,7 @@ func TestARunIsStoppedThroughAnotherServer(t *testing.T) {
 	if answer, err := live.Wait(t.Context()); answer.StopReason != chat.Cancelled || err != nil {
 		t.Errorf("it ended with %+v, %v", answer, err)
 	}
-	b.must(chat.Request{Message: "next", ConversationID: id}) // at once
+	b.must(chat.Request{Message: "next", ConversationID: id}) // immediately
 	if err := b.StopRun(t.Context(), owner(), id); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("without a run: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// queue queues a message, whose run is detached.
+// queue queues a message with a detached run.
 func (h *fixture) queue(id, message string) (*core.QueuedMessage, error) {
 	h.t.Helper()
 	return h.Queue(h.t.Context(), owner(), chat.Request{Message: message, ConversationID: id}, func(ctx context.Context, r chat.Request) error {
@@ -23,7 +23,7 @@ func (h *fixture) queue(id, message string) (*core.QueuedMessage, error) {
 	})
 }
 
-// said is the history of a conversation, one letter of the role before each text.
+// said returns the history of a conversation: each text with the first letter of its role.
 func (h *fixture) said(id string) string {
 	h.t.Helper()
 	all, err := h.History(h.t.Context(), owner(), id)
@@ -37,7 +37,7 @@ func (h *fixture) said(id string) string {
 	return strings.Join(texts, " ")
 }
 
-// waits is what waits in a conversation.
+// waits returns the message that is waiting in a conversation, or "" if there is none.
 func (h *fixture) waits(id string) string {
 	h.t.Helper()
 	q, err := h.Queued(h.t.Context(), owner(), id)
@@ -50,7 +50,7 @@ func (h *fixture) waits(id string) string {
 	return q.Message.Content
 }
 
-// busy is a conversation in which a detached run goes on until goOn is called.
+// busy returns a conversation with a detached run that continues until goOn is called.
 func (h *fixture) busy() (id string, goOn func()) {
 	h.t.Helper()
 	h.model.Forget(h.t)
@@ -162,7 +162,7 @@ func TestAMessageIsQueuedAndWithdrawnThroughAnotherServer(t *testing.T) {
 	}
 	goOn()
 	testkit.Eventually(t, "the run of the queued message", func() bool { return a.said(id) == "u:go a:Ok. u:yes a:Ok." })
-	queued := func() string { // the withdrawal is an event of the other server
+	queued := func() string { // the other server publishes the event for the withdrawal
 		var all []any
 		for _, e := range b.bus.All() {
 			if e.Name == core.EventConversationQueued {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 )
 
-// titled answers the requests for titles.
+// titled answers requests for titles.
 const titled = `{"match":{"systemMessage":"Write a title"},"response":{"content":"\"A fine title.\"","usage":{"prompt_tokens":3,"completion_tokens":2}}}`
 
 const writes = `{"match":{"userMessage":"write it","hasToolResult":false},"response":{"content":"I will write.","toolCalls":[{"id":"call_1","name":"files__write","arguments":{"path":"a.txt"}}],"usage":{"prompt_tokens":10,"completion_tokens":5}}}`
@@ -61,10 +61,10 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 	}
 }
 
-// wasKept checks what the store has of the run of TestARunCallsToolsAndIsKept.
+// wasKept checks what the store has of the run in TestARunCallsToolsAndIsKept.
 func (h *fixture) wasKept(answer chat.Answer) {
 	h.t.Helper()
-	if err := h.Close(h.t.Context()); err != nil { // and with it the search for a title
+	if err := h.Close(h.t.Context()); err != nil { // this also ends the title generation
 		h.t.Log(err)
 	}
 	messages, err := h.History(h.t.Context(), owner(), answer.ConversationID)
@@ -102,7 +102,7 @@ func TestTheAccessOfTheCallerIsReadBeforeEachModelCallAndEachToolCall(t *testing
 				t.Fatal(err)
 			}
 			const sentence = "The run ended because the login ended."
-			checks := 0 // one after the other: there is one tool call
+			checks := 0 // no locking: there is only one tool call
 			run.Guard(func(context.Context) error {
 				if checks++; checks > c.good {
 					return core.Errorf(core.CodeUnauthenticated, sentence)

@@ -15,7 +15,7 @@ import (
 
 const talk = `{"match":{"userMessage":"go","hasToolResult":true},"response":{"content":"Done."}}`
 
-// asks is a fixture whose answer to "go" is these calls, written as aimock's toolCalls.
+// asks returns a fixture that answers "go" with these calls, in aimock's toolCalls format.
 func asks(calls string) string {
 	return `{"match":{"userMessage":"go","hasToolResult":false},"response":{"toolCalls":[` + calls + `]}}`
 }
@@ -30,7 +30,7 @@ func TestTheCallsOfOneTurnRunAtTheSameTime(t *testing.T) {
 				h.apps.add("files", name, "")
 				h.apps.do[name] = func(context.Context, string, func(rpc.Notification)) (string, error) {
 					both.Done()
-					both.Wait() // for the other
+					both.Wait() // for the other call
 					return `{"content":[{"type":"text","text":"` + name + `"}]}`, nil
 				}
 			}
@@ -55,7 +55,7 @@ func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
 		call string
 		do   func(context.Context, string, func(rpc.Notification)) (string, error)
 		want string
-		asks int // of the app
+		asks int // calls that reach the app
 	}{
 		"input that does not fit the schema": {`{"name":"files__do","arguments":{"path":7}}`, nil, `/path`, 0},
 		"a tool that is not there":           {`{"name":"files__none","arguments":{}}`, nil, `There is no tool`, 0},
@@ -164,7 +164,7 @@ func TestWhichToolsAModelIsOffered(t *testing.T) {
 		h.must(chat.Request{Message: "hello " + name, AllowedTools: c.allowed})
 		got := offered(h.asked()[before])
 		slices.Sort(got)
-		for i, g := range got { // the mark of a changed name
+		for i, g := range got { // the name ends in a hash, because it was changed
 			if strings.HasPrefix(g, "files__write_all_now_") && i < len(c.want) {
 				c.want[i] = g
 			}

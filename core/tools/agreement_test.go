@@ -18,7 +18,7 @@ import (
 
 var agreements = flag.Int("agreements", 3000, "random cases of TestListSearchAndCallAgreeOnWhatACallerSees")
 
-// randomRules returns any rules over the tools of the test.
+// randomRules returns random rules for the tools of the test.
 func randomRules(r *rand.Rand) (all []core.ToolRule) {
 	for range r.IntN(3) {
 		one := core.ToolRule{App: []string{"", "a", "b"}[r.IntN(3)], Tool: []string{"a__*", "*__x", "*y", "system__*", "b__z"}[r.IntN(5)]}
@@ -31,8 +31,8 @@ func randomRules(r *rand.Rand) (all []core.ToolRule) {
 	return all
 }
 
-// A caller of any role, with a key and an address that are bound to any views, on each surface and with each revision: what
-// is listed is what a search finds and what a call reaches.
+// For callers of any role, with keys and addresses bound to any views, on each surface and with each revision, the
+// listed tools are exactly those that a search finds and that can be called.
 func TestListSearchAndCallAgreeOnWhatACallerSees(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 43)) //nolint:gosec // a seed makes it repeatable
 	apps := &fakeApps{result: `{"content":[]}`}
@@ -68,7 +68,7 @@ func TestListSearchAndCallAgreeOnWhatACallerSees(t *testing.T) {
 	}
 }
 
-// replaceViews declares a random view for members, and sets two others.
+// replaceViews declares a random view for members, and sets two more.
 func replaceViews(t *testing.T, r *rand.Rand, views *view.Registry) {
 	t.Helper()
 	random := func(name string) core.View {
@@ -90,7 +90,7 @@ func replaceViews(t *testing.T, r *rand.Rand, views *view.Registry) {
 	}
 }
 
-// checkAgreement compares what a caller can do with one name.
+// checkAgreement compares the lists, the search and the calls of one caller for one tool name.
 func checkAgreement(t *testing.T, n *tools.Namespace, c core.Caller, from tools.From, name string) {
 	t.Helper()
 	listed := names(n.ListFor(c, from))
@@ -112,11 +112,11 @@ func checkAgreement(t *testing.T, n *tools.Namespace, c core.Caller, from tools.
 	if len(found.StructuredContent.Tools) != len(listed) {
 		t.Errorf("%+v: a search finds %+v, listed are %v", c, found.StructuredContent.Tools, listed)
 	}
-	isListed := slices.Contains(listed, name) || name == "a__x" && slices.Contains(listed, "a__new") // by its own name too
+	isListed := slices.Contains(listed, name) || name == "a__x" && slices.Contains(listed, "a__new") // also callable by its own name
 	for _, call := range []tools.Call{{Name: name, From: from}, {Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"` + name + `"}`), From: from}} {
 		_, _, err := n.Call(t.Context(), c, call)
 		code := core.CodeOf(err)
-		known := err == nil || code == core.CodeForbidden && name == "system__admins" && n.ShowsTool(c, "", name) // a role is refused, a view hides
+		known := err == nil || code == core.CodeForbidden && name == "system__admins" && n.ShowsTool(c, "", name) // a missing role is reported, while a view hides the tool
 		if known != isListed && code != core.CodeForbidden || err != nil && !known && code != core.CodeToolNotFound {
 			t.Errorf("%+v: %s is listed: %t; %s: %v", c, name, isListed, call.Name, err)
 		}

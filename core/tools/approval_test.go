@@ -22,7 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-// held is a namespace whose tool files__delete needs an approval, and files__read none.
+// held is a namespace in which the tool files__delete needs an approval and files__read does not.
 type held struct {
 	*tools.Namespace
 	apps      *fakeApps
@@ -61,7 +61,7 @@ func (h *held) run(t *testing.T, c core.Caller, name, arguments string) error {
 	return err
 }
 
-// pendingID waits for the request of a call.
+// pendingID waits for a pending approval request and returns its id.
 func (h *held) pendingID(t *testing.T, admin core.Caller) (id string) {
 	t.Helper()
 	testkit.Eventually(t, "a call that waits", func() bool {
@@ -150,8 +150,8 @@ func TestAKeyDoesNotApproveItsOwnCalls(t *testing.T) {
 	}
 }
 
-// TestAThousandReplayedOrAlteredApprovalsExecuteNothing approves one call, makes it once, and then makes it
-// again, or another one, in a thousand ways.
+// TestAThousandReplayedOrAlteredApprovalsExecuteNothing approves one call, makes it once, and then tries a thousand
+// replays and altered calls.
 func TestAThousandReplayedOrAlteredApprovalsExecuteNothing(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
@@ -196,7 +196,7 @@ func TestAThousandReplayedOrAlteredApprovalsExecuteNothing(t *testing.T) {
 	if n := len(h.apps.Calls()); n != 0 {
 		t.Fatalf("%d altered calls were made", n)
 	}
-	// The same JSON value in another form is the same call.
+	// The same JSON value, written differently, is the same call.
 	if err := h.run(t, alice, "files__delete", `{ "n":1, "path":"\u002fa" }`); err != nil || len(h.apps.Calls()) != 1 {
 		t.Fatalf("the approved call: %v, %d calls", err, len(h.apps.Calls()))
 	}
@@ -210,7 +210,7 @@ func TestAThousandReplayedOrAlteredApprovalsExecuteNothing(t *testing.T) {
 	}
 }
 
-// A JSON decoder reads all halves of characters as U+FFFD; an app may make different file names of them.
+// A JSON decoder turns every unpaired surrogate into U+FFFD, but an app may turn them into different file names.
 func TestAnApprovalIsForNoOtherHalvesOfCharacters(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
@@ -231,7 +231,7 @@ func TestAnApprovalIsForNoOtherHalvesOfCharacters(t *testing.T) {
 	}
 }
 
-// Of two members with one name, an approver may see one and the app take the other.
+// If a member occurs twice, the approver may see one value and the app use the other.
 func TestACallWithAMemberThatIsGivenTwiceCannotBeApproved(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)

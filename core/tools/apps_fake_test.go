@@ -10,11 +10,11 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
-// fakeApps is the apps of a few workspaces in memory. Every call has the same answer.
+// fakeApps holds the apps of a few workspaces in memory. Every call returns the same result.
 type fakeApps struct {
 	fakeapps.Apps
 	tools  map[string][]core.Tool // by workspace
-	late   map[string][]core.Tool // by server: what an app that is starting will offer
+	late   map[string][]core.Tool // by server: the tools of an app that is still starting
 	result string
 	err    error
 

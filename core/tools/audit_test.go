@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-// endless is an audit log that cannot record how anything ended.
+// endless is an audit log that cannot record the end of anything.
 type endless struct{ fakes.Audit }
 
 func (e *endless) Record(ctx context.Context, r core.AuditRecord) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
-// quickApps answer at once and remember nothing.
+// quickApps return immediately and record nothing.
 type quickApps struct {
 	fakeapps.Apps
 	result json.RawMessage
@@ -23,7 +23,7 @@ func (q *quickApps) Call(context.Context, string, string, interact.Call) (json.R
 	return q.result, nil
 }
 
-// largeNamespace returns a namespace over 300 tools.
+// largeNamespace returns a namespace with 300 tools.
 func largeNamespace() *tools.Namespace {
 	offer := &core.Offer{}
 	for i := range 300 {
@@ -41,7 +41,7 @@ type nobody struct{}
 
 func (nobody) Publish(core.Event) {}
 
-// BenchmarkCall measures what the namespace adds to a call.
+// BenchmarkCall measures the overhead of the namespace per call.
 func BenchmarkCall(b *testing.B) {
 	n, c := largeNamespace(), caller("ws_a", core.RoleMember)
 	call := tools.Call{Name: "bench__tool-7", Arguments: json.RawMessage(`{"text":"x"}`), Meta: json.RawMessage(`{"progressToken":1}`), Agent: true}
@@ -53,7 +53,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkList compares the list that is marshalled once with marshalling it each time.
+// BenchmarkList compares the cached JSON list with marshalling the list each time.
 func BenchmarkList(b *testing.B) {
 	n, c := largeNamespace(), caller("ws_a", core.RoleMember)
 	b.Run("once", func(b *testing.B) {

@@ -29,7 +29,7 @@ func TestAResultIsReadInOnePass(t *testing.T) {
 	}
 }
 
-// A result of 64 KB, read in one pass and with a search for each word in it that matters.
+// BenchmarkReadResult compares reading a 64 KB result in one pass with one search per word of interest.
 func BenchmarkReadResult(b *testing.B) {
 	text, _ := json.Marshal(strings.Repeat("the quick brown fox ", 64<<10/20)) // a string always marshals
 	result := []byte(`{"content":[{"type":"text","text":` + string(text) + `}]}`)

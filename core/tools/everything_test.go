@@ -21,13 +21,13 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// records keeps installations in memory.
+// records accepts installations and settings without storing them.
 type records struct{ apps.Records }
 
 func (records) AddInstallation(context.Context, core.Installation) error { return nil }
 func (records) PutSetting(context.Context, string, string) error         { return nil }
 
-// everything returns a namespace over the conformance server of the MCP SDK, installed as a bundle.
+// everything returns a namespace with the conformance server of the MCP SDK, installed as a bundle.
 func everything(t *testing.T) *tools.Namespace {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func everything(t *testing.T) *tools.Namespace {
 	return tools.New(tools.Options{Apps: manager, Events: &events{}, Features: config.Features{}})
 }
 
-// human is a client that can be asked everything.
+// human is a client that answers every kind of question.
 type human struct {
 	mu     sync.Mutex
 	asked  []string
@@ -142,7 +142,7 @@ func listsAndAnswers(t *testing.T, n *tools.Namespace) {
 
 func asks(t *testing.T, n *tools.Namespace) {
 	v := visitor(t, n, "asks")
-	for range 2 { // by the shared instance, then by the session's own
+	for range 2 { // first the shared instance asks, then the session's own
 		for tool, c := range map[string]struct{ arguments, content, question, answer string }{
 			"test_elicitation":                       {`{"message":"who?"}`, `{"username":"ada"}`, `"message":"who?"`, "ada"},
 			"test_elicitation_sep1330_enums":         {`{}`, `{"titledMulti":["value1"]}`, `"titledMulti":{"items":{"anyOf":[{"const":"value1","title":"First Option"}`, "titledMulti"},

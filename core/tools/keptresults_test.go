@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// fakeResults keeps results in memory.
+// fakeResults stores results in memory.
 type fakeResults struct {
 	mu   sync.Mutex
 	all  map[string]core.KeptResult
@@ -49,7 +49,7 @@ func (f *fakeResults) KeptResult(_ context.Context, r core.KeptResult, offset, l
 	return kept, nil
 }
 
-// fitting returns a namespace whose one tool, log__read, answers with a result.
+// fitting returns a namespace with a single tool, log__read, which returns result.
 func fitting(result string, o tools.Options) (*tools.Namespace, *fakeResults) {
 	kept := &fakeResults{}
 	o.Apps = &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("log", "read", `{"name":"read","inputSchema":{"type":"object"}}`)}}, result: result}
@@ -59,12 +59,12 @@ func fitting(result string, o tools.Options) (*tools.Namespace, *fakeResults) {
 	return n, kept
 }
 
-// asking is a call of log__read with that _meta.
+// asking returns a call of log__read with that _meta.
 func asking(meta string) tools.Call {
 	return tools.Call{Name: "log__read", Meta: json.RawMessage(meta)}
 }
 
-// lines is a text of so many lines of 100 characters.
+// lines returns n lines of 100 characters.
 func lines(n int) string { return strings.Repeat(strings.Repeat("é", 99)+"\n", n) }
 
 func TestAResultAboveTheBudgetBecomesAnExcerptForWhoAsks(t *testing.T) {
@@ -73,7 +73,7 @@ func TestAResultAboveTheBudgetBecomesAnExcerptForWhoAsks(t *testing.T) {
 	for name, c := range map[string]struct {
 		result, meta string
 		call         tools.Call
-		fits         bool // as it came
+		fits         bool // returned unchanged
 		want         string
 	}{
 		"not asked":            {result: whole, meta: `{"progressToken":1}`, fits: true},

@@ -27,7 +27,8 @@ func template(server, uri string) core.ResourceTemplate {
 	return core.ResourceTemplate{Server: server, Template: uri, Raw: json.RawMessage(`{"uriTemplate":"` + uri + `","name":"n"}`)}
 }
 
-// two apps: clock and timer share a view; both have a template of their own and one in common.
+// twoApps returns two apps, clock and timer, that share a view. Each has its own template, and both have another in
+// common.
 func twoApps() *fakeApps {
 	view := `"_meta":{"ui":{"resourceUri":"ui://get-time/mcp-app.html","visibility":["app"]},"ui/resourceUri":"ui://get-time/mcp-app.html"}`
 	offer := &core.Offer{
@@ -177,7 +178,7 @@ func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 	}
 }
 
-// client collects the notifications of a session.
+// client returns a function that records the notifications of a session.
 func client(received *[]string) func(rpc.Notification) {
 	return func(n rpc.Notification) { *received = append(*received, n.Method+" "+string(n.Params)) }
 }
@@ -249,7 +250,7 @@ func TestAppsLogAtTheLowestLevelThatAClientSet(t *testing.T) {
 		}
 	}
 	read("warning")
-	read("error") // receives those of warnings
+	read("error") // the level stays warning
 	read("loud")
 	s := n.Open(alice, tools.SessionOptions{ID: "s", Notify: func(rpc.Notification) {}})
 	defer s.Close(t.Context())
@@ -306,7 +307,7 @@ func TestLogMessagesOfACallHaveTheLevelOfTheSession(t *testing.T) {
 	for name, c := range map[string]struct {
 		level string
 		call  tools.Call
-		want  int // of a debug message, an error and a progress
+		want  int // how many of three notifications arrive: a debug message, an error and a progress
 	}{
 		"a session that set no level":                {"", tools.Call{From: tools.From{Session: s}}, 3},
 		"no session":                                 {"", tools.Call{}, 3},

@@ -110,7 +110,7 @@ func TestACallWaitsForAnAppWhoseToolsAreNotKnownYet(t *testing.T) {
 	}
 }
 
-// startsAtOnce is an app that runs as soon as somebody looks whether it does.
+// startsAtOnce is an app that starts running as soon as something waits for it.
 type startsAtOnce struct{ *fakeApps }
 
 func (s startsAtOnce) AwaitOffer(context.Context, string, string) error {
@@ -143,7 +143,7 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 		own      tools.System
 		features config.Features
 		role     core.Role
-		code     core.Code // "" when it is there
+		code     core.Code // "" if the tool is available
 	}{
 		"no flag, no role":          {system("s", false), nil, core.RoleMember, ""},
 		"a flag that is on":         {system("s", false, "bundleManagement"), nil, core.RoleMember, ""},
@@ -218,7 +218,7 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"array","items":{"type":"string"}},"c/d":{"type":"string"}},"required":["a"]}`
 	for name, c := range map[string]struct {
 		schema, arguments string
-		paths             []string // of the violations; nil when there are none
+		paths             []string // of the violations; nil if there are none
 	}{
 		"fitting":                      {schema, `{"a":1}`, nil},
 		"a required one missing":       {schema, `{}`, []string{""}},

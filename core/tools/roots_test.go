@@ -40,7 +40,7 @@ func TestASessionOfAMemberDeclaresNoRoots(t *testing.T) {
 		s := n.Open(c, tools.SessionOptions{ID: string(role), Capabilities: json.RawMessage(canAll)})
 		defer s.Close(t.Context())
 		h := accepting(`{}`)
-		for range 2 { // by the shared instance, then by the session's own
+		for range 2 { // first the shared instance asks, then the session's own
 			if _, _, err := n.Call(t.Context(), c, tools.Call{Name: "all__test_input_required_result_list_roots", From: tools.From{Session: s, Asker: h}}); err != nil {
 				t.Fatal(err)
 			}

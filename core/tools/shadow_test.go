@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/chaos"
 )
 
-// Apps choose the names of their tools: here they try to look like tools of other apps and of the server.
+// Apps choose the names of their tools. Here they try to impersonate tools of other apps and of the server.
 func TestEveryCallReachesTheAppThatListsTheTool(t *testing.T) {
 	const rounds = 1000
 	servers := []string{"a", "a-b", "b", "files", "system-x"}
@@ -22,7 +22,7 @@ func TestEveryCallReachesTheAppThatListsTheTool(t *testing.T) {
 	calls, wrong := 0, 0
 	for range rounds {
 		var all []core.Tool
-		owners := map[string]string{} // by description: the server and the name
+		owners := map[string]string{} // the server and the tool's name, by description
 		for _, server := range servers {
 			random.Shuffle(len(tempting), func(i, j int) { tempting[i], tempting[j] = tempting[j], tempting[i] })
 			for _, name := range tempting[:1+random.IntN(4)] {

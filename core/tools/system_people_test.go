@@ -18,8 +18,8 @@ func TestManagingUsersAndWorkspaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool, arguments string
 		role            core.Role
-		want            string   // in the answer
-		done            []string // what was changed
+		want            string   // contained in the result
+		done            []string // the changes that were made
 		code            core.Code
 	}{
 		"the list of users":              {"manage_users", `{"action":"list"}`, core.RoleAdmin, `"users":[{"id":"ann"`, nil, ""},

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// manager is a manager of apps that remembers what it was asked.
+// manager is a fake Manager that records its calls.
 type manager struct{ asked []string }
 
 func (m *manager) List(string) []core.App {
@@ -48,9 +48,9 @@ func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		arguments string
 		org, ws   core.Role
-		asked     string    // "" when nothing must reach the manager
-		code      core.Code // of a refusal that stays an error
-		says      string    // in the result
+		asked     string    // the call that reaches the manager; "" for none
+		code      core.Code // for a refusal that stays an error
+		says      string    // contained in the result
 	}{
 		"install by name":              {`{"action":"install","bundle":"@a/b"}`, member, admin, "install ws_a @a/b", "", `"new"`},
 		"install by path, org admin":   {`{"action":"install","path":"/p"}`, admin, admin, "install ws_a /p", "", `"new"`},
@@ -83,7 +83,7 @@ func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
 	}
 }
 
-// registries are two registries, of which one is away.
+// registries are two registries, one of which is unavailable.
 type registries struct{}
 
 func (registries) SearchBundles(_ context.Context, q tools.BundleQuery) ([]tools.Found, []string, error) {

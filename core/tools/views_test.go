@@ -18,14 +18,14 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-// noViews is a store of views without any.
+// noViews is an empty store of views.
 type noViews struct{}
 
 func (noViews) Views(context.Context) (map[string][]core.View, error) { return nil, nil }
 func (noViews) PutView(context.Context, string, core.View) error      { return nil }
 func (noViews) DeleteView(context.Context, string, string) error      { return nil }
 
-// narrowed is a namespace with views, and what it does.
+// narrowed is a namespace with views, and its parts.
 type narrowed struct {
 	*tools.Namespace
 	apps  *fakeApps

@@ -67,7 +67,7 @@ func TestTheCauseOfAnUnreachableProviderIsKept(t *testing.T) {
 	}
 }
 
-// listen accepts connections and returns the address.
+// listen starts a listener that passes connections to a function, and returns its address.
 func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -69,10 +69,10 @@ func TestWhichFailureAStatusIs(t *testing.T) {
 	}
 }
 
-// failing is a provider that returns its failures one by one, then answers.
+// failing is a provider that returns its failures one by one, and then succeeds.
 type failing struct {
 	failures []error
-	says     string // before it fails
+	says     string // sent before each failure
 	asked    int
 }
 

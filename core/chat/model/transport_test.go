@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// A proxy sees where a provider is. What goes to an address without TLS, it does not see at all.
+// A proxy only sees the provider's host. It does not see requests to addresses without TLS at all.
 func TestAProxySeesNeitherKeysNorTalks(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
@@ -25,7 +25,7 @@ func TestAProxySeesNeitherKeysNorTalks(t *testing.T) {
 		if r.Header.Get("X-Api-Key") != "" || r.Header.Get("Authorization") != "" || len(body) > 0 {
 			t.Errorf("the proxy got %v %s", r.Header, body)
 		}
-		w.WriteHeader(http.StatusBadGateway) // the way ends here
+		w.WriteHeader(http.StatusBadGateway) // the proxy does not forward the request
 	}))
 	defer proxy.Close()
 	direct := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

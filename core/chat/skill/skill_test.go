@@ -40,11 +40,11 @@ func TestWhichSkillAMessageAsksFor(t *testing.T) {
 		{Name: "plans", Type: "skill", Keywords: []string{"plan", "week", "table", "pay"}},
 	}
 	for message, want := range map[string]string{
-		"please send an invoice now":         "bills", // a trigger, whatever its case
-		"send an invoice, plan week table":   "bills", // a trigger goes before keywords
+		"please send an invoice now":         "bills", // a trigger; case is ignored
+		"send an invoice, plan week table":   "bills", // a trigger wins over keywords
 		"the plan of my week":                "plans",
-		"a plan":                             "", // one keyword
-		"stable prepayment":                  "", // not where a word begins
+		"a plan":                             "", // only one keyword
+		"stable prepayment":                  "", // not at the start of a word
 		"tables that are payable":            "bills",
 		"tables that are payable, next week": "plans", // the most keywords
 		"invoice":                            "",
@@ -105,7 +105,7 @@ func TestWhereSkillsAreFoundAndChanged(t *testing.T) {
 			t.Errorf("a skill called %q gives %v", name, err)
 		}
 	}
-	if err := l.Delete(t.Context(), "ws_x", "b"); core.CodeOf(err) != core.CodeNotFound { // it is the home's
+	if err := l.Delete(t.Context(), "ws_x", "b"); core.CodeOf(err) != core.CodeNotFound { // it is in the home's folder
 		t.Errorf("deleting another's gives %v", err)
 	}
 	if err := l.Delete(t.Context(), "ws_x", "mine"); err != nil || strings.Contains(names("ws_x"), "mine") {

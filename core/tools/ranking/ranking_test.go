@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// rows reads a table of testdata.
+// rows reads a table from testdata.
 func rows(t testing.TB, file string) (table [][]string) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/" + file)
@@ -28,7 +28,7 @@ func catalogue(t testing.TB) (documents []Document, names []string) {
 	return documents, names
 }
 
-// recall returns the part of the queries of a kind whose tool is among the first five.
+// recall returns the fraction of the queries of a kind for which the wanted tool is among the first five.
 func recall(t *testing.T, x *Index, names []string, kind string) float64 {
 	found, all := 0, 0
 	for _, row := range rows(t, "queries.tsv") {

@@ -11,10 +11,9 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// The tests have no time limits of their own: without the bounds, the checks would not end within that of
-// the test binary.
+// The tests set no time limits. Without the bounds, the checks would exceed the time limit of the test binary.
 
-// chain is a schema in which each of n definitions refers to the next one twice.
+// chain returns a schema in which each of n definitions refers to the next one twice.
 func chain(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{`)
@@ -85,7 +84,8 @@ func TestTheViolationsOfACheckAreBounded(t *testing.T) {
 	}
 }
 
-// One argument, or one schema, is repeated by each violation: a call of 1 MB would be answered with 90 MB.
+// Every violation repeats the argument or the schema: without the limits, the response to a 1 MB call would have 90
+// MB.
 func TestWhatViolationsRepeatIsBounded(t *testing.T) {
 	long := strings.Repeat("n\u00fc", 300_000)
 	names := make([]string, 20_000)

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// memory is a Store of one server.
+// memory is a Store in memory.
 type memory struct {
 	views map[string][]core.View
 	err   error
@@ -33,7 +33,7 @@ func callerIn(workspace string, role core.Role, key, address string) core.Caller
 	return core.Caller{Identity: core.Identity{Scope: core.Scope{View: key}}, Workspace: core.Workspace{ID: workspace, Role: role}, View: address}
 }
 
-// viewNames returns the views that a caller is subject to.
+// viewNames returns the names of the views that apply to a caller.
 func viewNames(s *Set) string {
 	switch {
 	case s == nil:
@@ -70,8 +70,8 @@ func TestACallerIsSubjectToTheViewsOfRoleKeyAndAddress(t *testing.T) {
 		{"ws_a", core.RoleMember, "stored", "everywhere", "members stored everywhere"},
 		{"ws_a", core.RoleAdmin, "stored", "", "stored"},
 		{"ws_b", core.RoleAdmin, "", "everywhere", "everywhere"},
-		{"ws_b", core.RoleAdmin, "stored", "", "nothing"}, // of another workspace
-		{"ws_a", core.RoleAdmin, "Wrong", "", "nothing"},  // not valid
+		{"ws_b", core.RoleAdmin, "stored", "", "nothing"}, // the view is in another workspace
+		{"ws_a", core.RoleAdmin, "Wrong", "", "nothing"},  // the stored view is invalid
 		{"ws_a", core.RoleAdmin, "gone", "everywhere", "nothing"},
 	} {
 		set := r.Of(callerIn(c.workspace, c.role, c.key, c.address))

@@ -121,7 +121,7 @@ func TestWhatAnAppHasBesidesToolsIsShownWithThem(t *testing.T) {
 	}
 	for definition, want := range map[string]string{
 		`{}`:                                "calc files texts|files texts|calc files|calc files",
-		`{"include":[{"readOnly":true}]}`:   "calc texts|texts|calc|", // annotations say nothing of an app without tools, and nothing is known of what is held back
+		`{"include":[{"readOnly":true}]}`:   "calc texts|texts|calc|", // annotations do not affect an app without tools, and those of held tools are unknown
 		`{"exclude":[{"readOnly":false}]}`:  "calc texts|texts|calc|",
 		`{"include":[{"app":"texts"}]}`:     "texts|texts||",
 		`{"exclude":[{"tool":"texts__*"}]}`: "calc files|files|calc files|calc files",
@@ -149,7 +149,7 @@ func TestWhatAnAppHasBesidesToolsIsShownWithThem(t *testing.T) {
 	}
 }
 
-// randomView returns any valid definition over a few apps, tools and annotations.
+// randomView returns a random valid definition over a few apps, tools and annotations.
 func randomView(r *rand.Rand, name string) core.View {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
 	flag := func() *bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
 )
 
-// respond serves one response to every request.
+// respond answers every request with the same response.
 func respond(t *testing.T, status int, body string) *anthropic.Provider {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
 )
 
-// What is worth caching is marked: the end of the tools, of the system prompt, and of the
-// conversation. The environment's own keys and addresses do not count.
+// The ends of the tools, the system prompt and the conversation are marked for caching. Keys and addresses in the
+// environment are ignored.
 func TestWhatIsSent(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "of-the-environment")
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", "of-the-environment")

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model/openai"
 )
 
-// again calls p and sends the answer back to it, as the next turn does.
+// again calls p and then sends the answer back to p, as the next turn would.
 func again(t *testing.T, p *openai.Provider, origin, next string) model.Answer {
 	t.Helper()
 	asked := []model.Message{model.Said(model.User, "x")}
@@ -32,7 +32,7 @@ func TestWhatAProviderWantsBackGoesBackByteForByte(t *testing.T) {
 	const args = `"function":{"name":"t","arguments":"{}"}`
 	for name, c := range map[string]struct {
 		chunks  []string
-		want    string // the assistant's message that goes back
+		want    string // the assistant's message that is sent back
 		thought string
 	}{
 		"reasoning_content of DeepSeek and Qwen": {

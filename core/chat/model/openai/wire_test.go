@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model/openai"
 )
 
-// serve answers every request with these chunks, and returns what it was asked.
+// serve answers every request with these chunks, and returns the body and header of the request.
 func serve(t *testing.T, chunks ...string) (p *openai.Provider, body *map[string]any, header *http.Header) {
 	t.Helper()
 	body, header = &map[string]any{}, &http.Header{}
@@ -219,7 +219,7 @@ func TestAJSONErrorWithStatus200IsAFailure(t *testing.T) {
 	}
 }
 
-// serveJSON answers every request with this body, which is no stream.
+// serveJSON answers every request with this body, which is not a stream.
 func serveJSON(t *testing.T, body string) *openai.Provider {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
