@@ -19,7 +19,7 @@ import (
 
 const (
 	imageEdge   = 1568    // maximum pixels of the longer edge; Anthropic scales larger images down
-	imageLimit  = 5 << 20 // bytes per image sent to a model: the limit of Anthropic
+	imageLimit  = 5 << 20 // bytes per image sent to a model: Anthropic's limit
 	imagePixels = 20_000_000
 
 	scaledKept  = 32      // scaled images in the cache

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxDetached = time.Hour // a detached run may take
+	maxDetached = time.Hour // maximum duration of a detached run
 	maxLive     = 8 << 20   // bytes of events kept for clients that join a run
 )
 
@@ -205,8 +205,8 @@ func eventNumber(run, id string) int {
 	return n
 }
 
-// next waits for events after number after. It returns them with at, the number of the event before the first of
-// them. batch is empty at the end of the run.
+// next waits for events with a number above after. It returns them with at, the number of the event before the first
+// of them. batch is empty at the end of the run.
 func (l *Live) next(ctx context.Context, after int) (batch []liveEvent, at int, err error) {
 	for over := false; ; {
 		l.mu.Lock()

@@ -177,7 +177,7 @@ func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.
 	return t.stopped, err
 }
 
-// leftFor returns why a run ended whose context has ended.
+// leftFor returns the stop reason for a run whose context has ended.
 func (l *loop) leftFor(ctx context.Context) StopReason {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, errServerEnds) {

@@ -15,7 +15,7 @@ const partSeparator = "\n\n"
 const (
 	PartText      = "text"
 	PartToolCall  = "toolCall"
-	PartReasoning = "reasoning" // what the model thought
+	PartReasoning = "reasoning" // the model's reasoning
 	PartSummary   = "summary"   // of earlier messages, which the model received in their place
 )
 

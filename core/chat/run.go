@@ -117,8 +117,9 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.C
 func (r *Run) Guard(check func(context.Context) error) { r.loop.guard = check }
 
 // Do runs until the model has nothing more to do. It passes the events to emit: chat.start first, then done or error
-// last. If ctx ends, the run ends with the text so far and the stop reason Cancelled. A nil emit is for a client that
-// sees nothing before the answer: app questions are then declined immediately. Do returns core.Errors.
+// last. If ctx ends, the run ends with the text so far and the stop reason Cancelled, or Incomplete if the server is
+// shutting down. A nil emit is for a client that sees nothing before the answer: app questions are then declined
+// immediately. The errors are core.Errors.
 func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 	answer, last, err := r.whileClaimed(ctx, emit)
 	if emit != nil && last.Name != "" {

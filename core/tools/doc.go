@@ -2,7 +2,7 @@
 // workspace's apps.
 //
 // It merges the lists of the apps (mergedlists.go), gives tools and prompts the prefix of their app, finds the app of
-// a name or URI (call.go, resourceuris.go), applies feature flags, roles (docs/api.md 4.6) and views (package view),
+// a name or URI (call.go, resourceuris.go), applies feature flags, roles (docs/api.md 4.2) and views (package view),
 // checks arguments against schemas (package schema), searches tools (package ranking), provides the server's own
 // system__* tools, publishes data.changed after an agent's call, keeps results that are too long (keptresults.go),
 // and keeps the subscriptions and the log level of a client session (session.go).

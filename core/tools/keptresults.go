@@ -15,8 +15,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// A result that is too long for a model's context is kept as a resource, and the model gets its beginning, its end and what
-// it is, with the tool that reads on. That happens in chat (FitText), and to the results of callers who ask (fitResult).
+// A result that is too long for a model's context is stored as a resource. The model receives the beginning, the end and a
+// description of it, and can read on with system__read_result. This happens in chats (FitText), and for callers who request
+// it (fitResult).
 
 // Results stores results that are too long for their callers. *store.Store implements it.
 type Results interface {

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// perApp is the prefix of the URI of a resource whose own URI is used by two apps (docs/api.md 7).
+// perApp is the prefix of the URI of a resource whose own URI is used by two apps (docs/api.md 10.6).
 const perApp = "ropewalk://"
 
 // resourceRef is a resource or resource template of one app.

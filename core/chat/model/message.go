@@ -93,7 +93,7 @@ func Efforts() []string {
 // End is why a model ended its answer.
 type End string
 
-// The ends. A provider's word that is none of them is EndUnknown.
+// The ends. Any other reason that a provider gives is EndUnknown.
 const (
 	EndTurn    End = ""               // the answer is complete
 	EndLength  End = "length"         // MaxTokens was reached

@@ -144,7 +144,8 @@ type form struct {
 }
 
 // forms returns the words of the index that a query word may mean: the word itself and its synonyms. For a word that
-// is not in the index, it adds words that share a prefix with it, and words that differ by one or two letters.
+// is not in the index, it adds words that start with it, words that it starts with, and words that differ by one or
+// two letters.
 func (x *Index) forms(word string) []form {
 	forms := []form{{word, 1}}
 	for _, s := range x.synonyms[word] {

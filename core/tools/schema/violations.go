@@ -23,7 +23,7 @@ const (
 	maxNamedText      = 200      // bytes per listed property
 )
 
-// Violation is one place where arguments do not match a tool's schema (docs/api.md 3.3).
+// Violation is one place where arguments do not match a tool's schema (docs/api.md 1.2).
 type Violation struct {
 	Path    string `json:"path"` // a JSON pointer into the arguments; "" for the arguments themselves
 	Message string `json:"message"`

@@ -70,8 +70,8 @@ func newState(declared []Declared, stored map[string]map[string]*View) *state {
 	return &state{declared, stored, binds, &sync.Map{}}
 }
 
-// Reload reads the views of the store again, because a peer server has changed some. If that fails, the current views
-// stay in force.
+// Reload reads the views of the store again, for example after a peer server has changed some. If that fails, the
+// current views stay in force.
 func (r *Registry) Reload(ctx context.Context) error {
 	r.mu.Lock()
 	all, err := r.store.Views(ctx)

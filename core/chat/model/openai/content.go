@@ -187,7 +187,7 @@ func (a *assembly) addContent(raw json.RawMessage, to model.Pieces) {
 	}
 	if raw[0] == '"' {
 		var text string
-		_ = json.Unmarshal(raw, &text) // it is a string
+		_ = json.Unmarshal(raw, &text) // raw is a JSON string
 		a.addText(text, to)
 		return
 	}
