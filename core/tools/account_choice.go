@@ -61,8 +61,8 @@ func (r *toolCall) choose(ctx context.Context, name string) (core.Account, error
 }
 
 // askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, the
-// error which says that the call must name an account. A stateless client is asked by the result of the call:
-// askWhich then sets r.reply.
+// error saying that the call must name an account. A stateless client is asked by the result of the call: askWhich
+// then sets r.reply.
 func (r *toolCall) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
 	params, err := json.Marshal(map[string]any{
 		"mode": "form", "message": "You have several accounts at " + several.App + ". Which one is " + r.Name + " called with? Your choice holds for this conversation.",

@@ -149,7 +149,8 @@ func needsInput(result json.RawMessage) bool {
 }
 
 // GetPrompt implements prompts/get. It returns the raw result of the app that has the prompt params.name. The error
-// is core.CodeBadRequest without a name, core.CodeNotFound if there is no such prompt, or one of those of Call.
+// is core.CodeBadRequest without a name, and core.CodeNotFound if there is no such prompt. Other errors are those of
+// Call.
 func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	r := &appRequest{Request: q, n: n, caller: c, method: "prompts/get"}
 	var lists *mergedLists
@@ -180,8 +181,8 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 }
 
 // ReadResource implements resources/read. It returns the raw result of the app that has the resource params.uri. The
-// error is core.CodeBadRequest without a URI, core.CodeResourceNotFound, with the uri in its details, if no app has
-// it, or one of those of Call.
+// error is core.CodeBadRequest without a URI, and core.CodeResourceNotFound, with the uri in its details, if no app
+// has it. Other errors are those of Call.
 func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	if uri, _ := text(q.Params, "uri"); uri != "" {
 		if id, ok := core.KeptResultID(uri); ok {
@@ -326,8 +327,8 @@ func text(params json.RawMessage, member string) (string, error) {
 	return value, nil
 }
 
-// perAppContents changes the URIs in the contents of a resource that was read by a URI that names its app: they then
-// name the app, too.
+// perAppContents rewrites the URIs in the contents of a resource that was read by a URI that names its app, so that
+// they name the app, too.
 func perAppContents(result json.RawMessage, server string) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {
