@@ -151,7 +151,7 @@ func TestAPersonsOldestResultsGoBeyondTheQuota(t *testing.T) {
 		if err := s.KeepResult(t.Context(), core.KeptResult{ID: "4", Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large + large + "x"}); core.CodeOf(err) != core.CodePayloadTooLarge {
 			t.Errorf("one that is larger than the quota: %v", err)
 		}
-		if _, err := s.db.Exec(t.Context(), `UPDATE results SET expires_at = $1 WHERE id = '2'`, database.Millis(time.Now())); err != nil {
+		if _, err := s.db.Exec(t.Context(), `UPDATE results SET expires_at = $1 WHERE id = '2'`, database.Millis(time.Now().Add(-time.Second))); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.Purge(t.Context(), Retention{}); n != 1 || err != nil || keptIDs(t, s) != "0 bob 3" {

@@ -2,12 +2,14 @@ package examples
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -47,6 +49,8 @@ func servesItsServerAlone(t *testing.T, kind plugins.Kind, path string) {
 		"PATH=" + os.Getenv("PATH"), host.Cookie + "=" + string(kind), "PLUGIN_PROTOCOL_VERSIONS=1,2", "PLUGIN_UNIX_SOCKET_DIR=" + sockets,
 		"PLUGIN_CLIENT_CERT=" + string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate[0]})),
 	}
+	var log bytes.Buffer
+	cmd.Stderr = &log
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +62,8 @@ func servesItsServerAlone(t *testing.T, kind plugins.Kind, path string) {
 	ended := make(chan error, 1)
 	lines := bufio.NewScanner(stdout)
 	if !lines.Scan() {
-		t.Fatalf("it printed nothing: %v", cmd.Wait())
+		err := cmd.Wait()
+		t.Fatalf("it printed nothing on standard output: %v\n%s", err, &log)
 	}
 	fields := strings.Split(lines.Text(), "|")
 	if len(fields) != 6 || strings.Join(fields[:3], "|") != "1|1|unix" || !strings.HasPrefix(fields[3], sockets) || fields[4] != "grpc" {
@@ -139,7 +144,8 @@ func certificate(t *testing.T) *tls.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"}, // Java takes none without a subject
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true, IsCA: true,
 	}

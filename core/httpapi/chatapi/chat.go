@@ -21,9 +21,9 @@ import (
 // SendMessage is POST /v1/chat: it runs the message to its end. A client that disconnects cancels
 // the run, unless it is detached, and so does the end of the caller's rights.
 func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
-	a, queued, err := h.admit(c, caller, r)
-	if err != nil || queued != nil {
-		return queued, err
+	a, err := h.admit(c, caller, r)
+	if err != nil || a.queued {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()
@@ -52,9 +52,9 @@ func answered(a chat.Answer, err error) (any, error) {
 // StreamMessage is POST /v1/chat/stream: it streams the events of the run, which ends like that of SendMessage.
 // Errors known before the run begins are ordinary error responses.
 func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
-	a, queued, err := h.admit(c, caller, r)
-	if err != nil || queued != nil {
-		return queued, err
+	a, err := h.admit(c, caller, r)
+	if err != nil || a.queued {
+		return nil, err
 	}
 	if r.Detach {
 		return nil, h.follow(c, caller, h.Chat.Detach(a.run, a.within, a.release), func() {})
@@ -79,13 +79,14 @@ type admitted struct {
 	run     *chat.Run
 	within  func(context.Context) (context.Context, context.CancelFunc)
 	release func()
+	queued  bool // there is nothing to run yet
 }
 
-// admit admits a run, or queues its message: the answer is queued then.
-func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a admitted, queued any, err error) {
+// admit admits a run, or queues its message and writes the response.
+func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a admitted, err error) {
 	cred, err := authn.FromRequest(c)
 	if err != nil {
-		return a, nil, err
+		return a, err
 	}
 	span, origin := tracing.Of(c.UserContext()), core.OriginOf(c.UserContext())
 	within := func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -105,17 +106,18 @@ func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a ad
 				return err
 			})
 			if err != nil {
-				return a, nil, err
+				return a, err
 			}
 			if q != nil {
-				c.Status(fiber.StatusAccepted)
-				return a, queuedOf(r.ConversationID, q), nil
+				a.queued = true
+				c.Status(fiber.StatusAccepted).Location("/v1/conversations/" + r.ConversationID + "/queue")
+				return a, nil
 			}
 		}
 		a, err = h.begin(c.UserContext(), cred, caller, r)
 		if !r.Queue || core.CodeOf(err) != core.CodeRunInProgress { // it began meanwhile
 			a.within = within
-			return a, nil, err
+			return a, err
 		}
 	}
 }

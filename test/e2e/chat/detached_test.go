@@ -93,13 +93,13 @@ func TestAMessageIsQueuedWhileARunGoesOn(t *testing.T) {
 	}
 	address := "/v1/conversations/" + id + "/queue"
 	history := func() string { return s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body }
-	if a := queue("/v1/chat/stream", "and then?"); a.Status != 202 || !strings.Contains(a.Body, `"queued":{"id":"que_`) || !strings.Contains(a.Body, `"content":"and then?"`) {
-		t.Fatalf("queued: %d %s", a.Status, a.Body)
+	if a := queue("/v1/chat/stream", "and then?"); a.Status != 202 || a.Body != "" || a.Header.Get("Location") != address {
+		t.Fatalf("queued: %d %s, at %q", a.Status, a.Body, a.Header.Get("Location"))
 	}
 	if a := queue("/v1/chat", "too much"); a.Status != 409 || a.Object(t)["error"] != "conflict" || !strings.Contains(a.Body, "queued") {
 		t.Errorf("a second one: %d %s", a.Status, a.Body)
 	}
-	if a := s.Do(t, "GET", address, nil); a.Status != 200 || !strings.Contains(a.Body, "and then?") {
+	if a := s.Do(t, "GET", address, nil); a.Status != 200 || !strings.Contains(a.Body, `"queued":{"id":"que_`) || !strings.Contains(a.Body, `"content":"and then?"`) {
 		t.Errorf("it is shown as %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "DELETE", address, nil); a.Status != 200 || !strings.Contains(a.Body, "and then?") {

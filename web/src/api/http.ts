@@ -64,8 +64,8 @@ export async function request<T>(method: string, path: string, options: { query?
       : options.body !== undefined && { body: toJson(options.body), headers: { "Content-Type": "application/json" } }),
   });
   if (!response.ok) throw await errorOf(response);
-  if (response.status === 204) return undefined as T;
-  return parseJson(await response.text()) as T;
+  const text = await response.text();
+  return (text === "" ? undefined : parseJson(text)) as T;
 }
 
 function withQuery(path: string, query: Query = {}): string {
