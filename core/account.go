@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Account is an account that a person has at a remote app, with which the app is called.
+// Account is a person's account at a remote app. Calls to the app use it.
 type Account struct {
-	ID        string // acc_ and 26 letters and digits; never used again
+	ID        string // acc_ and 26 letters and digits; never reused
 	Workspace string
-	Owner     string // User.ID; "" for one that everybody in the workspace uses
+	Owner     string // User.ID; "" if everybody in the workspace uses it
 	App       string
 	Name      string // [a-z0-9-]+, unique for its owner and app
-	Issuer    string // the authorization server that granted it
+	Issuer    string // the authorization server that issued the grant
 	State     AccountState
 	Scopes    []string
 	Default   bool // whether calls that name no account use it
 	LinkedAt  time.Time
-	ExpiresAt time.Time // of the access token; zero when that is not known
+	ExpiresAt time.Time // of the access token; zero when unknown
 	Grant     Grant
 }
 
@@ -29,18 +29,18 @@ type AccountState string
 // The states.
 const (
 	AccountActive      AccountState = "active"
-	AccountLoginNeeded AccountState = "login_needed" // the authorization server does not renew its token any more
+	AccountLoginNeeded AccountState = "login_needed" // the authorization server no longer renews its token
 )
 
-// Grant is what an authorization server gave for an account, and what renews and revokes it.
+// Grant holds the tokens that an authorization server issued for an account, and what is needed to renew and revoke them.
 type Grant struct {
 	Client       OAuthClient
 	AccessToken  Secret
 	RefreshToken Secret // "" when there is none
 	TokenURL     string
-	RevokeURL    string // "" when the server revokes nothing (RFC 7009)
+	RevokeURL    string // "" when the server has no revocation endpoint (RFC 7009)
 	Resource     string // RFC 8707
-	Private      bool   // the server may be at a private address, as the app is
+	Private      bool   // the server may be at a private address because the app is
 	RenewedAt    time.Time
 }
 
@@ -52,7 +52,7 @@ type OAuthClient struct {
 	ExpiresAt time.Time
 }
 
-// AccountChange is what is changed of an account; nil and false leave it as it is.
+// AccountChange is a change to an account; nil and false leave it unchanged.
 type AccountChange struct {
 	Name    *string
 	Default bool // makes it the default of its owner at its app
@@ -61,7 +61,7 @@ type AccountChange struct {
 // ClientRegistration is what an OAuthClient was registered for.
 type ClientRegistration struct{ Workspace, App, Issuer, RedirectURI string }
 
-// AccountRevocation are the tokens of an account that was unlinked, which are to be revoked.
+// AccountRevocation holds the tokens of an unlinked account that still have to be revoked.
 type AccountRevocation struct {
 	Account    string
 	Grant      Grant
@@ -69,31 +69,31 @@ type AccountRevocation struct {
 	UnlinkedAt time.Time
 }
 
-// AccountWanted is what a call says about the account that it uses.
+// AccountWanted says which account a call wants to use.
 type AccountWanted struct {
-	Name     string // the name of the account; "" for the one of the conversation, or the default
+	Name     string // the name of the account; "" means the conversation's account, or the default
 	ReadOnly bool   // the call changes nothing
 
-	// Chosen returns the id of the account that the person has chosen for the conversation, "" for none. It is asked only
-	// where the person has several; nil for a call outside of a conversation.
+	// Chosen returns the id of the account that the person has chosen for the conversation, "" for none. It is called only
+	// if the person has several accounts. It is nil for a call outside a conversation.
 	Chosen func(context.Context) (string, error)
 }
 
-// SeveralAccounts is why a call must name its account: details of an error with CodeBadRequest.
+// SeveralAccounts lists the accounts that a call has to choose from. It is the details of an error with CodeBadRequest.
 type SeveralAccounts struct {
 	App   string   `json:"app"`
 	Names []string `json:"accounts"`
 }
 
-// AccountNeeded is why a call waits for a person: details of an error with CodeLoginNeeded.
+// AccountNeeded says what a person must do before a call can proceed. It is the details of an error with CodeLoginNeeded.
 type AccountNeeded struct {
 	App    string   `json:"app"`
 	Name   string   `json:"account"`          // of the account to link
-	Scopes []string `json:"scopes,omitempty"` // that its login lacks
-	URL    string   `json:"url"`              // where its person links it
+	Scopes []string `json:"scopes,omitempty"` // that the account's login lacks
+	URL    string   `json:"url"`              // where the person links it
 }
 
-// AppLists are the lists of an app as one account got them, raw, and what its handshake said.
+// AppLists holds the raw lists that an app returned to one account, and the facts from its handshake.
 type AppLists struct {
 	Version      string                     `json:"version"`
 	Instructions string                     `json:"instructions,omitempty"`
@@ -101,16 +101,16 @@ type AppLists struct {
 	Lists        map[Kind][]json.RawMessage `json:"lists"`
 }
 
-// The types of RemoteAuth with which an app is called with linked accounts.
+// The values of RemoteAuth.Type for apps that are called with linked accounts.
 const (
-	AuthUser   = "user"   // each person's own
-	AuthShared = "shared" // one that an admin linked for everybody in the workspace
+	AuthUser   = "user"   // each person uses their own
+	AuthShared = "shared" // everybody in the workspace uses one that an admin linked
 )
 
-// ValidScope reports whether a text is one OAuth scope (RFC 6749, 3.3).
+// ValidScope reports whether scope is a single OAuth scope (RFC 6749 section 3.3).
 func ValidScope(scope string) bool {
 	return scope != "" && len(scope) <= 256 && !strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
-// UsesAccounts reports whether the app is called with linked accounts.
+// UsesAccounts reports whether the app is called with linked accounts (AuthUser or AuthShared).
 func (a RemoteAuth) UsesAccounts() bool { return a.Type == AuthUser || a.Type == AuthShared }

@@ -31,7 +31,7 @@ func transitions() map[State][]State {
 	}
 }
 
-// Can reports whether an app may go from s to next.
+// Can reports whether an app may change from s to next.
 func (s State) Can(next State) bool { return slices.Contains(transitions()[s], next) }
 
 // App is an installed bundle as the API shows it.
@@ -40,27 +40,27 @@ type App struct {
 	BundleName string `json:"bundleName"` // @scope/bundle; a remote app's URL
 	Version    string `json:"version"`
 	Status     State  `json:"status"`
-	Asleep     bool   `json:"asleep,omitempty"` // it runs, and its processes start when they are needed
+	Asleep     bool   `json:"asleep,omitempty"` // it is running, but its processes start only when needed
 	Type       string `json:"type"`             // "plain" or "upjack"
-	Auth       string `json:"auth,omitempty"`   // AuthUser or AuthShared for an app that is called with linked accounts
+	Auth       string `json:"auth,omitempty"`   // AuthUser or AuthShared if the app is called with linked accounts
 	ToolCount  int    `json:"toolCount"`
 	TrustScore int    `json:"trustScore"` // 0-100
 	UI         *UI    `json:"ui"`
 
 	Sandbox *AppSandbox `json:"sandbox,omitempty"` // nil for a remote app
 
-	// Permissions is shown to those who may manage apps; nil when nothing is missing.
+	// Permissions is only for those who may manage apps; nil when nothing is missing.
 	Permissions *AppPermissions `json:"permissions,omitempty"`
 
 	// LastError says why the app is crashed or dead, why a command could not start it, or why a declared app
 	// could not be installed.
 	LastError string `json:"lastError,omitempty"`
-	// LastOutput is the last lines that the app had written to stderr then, without secrets. Only
+	// LastOutput holds the last lines that the app had written to stderr at that point, without secrets. Only
 	// administrators of the workspace see it.
 	LastOutput []string `json:"lastOutput,omitempty"`
 }
 
-// ForMember returns the app without what only administrators see.
+// ForMember returns the app without the fields that only administrators see.
 func (a App) ForMember() App {
 	a.LastOutput, a.Permissions = nil, nil
 	return a
@@ -86,21 +86,21 @@ type AppHealth struct {
 	RestartCount int     `json:"restartCount"`
 }
 
-// Tool is one tool exactly as its app listed it. Raw is never encoded again from typed fields, so that
-// nothing is lost; the other fields are what the server itself needs.
+// Tool is one tool exactly as its app listed it. Raw is never re-encoded from typed fields, so nothing is
+// lost; the other fields hold what the server itself needs.
 type Tool struct {
 	Server   string          // the app's short name
 	Name     string          // the bare name, without the server's prefix
-	Raw      json.RawMessage // the tool object of the app's tools/list answer; of TaskOnly tools, without execution.taskSupport
-	Listed   json.RawMessage // Raw made valid, for clients; Raw itself when it is valid, nil for the service's own tools
+	Raw      json.RawMessage // the tool object from the app's tools/list result; without execution.taskSupport if TaskOnly
+	Listed   json.RawMessage // Raw made valid, for clients; Raw itself if it is valid; nil for the server's own tools
 	Schema   json.RawMessage // inputSchema; nil when the app gave none
 	ReadOnly bool            // annotations.readOnlyHint
 	ViewURI  string          // _meta.ui.resourceUri (MCP Apps), "" when absent
-	TaskOnly bool            // execution.taskSupport is required: the app runs it as a task only
-	Mirrors  []Mirror        // arguments that requests repeat in headers, by header; nil when the schema marks none
+	TaskOnly bool            // execution.taskSupport is "required": the app runs it only as a task
+	Mirrors  []Mirror        // arguments that requests repeat in headers, sorted by header; nil when the schema marks none
 }
 
-// FullName is the tool's name in its workspace: server__name, shortened when that is too long.
+// FullName is the tool's name in its workspace: server__name, shortened to at most MaxToolName bytes.
 func (t Tool) FullName() string { return shortened(t.LongName()) }
 
 // LongName is the tool's name in its workspace before it is shortened.
@@ -113,21 +113,21 @@ func (t Tool) OwnName() string { return t.Name }
 type AppSandbox struct {
 	Level   string   `json:"level"`            // none, landlock or namespaces
 	Network []string `json:"network"`          // none, loopback-off or all, or the allowed destinations
-	OwnUser bool     `json:"ownUser"`          // the app's process has a user id of its own; false while none runs
+	OwnUser bool     `json:"ownUser"`          // the app's process has its own user id; false while no process runs
 	Weaker  string   `json:"weaker,omitempty"` // why the level is lower than configured; "" when it is not
 
-	Limits   AppLimits `json:"limits"`             // that hold
-	Cgroup   []string  `json:"cgroup"`             // those of cpu, memory and processes that the kernel holds; the others are measured
-	NoCgroup string    `json:"noCgroup,omitempty"` // why the kernel holds none; "" when it does
+	Limits   AppLimits `json:"limits"`             // the limits in effect
+	Cgroup   []string  `json:"cgroup"`             // which of cpu, memory and processes the kernel enforces; the server measures the others
+	NoCgroup string    `json:"noCgroup,omitempty"` // why the kernel enforces none; "" when it does
 }
 
-// AppLimits bound each process tree of an app. Zero is no limit.
+// AppLimits limits each process tree of an app. Zero means no limit.
 type AppLimits struct {
 	MemoryMiB   int64   `json:"memoryMiB"`
 	Processes   int     `json:"processes"`
-	OpenFiles   int     `json:"openFiles"` // of each process
+	OpenFiles   int     `json:"openFiles"` // per process
 	FileSizeMiB int64   `json:"fileSizeMiB"`
-	CPU         float64 `json:"cpu"` // processors
+	CPU         float64 `json:"cpu"` // number of processors
 }
 
 // Registry is a configured bundle registry.
@@ -136,18 +136,18 @@ type Registry struct {
 	Adapter string `json:"adapter"`
 }
 
-// Mirror is an argument of a tool that requests of MCP 2026-07-28 repeat in an HTTP header, for those
-// who route them: the tool's input schema marks it with x-mcp-header.
+// Mirror is a tool argument that requests of MCP 2026-07-28 repeat in an HTTP header, so that intermediaries
+// can route by it. The tool's input schema marks the argument with x-mcp-header.
 type Mirror struct {
-	Header string   // what follows Mcp-Param- in the header's name
-	Path   []string // the members that lead from the arguments to it, one at least
+	Header string   // the part of the header's name after Mcp-Param-
+	Path   []string // the members that lead from the arguments object to it; at least one
 }
 
-// MaxToolName is the longest name of a tool in a workspace: what models and clients accept.
+// MaxToolName is the maximum length of a tool's name in a workspace, in bytes: models and clients accept no more.
 const MaxToolName = 64
 
-// shortened is a name of at most MaxToolName bytes. One that is longer keeps its beginning and ends with
-// a hash of all of it, so that it is the same on every server and after every restart.
+// shortened returns name in at most MaxToolName bytes. A longer name keeps its beginning and gets a hash of the
+// whole name as its end, so the result is the same on every server and after every restart.
 func shortened(name string) string {
 	if len(name) <= MaxToolName {
 		return name
@@ -155,7 +155,7 @@ func shortened(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	hash := "_" + hex.EncodeToString(sum[:4])
 	end := MaxToolName - len(hash)
-	for !utf8.RuneStart(name[end]) { // names of prompts have any characters
+	for !utf8.RuneStart(name[end]) { // prompt names may contain any characters
 		end--
 	}
 	return name[:end] + hash

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// Approval is a call of a tool that waits for a person, or waited for one.
+// Approval is a tool call that waits, or waited, for a person's decision.
 type Approval struct {
 	ID          string
 	Workspace   string
 	Caller      User
-	Key         string // the id of the API key that the call was made with; "" for other callers
+	Key         string // the id of the API key that made the call; "" for other callers
 	Tool        string // full name
-	Fingerprint string // of the call: its caller, tool, the tool's definition and the arguments
-	Definition  string // hash of the tool's definition; "" when it was requested by an older version
+	Fingerprint string // hash of the caller, the tool, the tool's definition and the arguments
+	Definition  string // hash of the tool's definition; "" when an older version of the server made the request
 	Destructive bool   // the tool has the annotation destructiveHint
 	Arguments   json.RawMessage
 	Account     string // the name of the account that the app is called with; "" for none
 	State       ApprovalState
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
-	DecidedBy   User      // zero until somebody decided
-	DecidedAt   time.Time // zero, too
+	DecidedBy   User      // zero until somebody has decided
+	DecidedAt   time.Time // likewise
 	Reason      string    // of the decision, for the caller; "" for none
 	Always      bool      // the decision is a StandingApproval
 }
 
-// StandingApproval lets the calls of a tool go on without an approval, for as long as it is defined as it was.
+// StandingApproval lets calls to a tool proceed without an approval, for as long as the tool's definition is unchanged.
 type StandingApproval struct {
 	ID         string
 	Workspace  string
@@ -45,19 +45,19 @@ const (
 	ApprovalApproved ApprovalState = "approved" // one call may be made
 	ApprovalRefused  ApprovalState = "refused"
 	ApprovalUsed     ApprovalState = "used" // the call was made
-	// ApprovalExpired: nobody decided in time, or the approved call was not made in time.
+	// ApprovalExpired means that nobody decided in time, or that the approved call was not made in time.
 	ApprovalExpired ApprovalState = "expired"
-	// ApprovalCancelled: the call ended before it was made, as its caller cancelled it or disconnected.
+	// ApprovalCancelled means that the caller cancelled the call or disconnected before it was made.
 	ApprovalCancelled ApprovalState = "cancelled"
 )
 
-// MaxReason is how many characters the reason of a Decision has at most.
+// MaxReason is the maximum length of Decision.Reason, in characters.
 const MaxReason = 1000
 
-// Decision is what a person decides about a call that waits.
+// Decision is what a person decides about a waiting call.
 type Decision struct {
 	Approve bool
-	Always  bool   // with Approve: later calls of the tool as it is defined need no approval
+	Always  bool   // with Approve: later calls need no approval while the tool's definition is unchanged
 	Reason  string // "" for none
 }
 
@@ -65,19 +65,20 @@ type Decision struct {
 type ApprovalQuery struct {
 	Caller  string        // User.ID of the caller; "" for all
 	State   ApprovalState // only those in this state; "" for all
-	Decided bool          // only those that a person decided, whatever came of them; the last decision first
-	Limit   int           // of a page; 0 for the most
-	Cursor  string        // NextCursor of the page before, which was asked for in the same way; "" for the first
+	Decided bool          // only those that a person decided, whatever happened afterwards; the latest decision first
+	Limit   int           // of a page; 0 for the maximum
+	Cursor  string        // NextCursor of the previous page of the same query; "" for the first page
 }
 
 // ApprovalPage is a page of approvals.
 type ApprovalPage struct {
 	Approvals  []Approval
-	NextCursor string // "" at the end
+	NextCursor string // "" on the last page
 }
 
-// MayApprove says whether c may decide on a call that waits: an admin of the workspace may, but not with an API key of
-// the person who made the call. Whatever holds one credential of a person may hold two.
+// MayApprove returns nil if c may decide on a waiting call. An admin of the workspace may, but not with an API key of
+// the person who made the call: whoever holds one credential of a person may hold two. Otherwise the error is
+// CodeForbidden.
 func (c Caller) MayApprove(a Approval) error {
 	if !c.Workspace.Role.Admin() {
 		return Errorf(CodeForbidden, "deciding on calls needs the role admin in workspace %s", c.Workspace.ID)
@@ -88,8 +89,9 @@ func (c Caller) MayApprove(a Approval) error {
 	return nil
 }
 
-// MayAlwaysApprove says whether c may let all calls of the tool go on, as it was defined for a call that waits: whoever
-// may decide on the call and did not make it, for a tool that does not say that it is destructive.
+// MayAlwaysApprove returns nil if c may allow all calls to the tool, as it was defined for a waiting call. The caller
+// must be allowed to decide on the call and must not have made it, and the tool must not have the annotation
+// destructiveHint. Otherwise the error is CodeForbidden.
 func (c Caller) MayAlwaysApprove(a Approval) error {
 	if err := c.MayApprove(a); err != nil {
 		return err

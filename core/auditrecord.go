@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// AuditRecord says who did what, and how it ended.
+// AuditRecord records who did what, and how it ended.
 type AuditRecord struct {
 	Time      time.Time       `json:"time"`
-	Actor     string          `json:"actor"` // user id; "" for a sender that is not known
+	Actor     string          `json:"actor"` // user id; "" if the sender is unknown
 	Address   string          `json:"address,omitempty"`
 	Workspace string          `json:"workspace,omitempty"`
 	Action    string          `json:"action"`               // such as tools.call, tools.call.ended or POST /v1/apps/install
-	Target    string          `json:"target,omitempty"`     // what it was done to
+	Target    string          `json:"target,omitempty"`     // what the action was applied to
 	Outcome   string          `json:"outcome"`              // ok, allowed, input_required, tool_error, rpc_error, cancelled, or an error code such as forbidden
-	Reason    string          `json:"reason,omitempty"`     // why it was refused or failed, for people
-	Duration  float64         `json:"durationMs,omitempty"` // milliseconds, of what has ended
+	Reason    string          `json:"reason,omitempty"`     // human-readable: why it was refused or failed
+	Duration  float64         `json:"durationMs,omitempty"` // set once the action has ended
 	RequestID string          `json:"requestId,omitempty"`
-	TraceID   string          `json:"traceId,omitempty"`   // of the request, when it has a trace
-	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool call; only where configured
+	TraceID   string          `json:"traceId,omitempty"`   // of the request, if it is traced
+	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool call; only if configured
 }
 
-// AuditQuery selects audit records. An empty field selects all.
+// AuditQuery selects audit records. An empty field matches every record.
 type AuditQuery struct {
-	Workspace string // "" is every workspace, and records of none
+	Workspace string // "" matches every workspace, and records without one
 	Actor     string // a user id
-	Action    string // what the action contains
-	Target    string // what the target contains
+	Action    string // a substring of the action
+	Target    string // a substring of the target
 	Outcome   string
 	From, To  time.Time // To is exclusive
 	Limit     int       // records of one page, at least 1
-	Cursor    string    // AuditPage.Next of the page before; "" begins with the newest record
+	Cursor    string    // AuditPage.Next of the previous page; "" starts with the newest record
 }
 
 // Selects reports whether q selects r.
@@ -43,8 +43,8 @@ func (q *AuditQuery) Selects(r *AuditRecord) bool {
 		(q.From.IsZero() || !r.Time.Before(q.From)) && (q.To.IsZero() || r.Time.Before(q.To))
 }
 
-// AuditPage is a part of the audit trail, the newest record first.
+// AuditPage is one page of the audit trail, newest record first.
 type AuditPage struct {
 	Records []AuditRecord
-	Next    string // the cursor of the page that follows; "" when there is none
+	Next    string // the cursor of the next page; "" on the last page
 }

@@ -31,11 +31,11 @@ type User struct {
 	DisplayName string `json:"displayName"`
 	OrgRole     Role   `json:"orgRole"`
 
-	// AdminBy is what alone makes the user an admin of the organization: an issuer, a space and an entry of auth.admins.
-	// It is "" for everybody else, and for admins who are that without auth.admins too.
+	// AdminBy is set if the user is an admin of the organization only because auth.admins says so: an issuer, a space
+	// and the entry of auth.admins. It is "" for everybody else, including admins who would also be admins without it.
 	AdminBy string `json:"-"`
 
-	// GroupRoles are the workspaces and roles that the groups of the user gave when the identity provider named them last,
+	// GroupRoles lists the workspaces and roles that the user's groups gave when the identity provider last named them,
 	// such as "ws_a:admin ws_b:member" (auth.join).
 	GroupRoles string `json:"-"`
 }
@@ -49,28 +49,29 @@ type Identity struct {
 	Scope   Scope  // of an API key; zero for everyone else
 	Granted string // the OAuth scopes of a token, separated by spaces; "" when it names none
 
-	Session string    // the hash of the session at the provider that it belongs to (SessionHash); "" for none
-	Issued  time.Time // when the provider says that the token was issued; zero when it does not
-	Token   string    // the SHA-256 of a token of an identity provider, in lower-case hex; "" for other credentials
-	Since   time.Time // when the verification of that token began; zero for other credentials
+	Session string    // the hash of the provider's session that it belongs to (SessionHash); "" for none
+	Issued  time.Time // when the token was issued, according to the provider; zero when unknown
+	Token   string    // the SHA-256 of an identity provider's token, in lower-case hex; "" for other credentials
+	Since   time.Time // when the verification of that token started; zero for other credentials
 }
 
-// Principal names whom an identity acts for: an API key, else a person, whichever identity provider vouches for them.
+// Principal returns the id of the API key that an identity uses, or else the user's id, whichever identity provider
+// vouches for the user.
 func (id Identity) Principal() string { return cmp.Or(id.Scope.Key, id.User.ID) }
 
-// Revocation is a subject, one token or one session of an identity provider that must no longer be accepted.
+// Revocation names a subject, a token or a session of an identity provider that must no longer be accepted.
 type Revocation struct {
 	Issuer  string
-	Subject string // every token of this subject; with Session, those of the session and those of none
-	Token   string // the SHA-256 of one token, in lower-case hex; "" when something else is meant
-	Session string // the SessionHash of one session; "" when something else is meant
+	Subject string // every token of this subject; with Session, only its tokens of that session and of no session
+	Token   string // the SHA-256 of one token, in lower-case hex; "" if the revocation is not about a token
+	Session string // the SessionHash of one session; "" if the revocation is not about a session
 
-	Once    string    // names the message of the provider, which counts once; "" for none
-	Expires time.Time // until when Once is remembered
+	Once    string    // identifies the provider's message, which is accepted only once; "" for none
+	Expires time.Time // how long Once is remembered
 }
 
-// SessionHash is what a session at an identity provider is known by here, "" for none: identifiers are unique
-// at their issuer only.
+// SessionHash returns the SHA-256 in hex that identifies an identity provider's session here, "" for no session. It
+// includes the issuer because session ids are unique only within their issuer.
 func SessionHash(issuer, session string) string {
 	if session == "" {
 		return ""
@@ -95,7 +96,7 @@ type Workspace struct {
 	Role Role   `json:"role"`
 }
 
-// DefaultWorkspaceID is the workspace that exists from the first start on.
+// DefaultWorkspaceID is the id of the workspace that the first start creates.
 const DefaultWorkspaceID = "ws_default"
 
 // ValidWorkspaceID reports whether id has the form ws_<alphanumeric>, with 1 to 64 letters and digits.
@@ -111,15 +112,15 @@ func ValidWorkspaceID(id string) bool {
 type Caller struct {
 	Identity
 	Workspace Workspace
-	View      string // that the address of the request names; "" for none. It narrows what the caller sees, and never widens it
+	View      string // named by the request's address; "" for none. It only narrows what the caller sees
 }
 
-// TokenRequest is the request that a token came with. Adapters that check tokens against it get it. It belongs
-// to one request.
+// TokenRequest describes the HTTP request that carried a token, for adapters that check tokens against it. It
+// belongs to that one request.
 type TokenRequest struct {
 	Method            string
-	URL               string // as the client saw it, without its query
-	DPoP              string // the header of that name (RFC 9449); "" for none
+	URL               string // as the client sent it, without the query
+	DPoP              string // the DPoP header (RFC 9449); "" for none
 	ClientCertificate string // the SHA-256 of the client's certificate, base64url without padding; "" for none
 
 	mu     sync.Mutex
@@ -131,13 +132,13 @@ type verdict struct {
 	err      error
 }
 
-// HasProof reports whether the request may prove that its sender holds the key of a token.
+// HasProof reports whether the request carries something that can prove that its sender holds the key of a token.
 func (r *TokenRequest) HasProof() bool {
 	return r != nil && (r.DPoP != "" || r.ClientCertificate != "")
 }
 
-// Judge returns what judge answers about a token, which it asks once: a proof is good for one time, and a request
-// may be authenticated in several places.
+// Judge returns the result of judge for a token, and calls judge once per token: a proof can be used only once, but a
+// request may be authenticated in several places.
 func (r *TokenRequest) Judge(token string, judge func() (Identity, error)) (Identity, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +153,7 @@ func (r *TokenRequest) Judge(token string, judge func() (Identity, error)) (Iden
 	return id, err
 }
 
-// Origin is the HTTP request that something is done for, as audit records name it.
+// Origin identifies the HTTP request that caused an action, as audit records name it.
 type Origin struct{ RequestID, Address string }
 
 type originKey struct{}
@@ -162,7 +163,7 @@ func WithOrigin(ctx context.Context, o *Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// OriginOf returns the origin of ctx, the zero value when it has none.
+// OriginOf returns the origin in ctx, or the zero value.
 func OriginOf(ctx context.Context) Origin {
 	if o, _ := ctx.Value(originKey{}).(*Origin); o != nil {
 		return *o
@@ -172,45 +173,45 @@ func OriginOf(ctx context.Context) Origin {
 
 type tokenRequestKey struct{}
 
-// WithTokenRequest returns ctx with a request.
+// WithTokenRequest returns ctx with a token request.
 func WithTokenRequest(ctx context.Context, r *TokenRequest) context.Context {
 	return context.WithValue(ctx, tokenRequestKey{}, r)
 }
 
-// TokenRequestOf returns the request of ctx, nil when it has none.
+// TokenRequestOf returns the token request in ctx, or nil.
 func TokenRequestOf(ctx context.Context) *TokenRequest {
 	r, _ := ctx.Value(tokenRequestKey{}).(*TokenRequest)
 	return r
 }
 
-// Cookie is one login in a browser. Its token is never stored, only the hash.
+// Cookie is one login in a browser. The token is never stored, only its hash.
 type Cookie struct {
 	Hash      string // hex sha256 of the token
 	Identity  Identity
-	KeyPrint  string // fingerprint of the API key it was made with; "" for a login through an identity provider
+	KeyPrint  string // fingerprint of the SERVICE_API_KEY it was made with; "" for a login through an identity provider
 	ExpiresAt time.Time
 
-	Renewal   string    // encrypted: what is needed to ask the provider again; "" when it cannot be asked
+	Renewal   string    // encrypted; what is needed to ask the provider again; "" if it cannot be asked
 	CheckedAt time.Time // when the provider was asked last
 }
 
-// Member is a user in a workspace, with the role there.
+// Member is a user in a workspace, with their role there.
 type Member struct {
 	User User `json:"user"`
 	Role Role `json:"role"` // admin or member
 }
 
-// WorkspaceInfo is a workspace as those see it who manage all of them.
+// WorkspaceInfo is a workspace as admins of the organization see it.
 type WorkspaceInfo struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
-	PersonalOf string    `json:"personalOf,omitempty"` // User.ID of the one whose personal workspace it is
+	PersonalOf string    `json:"personalOf,omitempty"` // User.ID of its user, if it is a personal workspace
 	Members    int       `json:"members"`
 	CreatedAt  time.Time `json:"createdAt"`
 }
 
-// SameEmail reports whether two email addresses are the same, neither of them "". The case of ASCII letters does not
-// count; that of others does, since some of them fold to ASCII letters.
+// SameEmail reports whether two email addresses are equal and not "". It ignores the case of ASCII letters only,
+// because some other letters fold to ASCII ones.
 func SameEmail(a, b string) bool { return a != "" && lowerASCII(a) == lowerASCII(b) }
 
 func lowerASCII(s string) string {
@@ -222,18 +223,18 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// Subject is somebody as an identity provider names them.
+// Subject is a user as an identity provider names them.
 type Subject struct {
 	Issuer  string `json:"issuer"`
 	Subject string `json:"subject"`
 }
 
-// KnownUser is a user with what only admins of the organization see.
+// KnownUser is a user, with details that only admins of the organization see.
 type KnownUser struct {
 	User
-	Identities []Subject `json:"identities"` // the first one first
+	Identities []Subject `json:"identities"` // oldest first
 	APIKeys    int       `json:"apiKeys"`
-	Suspended  bool      `json:"suspended"` // no configured identity provider knows the user, whose API keys are refused
+	Suspended  bool      `json:"suspended"` // no configured identity provider knows the user, so the user's API keys are refused
 }
 
 // Issuers returns the issuers that know the user.
@@ -245,14 +246,14 @@ func (u KnownUser) Issuers() []string {
 	return all
 }
 
-// Foreseen is what other identity providers mean for the users of a server.
+// Foreseen predicts what a change of identity providers means for the users of a server.
 type Foreseen struct {
-	Known  int         `json:"known"`  // users whom a provider knows already
+	Known  int         `json:"known"`  // users whom a provider already knows
 	Linked int         `json:"linked"` // users whom a provider will find by their email (auth.sameAs)
-	New    []KnownUser `json:"new"`    // users whom no provider will find: they become somebody else when they log in
+	New    []KnownUser `json:"new"`    // users whom no provider will find: a login creates a new user for them
 }
 
-// UsersWithEmail returns the users who have an email and are known to one of the issuers.
+// UsersWithEmail returns the users who have the email and are known to one of the issuers.
 func UsersWithEmail(all []KnownUser, email string, issuers []string) (found []KnownUser) {
 	if email == "" || len(issuers) == 0 {
 		return nil

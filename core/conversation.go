@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Conversation is one user's conversation with a model in one workspace. For everyone but its owner it
+// Conversation is one user's conversation with a model in one workspace. To everyone but its owner it
 // does not exist.
 type Conversation struct {
 	ID        string // conv_ and 16 hexadecimal digits
@@ -17,9 +17,9 @@ type Conversation struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time // when the latest message was added; a new title does not count
 
-	// Sums over its messages.
+	// Derived from its messages.
 	MessageCount int
-	Preview      string // the beginning of the latest message with text
+	Preview      string // the start of the latest message that has text
 	InputTokens  int64
 	OutputTokens int64
 	CostUSD      *float64 // of the calls whose price is known; nil when no price is known
@@ -33,7 +33,7 @@ type ConversationRef struct {
 	ID        string
 }
 
-// Conversation refers to a conversation of the caller.
+// Conversation returns a reference to a conversation of the caller.
 func (c Caller) Conversation(id string) ConversationRef {
 	return ConversationRef{Workspace: c.Workspace.ID, Owner: c.User.ID, ID: id}
 }
@@ -41,8 +41,8 @@ func (c Caller) Conversation(id string) ConversationRef {
 // ConversationPatch changes a conversation; nil fields are left unchanged.
 type ConversationPatch struct {
 	Title    *string
-	Metadata json.RawMessage // replaces the whole of it
-	// OnlyUntitled leaves a conversation unchanged that has a title already.
+	Metadata json.RawMessage // replaces the existing metadata as a whole
+	// OnlyUntitled leaves the conversation unchanged if it already has a title.
 	OnlyUntitled bool
 }
 
@@ -58,40 +58,40 @@ const (
 // ConversationQuery selects one page of a user's conversations.
 type ConversationQuery struct {
 	Limit  int    // 1 to 100; 0 means 20
-	Cursor string // ConversationPage.NextCursor of the page before; "" for the first
-	// Search selects conversations whose title and messages contain all its words. The last word
-	// matches as a prefix, from three characters on.
+	Cursor string // ConversationPage.NextCursor of the previous page; "" for the first page
+	// Search selects conversations whose title and messages together contain all its words. The last word
+	// matches as a prefix if it has at least three characters.
 	Search string
 	SortBy ConversationSort // "" means SortByUpdated
 }
 
-// ConversationPage is one page.
+// ConversationPage is one page of a user's conversations.
 type ConversationPage struct {
 	Conversations []Conversation
-	NextCursor    string // "" when this is the last page
+	NextCursor    string // "" on the last page
 	TotalCount    int    // of all pages
 }
 
-// Message is one message of a conversation, in its order.
+// Message is one message of a conversation.
 type Message struct {
 	Role      string          // "user" or "assistant"
 	Content   string          // the text
-	Blocks    json.RawMessage // the model's own content blocks, to go on from; not shown
+	Blocks    json.RawMessage // the model's own content blocks, needed to continue the conversation; not shown
 	Timestamp time.Time
 	Metadata  json.RawMessage // as the API shows it; nil when absent
-	// Continues reports that it is a further part of the message before it: the turns of one run are
-	// stored one by one, and are one message. What counts messages does not count it.
+	// Continues reports that this is a further part of the previous message: the turns of one run are
+	// stored one by one but form one message. It is not counted as a message.
 	Continues bool
-	// Unfinished is set in what is read of a turn that has not ended. Claimed says that a run goes on in its conversation,
-	// through any server that has a claim in the database.
+	// Unfinished is set when a message is read whose turn has not ended. Claimed reports that a run is in progress in the
+	// conversation, on any server that has a claim in the database.
 	Unfinished, Claimed bool
-	// Queued is, in a message that is appended, the id of the QueuedMessage that it was until now.
+	// Queued is used when a message is appended: the id of the QueuedMessage that it replaces.
 	Queued string
-	// Attachments are stored with a message that is appended. Messages that are read have none.
+	// Attachments are stored when a message is appended. Messages that are read have none.
 	Attachments []Attachment
 }
 
-// QueuedMessage waits for the end of the run of its conversation.
+// QueuedMessage is a message that waits until the current run of its conversation ends.
 type QueuedMessage struct {
 	ID      string // que_ and 16 hexadecimal digits
 	Message Message
@@ -105,11 +105,11 @@ type Attachment struct {
 	Content  []byte
 }
 
-// Question is an elicitation: an app asks the user whose run called it. Only that user may answer.
+// Question is an elicitation: an app asks the user whose run called the app. Only that user may answer.
 type Question struct {
 	ID        string // elic_ and 16 hexadecimal digits
 	Workspace string
 	Owner     string          // User.ID
-	Schema    json.RawMessage // of the form; nil when the person is sent to an address
+	Schema    json.RawMessage // of the form; nil in URL mode
 	Until     time.Time       // it counts as declined after that
 }

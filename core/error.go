@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Code is one of the closed list of error codes of the HTTP API. Only the HTTP packages map a Code to
-// its status.
+// Code is one of a closed list of error codes of the HTTP API. Only the HTTP packages map a Code to
+// an HTTP status.
 type Code string
 
-// The codes. Errors without one are CodeInternal.
+// The codes. An error without a code counts as CodeInternal.
 const (
 	CodeBadRequest          Code = "bad_request"
 	CodeInvalidInput        Code = "invalid_input"
@@ -56,33 +56,34 @@ const (
 )
 
 // Error is the error type that packages return to each other. Message is for the caller: which field
-// or setting, what was wrong, what to do. It never contains a secret. The wrapped cause is for the log.
+// or setting is wrong, why, and what to do. It never contains a secret. The wrapped cause is for the log.
 type Error struct {
 	Code       Code
 	Message    string
-	Details    any           // encoded as details of the response; nil when there are none
+	Details    any           // encoded as the "details" of the response; nil when there are none
 	RetryAfter time.Duration // when to retry; 0 when unknown
 	cause      error
 }
 
-// Errorf builds an Error. A %w verb keeps its cause for errors.Is, errors.As and the log.
+// Errorf returns an Error with a formatted message. The operand of a %w verb becomes its cause, for errors.Is,
+// errors.As and the log.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// Wrap returns an Error with a message that is safe to show, and the cause for the log.
+// Wrap returns an Error with a message that is safe to show and a cause for the log.
 func Wrap(code Code, cause error, message string) *Error {
 	return &Error{Code: code, Message: message, cause: cause}
 }
 
-// WithDetails returns e with the given details.
+// WithDetails sets the details of e and returns e.
 func (e *Error) WithDetails(details any) *Error {
 	e.Details = details
 	return e
 }
 
-// WithRetryAfter returns e with the given delay.
+// WithRetryAfter sets the retry delay of e and returns e.
 func (e *Error) WithRetryAfter(d time.Duration) *Error {
 	e.RetryAfter = d
 	return e
@@ -93,7 +94,7 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 // Unwrap returns the cause, nil when there is none.
 func (e *Error) Unwrap() error { return e.cause }
 
-// CodeOf is the code of the first Error in err's chain, CodeInternal when there is none.
+// CodeOf returns the code of the first Error in err's chain, or CodeInternal when there is none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -101,7 +102,7 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// TextOf returns the text of an error, without the code that Error.Error puts before it.
+// TextOf returns the text of an error without the code that Error.Error prepends.
 func TextOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message

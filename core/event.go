@@ -15,29 +15,29 @@ type Event struct {
 
 // The data of the events.
 type (
-	// BundleInstalled is sent when a bundle was installed and started.
+	// BundleInstalled is sent when a bundle has been installed and started.
 	BundleInstalled struct {
 		Name       string `json:"name"`
 		BundleName string `json:"bundleName"`
 		Status     State  `json:"status"`
 		UI         *UI    `json:"ui"`
 	}
-	// BundleInstallFailed is sent when a bundle could not be installed; nothing of it is left.
+	// BundleInstallFailed is sent when a bundle could not be installed. Nothing is left behind.
 	BundleInstallFailed struct {
-		Name    string     `json:"name"`    // "" when the installation ended before the app had one
-		Source  SourceKind `json:"source"`  // where the bundle was to come from
-		Error   Code       `json:"error"`   // as in the answer to who installs
-		Message string     `json:"message"` // the first line of that answer's, without secrets
+		Name    string     `json:"name"`    // "" when the installation failed before the app had a name
+		Source  SourceKind `json:"source"`  // where the bundle should have come from
+		Error   Code       `json:"error"`   // as in the response to the install request
+		Message string     `json:"message"` // the first line of that response's message, without secrets
 	}
-	// BundleUninstalled is sent when a bundle was removed.
+	// BundleUninstalled is sent when a bundle has been removed.
 	BundleUninstalled struct {
 		Name string `json:"name"`
 	}
-	// BundleStarted is sent when a stopped or dead bundle was started, and after a restart or an update of a running one.
+	// BundleStarted is sent when a stopped or dead bundle has started, and after a running one was restarted or updated.
 	BundleStarted struct {
 		Name string `json:"name"`
 	}
-	// BundleStopped is sent when a bundle was stopped.
+	// BundleStopped is sent when a bundle has been stopped.
 	BundleStopped struct {
 		Name string `json:"name"`
 	}
@@ -47,17 +47,17 @@ type (
 		Stage   string `json:"stage"` // "resolving", "downloading", "installing" or "starting"; "unchanged" ends an update without a newer version
 		Message string `json:"message"`
 	}
-	// BundleCrashed is sent when a process died and a restart will be attempted; 1-based.
+	// BundleCrashed is sent when a process has died and a restart will be attempted. RestartAttempt is 1-based.
 	BundleCrashed struct {
 		Name           string `json:"name"`
 		RestartAttempt int    `json:"restartAttempt"`
-		Reason         string `json:"reason,omitempty"` // the limit that the app was ended for; "" for other ends
+		Reason         string `json:"reason,omitempty"` // the limit that the app exceeded; "" if it ended for another reason
 	}
-	// BundleRecovered is sent when a crashed bundle runs again.
+	// BundleRecovered is sent when a crashed bundle is running again.
 	BundleRecovered struct {
 		Name string `json:"name"`
 	}
-	// BundleDead is sent when no restart will be attempted any more.
+	// BundleDead is sent when no more restarts will be attempted.
 	BundleDead struct {
 		Name    string `json:"name"`
 		Message string `json:"message"`
@@ -68,28 +68,28 @@ type (
 		Tool      string `json:"tool"`
 		Timestamp Stamp  `json:"timestamp"`
 	}
-	// ConversationUpdated is sent to the owner of a conversation that got a title, or another one.
+	// ConversationUpdated is sent to the owner of a conversation when its title is set or changed.
 	ConversationUpdated struct {
 		ID    string `json:"id"`
 		Title string `json:"title"`
 	}
-	// ConversationDeleted is sent to the owner of a conversation that was deleted.
+	// ConversationDeleted is sent to the owner of a conversation when it is deleted.
 	ConversationDeleted struct {
 		ID string `json:"id"`
 	}
-	// ConversationQueued is sent to the owner of a conversation when a message begins to wait there for the end of a run, and
-	// when it does not wait any more.
+	// ConversationQueued is sent to the owner of a conversation when a message is queued until the current run ends, and
+	// when it leaves the queue.
 	ConversationQueued struct {
 		ID     string `json:"id"`
 		Queued bool   `json:"queued"`
 	}
-	// PinAdded is sent when an app lists a tool that it did not have before, without a new version.
+	// PinAdded is sent when an app lists an additional tool although its version has not changed.
 	PinAdded struct {
 		Server  string `json:"server"`
 		Tool    string `json:"tool"`
 		Version string `json:"version"`
 	}
-	// PinChanged is sent when an app changed a tool without a new version.
+	// PinChanged is sent when an app changes a tool although its version has not changed.
 	PinChanged struct {
 		ID          string       `json:"id"`
 		Server      string       `json:"server"`
@@ -99,7 +99,7 @@ type (
 		Held        bool         `json:"held"` // whether the tool is held back until the change is accepted
 		Changes     []Difference `json:"changes"`
 	}
-	// PinDecided is sent when an administrator accepted or refused a change of a tool.
+	// PinDecided is sent when an administrator has accepted or refused a change to a tool.
 	PinDecided struct {
 		ID       string   `json:"id"`
 		Server   string   `json:"server"`
@@ -114,30 +114,30 @@ type (
 		Caller    string `json:"caller"` // User.ID
 		ExpiresAt string `json:"expiresAt"`
 	}
-	// ApprovalDecided is sent when a call that waits was approved or refused.
+	// ApprovalDecided is sent when a waiting call has been approved or refused.
 	ApprovalDecided struct {
 		ID       string        `json:"id"`
 		Tool     string        `json:"tool"`
 		Caller   string        `json:"caller"` // User.ID
 		Decision ApprovalState `json:"decision"`
 		By       string        `json:"by"`               // User.ID
-		Always   bool          `json:"always,omitempty"` // later calls of the tool need no approval
+		Always   bool          `json:"always,omitempty"` // later calls to the tool need no approval
 	}
-	// ApprovalWithdrawn is sent when a standing approval was withdrawn.
+	// ApprovalWithdrawn is sent when a standing approval has been withdrawn.
 	ApprovalWithdrawn struct {
 		ID   string `json:"id"` // of the StandingApproval
 		Tool string `json:"tool"`
 		By   string `json:"by"` // User.ID
 	}
-	// ApprovalEnded is sent when nobody needs to decide on a call any more: it was cancelled, or not decided or not made in
-	// time.
+	// ApprovalEnded is sent when a call no longer needs a decision: it was cancelled, nobody decided in time, or it was
+	// not made in time.
 	ApprovalEnded struct {
 		ID     string        `json:"id"`
 		Tool   string        `json:"tool"`
 		Caller string        `json:"caller"` // User.ID
 		State  ApprovalState `json:"state"`  // ApprovalCancelled or ApprovalExpired
 	}
-	// AppPermissionsChanged is sent when a person decided what an app may use.
+	// AppPermissionsChanged is sent when a person has decided what an app may use.
 	AppPermissionsChanged struct {
 		Name    string `json:"name"`
 		By      string `json:"by"` // User.ID
@@ -145,12 +145,12 @@ type (
 		Denied  int    `json:"denied"`
 		Revoked int    `json:"revoked"`
 	}
-	// AppDenied is sent when an app was refused something for the first time. What it was, only those see who may grant it.
+	// AppDenied is sent the first time that an app is refused something. Only those who may grant it see what it was.
 	AppDenied struct {
 		Name string `json:"name"`
 	}
-	// AccountChanged is sent to its owner when an account was linked or unlinked, or needs a new login. Those of accounts
-	// that everybody uses are sent to everybody.
+	// AccountChanged is sent to the owner of an account when the account is linked or unlinked, or needs a new login. If
+	// everybody in the workspace uses the account, everybody gets the event.
 	AccountChanged struct {
 		ID   string `json:"id"`
 		App  string `json:"app"`
@@ -192,7 +192,8 @@ const (
 	EventHeartbeat           = "heartbeat"
 )
 
-// Stamp is a time that JSON has as Timestamp writes it. Most events have no reader, and are not written.
+// Stamp is a time that is encoded in JSON as Timestamp formats it. It is formatted only when an event is encoded,
+// because most events have no reader.
 type Stamp time.Time
 
 // MarshalText implements encoding.TextMarshaler.
@@ -205,33 +206,33 @@ func (s *Stamp) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Timestamp is t as every answer and event writes it: RFC 3339, UTC, milliseconds.
+// Timestamp formats t as all responses and events do: RFC 3339, UTC, milliseconds.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 // Change is a notice that a peer server changed something in the store. It is a hint to read again, not
-// the change itself: it may be repeated, or arrive when the change is known already.
+// the change itself: it may be repeated, or arrive after the change is already known.
 type Change struct {
 	Kind      ChangeKind
-	Workspace string // "" when the change is in none
-	Name      string // what was changed, as its kind says
+	Workspace string // "" when the change is not in a workspace
+	Name      string // what changed; its meaning depends on Kind
 }
 
 // ChangeKind is the kind of a Change.
 type ChangeKind string
 
-// The kinds of changes. ChangeAll follows when notices may have been lost: read everything again.
+// The kinds of changes. ChangeAll is sent when notices may have been lost: read everything again.
 const (
 	ChangeApp     ChangeKind = "app"     // an app was installed, uninstalled, started or stopped; Name is its server name
 	ChangeMembers ChangeKind = "members" // users, workspaces or members; Name is the User.ID, "" for everybody
-	ChangeSetting ChangeKind = "setting" // a setting of the server's own; Name is the setting's
+	ChangeSetting ChangeKind = "setting" // one of the server's own settings; Name is its name
 	ChangePins    ChangeKind = "pins"    // the pinned tools of an app; Name is its server name
 	// ChangeToken is the revocation of a token; Name is its SHA-256 in hex.
 	ChangeToken ChangeKind = "token"
-	// ChangeApproval is a decision on a call that waits, or its end; Name is the id of the request.
+	// ChangeApproval is a decision on a waiting call, or its end; Name is the id of the approval.
 	ChangeApproval ChangeKind = "approval"
 	// ChangeAccount is a linked account that was linked, changed or unlinked; Name is its id, "" for several.
 	ChangeAccount ChangeKind = "account"
-	// ChangeViews is a view of the workspace that was set or deleted; Name is its name.
+	// ChangeViews is a view of the workspace that was set or deleted; Name is the view's name.
 	ChangeViews ChangeKind = "views"
 	ChangeAll   ChangeKind = "all"
 )

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// RandomID returns a prefix and 16 random hexadecimal digits.
+// RandomID returns prefix followed by 16 random hexadecimal digits.
 func RandomID(prefix string) string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -14,12 +14,12 @@ import (
 
 const module = "github.com/ropewalk/ropewalk/"
 
-// rule forbids imports to every package it covers except those listed in but.
+// rule forbids imports in every package that it covers, except those listed in but.
 type rule struct {
 	because string
 	covers  []string // path prefixes inside the module; "" is everything
 	never   []string // import paths, or prefixes of them that end in /
-	but     []string // packages inside the module that may; * at the end matches any rest
+	but     []string // packages inside the module that are exempt; a trailing * matches any suffix
 	tests   bool     // whether the rule also applies to test files
 }
 
@@ -138,8 +138,8 @@ func TestAdaptersOfOneKindDoNotImportEachOther(t *testing.T) {
 	}
 }
 
-// pluginSibling returns the kind and the adapter of a package, "" when it is not an adapter. The
-// conformance kits and the internal directory of a kind are shared by its adapters.
+// pluginSibling returns the kind and the adapter of a package, or "" if it is not an adapter. All adapters of
+// a kind share its conformance kit and its internal directory.
 func pluginSibling(path string) (kind, sibling string) {
 	rest, ok := strings.CutPrefix(path, module+"plugins/")
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// KeptResult is the text of a tool's result that was too long for whoever called. It belongs to the person, and to the API
-// key, that the call was made with.
+// KeptResult is the text of a tool result that was too long to return to the caller in full. It belongs to the person,
+// and to the API key if there was one, that made the call.
 type KeptResult struct {
 	ID        string
 	Workspace string
@@ -14,16 +14,16 @@ type KeptResult struct {
 	Key       string // of the API key; "" for none
 	Tool      string // full name
 	MediaType string // application/json or text/plain
-	Text      string // of a part that was read, that part
-	Length    int    // characters of the whole text
+	Text      string // the whole text, or the part that was read
+	Length    int    // of the whole text, in characters
 	ExpiresAt time.Time
 }
 
-// keptResults begins the URI of a kept result.
+// keptResults is the prefix of the URI of a kept result.
 const keptResults = "ropewalk://system/results/"
 
-// URI is that of the resource.
+// URI returns the URI of the resource that serves the text.
 func (r KeptResult) URI() string { return keptResults + r.ID }
 
-// KeptResultID is the id in the URI of a kept result. ok is false for other URIs.
+// KeptResultID returns the id from the URI of a kept result. ok is false for other URIs.
 func KeptResultID(uri string) (id string, ok bool) { return strings.CutPrefix(uri, keptResults) }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is one of the lists that apps offer, named as MCP names the list's member in its answer.
+// Kind is one of the lists that apps offer. Its value is the name of the list's member in the MCP result.
 type Kind string
 
 // The four lists of MCP.
@@ -20,10 +20,10 @@ const (
 type Prompt struct {
 	Server string          // the app's short name
 	Name   string          // the bare name, without the server's prefix
-	Raw    json.RawMessage // the prompt object of the app's prompts/list answer
+	Raw    json.RawMessage // the prompt object from the app's prompts/list result
 }
 
-// FullName is the prompt's name in its workspace, of at most MaxToolName bytes.
+// FullName is the prompt's name in its workspace: server__name, shortened to at most MaxToolName bytes.
 func (p Prompt) FullName() string { return shortened(p.LongName()) }
 
 // LongName is the prompt's name in its workspace before it is shortened.
@@ -36,35 +36,35 @@ func (p Prompt) OwnName() string { return p.Name }
 type Resource struct {
 	Server string          // the app's short name
 	URI    string          // as the app names it
-	Raw    json.RawMessage // the resource object of the app's resources/list answer
+	Raw    json.RawMessage // the resource object from the app's resources/list result
 }
 
 // ResourceTemplate is one resource template exactly as its app listed it.
 type ResourceTemplate struct {
 	Server   string          // the app's short name
 	Template string          // the URI template (RFC 6570), as the app wrote it
-	Raw      json.RawMessage // the object of the app's resources/templates/list answer
+	Raw      json.RawMessage // the object from the app's resources/templates/list result
 }
 
-// Offer is the lists of all apps of a workspace, ordered by server name and then in the app's own
-// order. It is immutable, and replaced when something changes; an unchanged list is the same slice in
-// the next one.
+// Offer holds the lists of all apps of a workspace, sorted by server name and then in the app's own
+// order. It is immutable and is replaced when something changes. The replacement reuses the slices of
+// unchanged lists.
 type Offer struct {
 	Tools     []Tool
 	Prompts   []Prompt
 	Resources []Resource
 	Templates []ResourceTemplate
-	Held      []HeldTool // tools that are not among Tools because nobody has accepted them
+	Held      []HeldTool // tools that are missing from Tools because nobody has accepted them
 }
 
-// Instructions are what an app states in its handshake about its use.
+// Instructions is the text from an app's handshake that says how to use the app.
 type Instructions struct {
 	Server string // the app's short name
 	Text   string
 }
 
-// ViewURI is the URI under which a view of an app (MCP Apps) is served: ui://<server>/ and the rest of the app's own URI.
-// Another URI is returned as it is.
+// ViewURI returns the URI under which a view of an app (MCP Apps) is served: ui://<server>/ followed by the rest of the
+// app's own URI. Other URIs are returned unchanged.
 func ViewURI(server, own string) string {
 	if rest, isView := strings.CutPrefix(own, "ui://"); isView {
 		return "ui://" + server + "/" + rest

@@ -1,14 +1,14 @@
 package core
 
-// PermissionKind says what a permission opens.
+// PermissionKind says what a permission gives access to.
 type PermissionKind string
 
 // The kinds of permissions.
 const (
-	PermissionRead    PermissionKind = "read"    // a file or directory, to read
-	PermissionWrite   PermissionKind = "write"   // a file or directory, to read and to write
+	PermissionRead    PermissionKind = "read"    // read access to a file or directory
+	PermissionWrite   PermissionKind = "write"   // read and write access to a file or directory
 	PermissionNet     PermissionKind = "net"     // a port of this machine, as host:port
-	PermissionNetOnly PermissionKind = "netOnly" // a destination; with one, all others that are not named are closed
+	PermissionNetOnly PermissionKind = "netOnly" // a destination; if there is one, all destinations that are not named are blocked
 	PermissionEnv     PermissionKind = "env"     // a variable of the server's environment
 )
 
@@ -21,16 +21,16 @@ type Access struct {
 	Target string         `json:"target"`
 }
 
-// Permission is what a person decided about an Access. It holds for the source that the app had then, on the server
-// where it was decided.
+// Permission is what a person decided about an Access. It applies to the source that the app had at that time, on the
+// server where it was decided.
 type Permission struct {
 	Access
-	Denied bool   `json:"denied,omitempty"` // a remembered no
-	By     string `json:"by,omitempty"`     // User.ID; "" for what was granted before permissions were recorded
-	At     string `json:"at"`               // as Timestamp writes it
-	Server string `json:"server,omitempty"` // and its state; "" is every server
+	Denied bool   `json:"denied,omitempty"` // a remembered refusal
+	By     string `json:"by,omitempty"`     // User.ID; "" for grants from before permissions were recorded
+	At     string `json:"at"`               // as Timestamp formats it
+	Server string `json:"server,omitempty"` // identifies the server and its state; "" means every server
 	Source string `json:"source"`           // Source.Text of the app
-	Legacy bool   `json:"legacy,omitempty"` // given in user_config, which may open what only root can read
+	Legacy bool   `json:"legacy,omitempty"` // given in user_config, which may give access to files that only root can read
 }
 
 // PermissionChange is what a person decides about an app.
@@ -43,9 +43,9 @@ type PermissionChange struct {
 // The states of a permission.
 const (
 	PermissionGranted = "granted" // in force
-	PermissionDenied  = "denied"  // a remembered no
-	PermissionPending = "pending" // of another server, another source or a restored backup, until it is confirmed
-	PermissionBlocked = "blocked" // what it names may not be granted any more
+	PermissionDenied  = "denied"  // a remembered refusal
+	PermissionPending = "pending" // from another server, another source or a restored backup, until somebody confirms it
+	PermissionBlocked = "blocked" // its target may no longer be granted
 )
 
 // PermissionRequest is an Access that the definition of an app suggests.
@@ -53,15 +53,15 @@ type PermissionRequest struct {
 	Access
 	Reason string   `json:"reason"`           // where the definition names it
 	Also   *Access  `json:"also,omitempty"`   // a wider choice
-	Choice []string `json:"choice,omitempty"` // the kinds that it can be granted as
+	Choice []string `json:"choice,omitempty"` // the kinds of permission that may be granted
 }
 
-// AppPermissions is what an App shows of its permissions.
+// AppPermissions is the part of an app's permissions that App shows.
 type AppPermissions struct {
-	Missing []PermissionRequest `json:"missing"` // that nobody has granted or denied
+	Missing []PermissionRequest `json:"missing"` // requests that nobody has granted or denied
 }
 
-// Text is the source in one line.
+// Text returns the source in one line: kind:ref, then @registry and the command if there are any.
 func (s Source) Text() string {
 	text := string(s.Kind) + ":" + s.Ref
 	if s.Registry != "" {

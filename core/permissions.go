@@ -2,10 +2,10 @@ package core
 
 import "strings"
 
-// RequiredRole is the role that an operation requires.
+// RequiredRole is the role that an operation requires of its caller.
 type RequiredRole string
 
-// The roles that operations require.
+// The values of RequiredRole.
 const (
 	AnyRole           RequiredRole = ""
 	WorkspaceAdmin    RequiredRole = "workspace admin"
@@ -14,15 +14,15 @@ const (
 	EitherAdmin       RequiredRole = "workspace admin or organization admin" // of the caller's workspace
 )
 
-// Requirement is what an operation requires of its caller, whichever way it is asked for: a route of /v1 or a tool.
+// Requirement is what an operation requires of its caller, whether it is called as a /v1 route or as a tool.
 type Requirement struct {
 	Role  RequiredRole
-	Flags []string // of these feature flags one must be on; without flags, none
+	Flags []string // at least one of these feature flags must be on; empty means that no flag is required
 	Login bool     // an API key is not enough
 }
 
-// Check returns core.CodeFeatureDisabled while the operation is off, and core.CodeForbidden when c may not do it. what
-// names the operation in the message. The feature flag comes first, then the role (docs/api.md 4.6).
+// Check returns CodeFeatureDisabled if the operation is off, and CodeForbidden if c may not perform it. what names the
+// operation in the message. The feature flag is checked first, then the role (docs/api.md 4.6).
 func (r Requirement) Check(c Caller, enabled func(flag string) bool, what string) error {
 	if !r.Enabled(enabled) {
 		return Errorf(CodeFeatureDisabled, "%s is off: the feature flag %s is false", what, strings.Join(r.Flags, " or "))
@@ -42,7 +42,7 @@ func (r Requirement) Check(c Caller, enabled func(flag string) bool, what string
 	return Errorf(CodeForbidden, "%s needs the organization role admin or owner", what)
 }
 
-// Permits reports whether c has the role.
+// Permits reports whether c has the required role.
 func (r Requirement) Permits(c Caller) bool {
 	switch r.Role {
 	case AnyRole:
@@ -58,7 +58,7 @@ func (r Requirement) Permits(c Caller) bool {
 	return true
 }
 
-// Enabled reports whether one of the flags is on, or there is none.
+// Enabled reports whether one of the flags is on, or no flag is required.
 func (r Requirement) Enabled(enabled func(flag string) bool) bool {
 	for _, f := range r.Flags {
 		if enabled(f) {
@@ -68,8 +68,8 @@ func (r Requirement) Enabled(enabled func(flag string) bool) bool {
 	return len(r.Flags) == 0
 }
 
-// MayManageApps says whether c may install, start, stop and remove apps of its workspace: its
-// admins may.
+// MayManageApps returns nil if c may install, start, stop and remove apps of its workspace, which takes an admin of
+// the workspace. Otherwise the error is CodeForbidden.
 func (c Caller) MayManageApps() error {
 	if c.Workspace.Role.Admin() {
 		return nil
@@ -77,8 +77,8 @@ func (c Caller) MayManageApps() error {
 	return Errorf(CodeForbidden, "managing apps needs the role admin in workspace %s", c.Workspace.ID)
 }
 
-// MayManageMembers says whether c may see and change the members of a workspace: an admin of the organization may of every
-// one, an admin of the caller's workspace of that one alone.
+// MayManageMembers returns nil if c may see and change the members of a workspace. An admin of the organization may do
+// so in every workspace, an admin of c's workspace only in that one. Otherwise the error is CodeForbidden.
 func (c Caller) MayManageMembers(workspace string) error {
 	if c.User.OrgRole.Admin() || (c.Workspace.ID == workspace && c.Workspace.Role.Admin()) {
 		return nil
@@ -86,12 +86,13 @@ func (c Caller) MayManageMembers(workspace string) error {
 	return Errorf(CodeForbidden, "managing the members of workspace %s needs the role admin there, in a request to that workspace, or in the organization", workspace)
 }
 
-// MayReachPrivate says whether apps that c installs may be remote servers on loopback and private
-// addresses. Like a path, such an address is one of the server's own surroundings.
+// MayReachPrivate reports whether apps that c installs may be remote servers on loopback and private
+// addresses. Like a path, such an address belongs to the server's own environment.
 func (c Caller) MayReachPrivate() bool { return c.User.OrgRole.Admin() }
 
-// MayInstall says whether c may install from a source of the given kind. A path names files of
-// the machine the server runs on, so it takes an admin of the organization, not of a workspace.
+// MayInstall returns nil if c may install from a source of the given kind, else CodeForbidden. Bundles from a registry
+// and remote servers take an admin of the workspace. Everything else names files or runs code on the server's machine,
+// so it takes an admin of the organization as well.
 func (c Caller) MayInstall(kind SourceKind) error {
 	if err := c.MayManageApps(); err != nil {
 		return err
@@ -105,11 +106,11 @@ func (c Caller) MayInstall(kind SourceKind) error {
 	return nil
 }
 
-// MayInstallUnconfined says whether c may install code where the server cannot confine it: it runs with
-// the rights of the server there.
+// MayInstallUnconfined reports whether c may install code on a server that cannot confine it: there, the code runs
+// with the rights of the server.
 func (c Caller) MayInstallUnconfined() bool { return c.User.OrgRole.Admin() }
 
-// MayNameRoots says whether the roots of c's client (MCP, client/roots) reach apps. Apps take a root
-// for leave to work there, and on this machine, not the client's: like a path it takes an admin of
-// the organization. Apps are notified that anyone else has none.
+// MayNameRoots reports whether the roots of c's client (MCP, client/roots) are passed to apps. Apps treat a root
+// as permission to work there, on the server's machine and not on the client's. Like a path, it therefore takes
+// an admin of the organization. For anyone else, apps are given an empty list of roots.
 func (c Caller) MayNameRoots() bool { return c.User.OrgRole.Admin() }

@@ -2,7 +2,7 @@ package core
 
 import "time"
 
-// PinKey names what the pins of an app belong to: one version of one bundle, installed under one name.
+// PinKey identifies what the pins of an app belong to: one version of one bundle, installed under one name.
 type PinKey struct {
 	Workspace string
 	App       string // the app's short name
@@ -10,18 +10,18 @@ type PinKey struct {
 	Version   string // the bundle's version; a remote app's serverInfo.version
 }
 
-// Pin is a tool of an app as it was accepted, and the change of it that waits for a decision. The
-// definitions are the canonical JSON of package trust.
+// Pin is the accepted definition of a tool, and the change to it that waits for a decision. The
+// definitions are canonical JSON, as package trust writes it.
 type Pin struct {
 	Tool        string
-	Definition  string    // accepted; "" when none of this name ever was
-	Offered     string    // what the app offers instead; "" when there is no change
-	RenamedFrom string    // the accepted tool that Offered seems to be, under another name; "" for none
+	Definition  string    // the accepted definition; "" if no tool of this name was ever accepted
+	Offered     string    // the definition that the app offers instead; "" when there is no change
+	RenamedFrom string    // the accepted tool that Offered seems to be under a new name; "" for none
 	Refused     bool      // Offered was refused
-	ChangedAt   time.Time // when Offered was seen first
+	ChangedAt   time.Time // when Offered was first seen
 }
 
-// HeldTool is a tool that an app offers and nobody may use.
+// HeldTool is a tool that an app offers but nobody may use.
 type HeldTool struct {
 	Server string // the app's short name
 	Name   string // the bare name
@@ -38,7 +38,7 @@ const (
 	PinRefused  PinState = "refused"
 )
 
-// PinChange is a change of a pinned tool as the API shows it.
+// PinChange is a change to a pinned tool as the API shows it.
 type PinChange struct {
 	ID          string       `json:"id"`
 	Server      string       `json:"server"`
@@ -50,8 +50,8 @@ type PinChange struct {
 	Since       string       `json:"since"`
 }
 
-// Difference is one place in which two definitions of a tool differ. Before or After is "" when there is
-// nothing at that place.
+// Difference is one place where two definitions of a tool differ. Before or After is "" if that definition
+// has nothing at that place.
 type Difference struct {
 	Path   string `json:"path"` // such as inputSchema.properties.path.description
 	Before string `json:"before"`

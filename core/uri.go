@@ -6,8 +6,8 @@ import (
 )
 
 // NormalizeURI returns the form in which URIs are compared: percent-encoded octets that need no encoding
-// are decoded, hexadecimal digits are upper case, and characters beyond ASCII are percent-encoded as UTF-8
-// (RFC 3986, 2.5 and 6.2.2). Other characters, also those of a URI template, stay as they are.
+// are decoded, hexadecimal digits are upper case, and non-ASCII characters are percent-encoded as UTF-8
+// (RFC 3986 sections 2.5 and 6.2.2). Other characters, including those of a URI template, are unchanged.
 func NormalizeURI(uri string) string {
 	if isNormalURI(uri) {
 		return uri
@@ -35,7 +35,7 @@ func NormalizeURI(uri string) string {
 	return b.String()
 }
 
-// isNormalURI reports whether a URI has nothing to normalize, as most have.
+// isNormalURI reports whether a URI has nothing to normalize, which is the usual case.
 func isNormalURI(uri string) bool {
 	for i := range len(uri) {
 		if uri[i] == '%' || uri[i] >= utf8.RuneSelf {
@@ -45,7 +45,7 @@ func isNormalURI(uri string) bool {
 	return true
 }
 
-// encodedOctet returns the octet that text begins with in percent-encoding.
+// encodedOctet decodes the percent-encoded octet at the start of text. ok is false when there is none.
 func encodedOctet(text string) (octet byte, ok bool) {
 	if len(text) < 3 || text[0] != '%' {
 		return 0, false
@@ -67,7 +67,7 @@ func isUnreserved(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// LocalPath reports whether a browser reads p as a path of the server that it is at: //host and /\host are other hosts.
+// LocalPath reports whether a browser treats p as a path on the current server: //host and /\host lead to other hosts.
 func LocalPath(p string) bool {
 	control := strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f })
 	return !control && strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "//") && !strings.HasPrefix(p, `/\`)

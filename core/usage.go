@@ -6,7 +6,7 @@ import "time"
 type Usage struct {
 	Workspace        string
 	User             string // User.ID
-	Conversation     string // "" when it was for none
+	Conversation     string // "" if it was not part of one
 	Model            string // provider:model
 	At               time.Time
 	InputTokens      int64
@@ -15,7 +15,7 @@ type Usage struct {
 	CacheWriteTokens int64
 	CostUSD          *float64 // nil when no price is known
 	LLM              time.Duration
-	ToolCalls        int // calls of tools that the model's answer asked for
+	ToolCalls        int // tool calls that the model's answer asked for
 }
 
 // UsageGroup is the key by which a usage report is broken down.
@@ -29,16 +29,16 @@ const (
 	UsageByUser         UsageGroup = "user"
 )
 
-// UsageQuery asks for the usage of one workspace from From on and before To.
+// UsageQuery selects the usage of one workspace, from From (inclusive) to To (exclusive).
 type UsageQuery struct {
 	Workspace string
 	User      string    // User.ID; "" means everybody's
 	From      time.Time // zero means from the beginning
-	To        time.Time // zero means until now and after
+	To        time.Time // zero means no end
 	GroupBy   UsageGroup
 }
 
-// UsageTotals is what calls add up to.
+// UsageTotals sums up model calls.
 type UsageTotals struct {
 	InputTokens      int64    `json:"inputTokens"`
 	OutputTokens     int64    `json:"outputTokens"`
@@ -46,9 +46,9 @@ type UsageTotals struct {
 	CacheWriteTokens int64    `json:"cacheWriteTokens"`
 	CostUSD          *float64 `json:"costUsd"` // of the calls whose price is known; nil when no price is known
 	LLMCalls         int64    `json:"llmCalls"`
-	UnpricedCalls    int64    `json:"unpricedCalls"` // those of LLMCalls that CostUSD leaves out
+	UnpricedCalls    int64    `json:"unpricedCalls"` // the part of LLMCalls that CostUSD leaves out
 	LLMMs            int64    `json:"llmMs"`
-	Conversations    int64    `json:"conversations"` // different ones
+	Conversations    int64    `json:"conversations"` // number of distinct conversations
 	ToolCalls        int64    `json:"toolCalls"`
 }
 
@@ -59,7 +59,7 @@ type ModelUsage struct {
 }
 
 // GroupUsage is one group's share. Key is the day as 2006-01-02 (UTC), the model, the conversation's
-// id, "" for calls that were for none, or the user's id. Label is what people call it: the email of a
+// id ("" for calls without a conversation), or the user's id. Label is a readable name: the email of a
 // user who still exists.
 type GroupUsage struct {
 	Key   string `json:"key"`
@@ -67,15 +67,15 @@ type GroupUsage struct {
 	UsageTotals
 }
 
-// UsageReport is the answer to a UsageQuery. Days are in their order, models and conversations by
-// their tokens, most first; only the 500 first conversations are listed.
+// UsageReport is the result of a UsageQuery. Days are in chronological order; models and conversations are
+// sorted by tokens, highest first. Only the first 500 conversations are listed.
 type UsageReport struct {
 	Totals    UsageTotals
 	Models    []ModelUsage
 	Breakdown []GroupUsage
 }
 
-// SumKnown adds the known values; nil when neither is known.
+// SumKnown adds the values that are known. It returns nil when neither is.
 func SumKnown[T int64 | float64](a, b *T) *T {
 	switch {
 	case a == nil:

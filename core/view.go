@@ -1,15 +1,15 @@
 package core
 
-// View is a named part of the tools of a workspace: which of them it shows, and under which names.
+// View is a named subset of a workspace's tools: it says which tools are shown, and under which names.
 type View struct {
 	Name    string             `json:"name"`
-	Default ViewDefault        `json:"default"` // what is done with a tool that no rule names
+	Default ViewDefault        `json:"default"` // what happens to a tool that no rule matches
 	Include []ToolRule         `json:"include"`
 	Exclude []ToolRule         `json:"exclude"` // wins over Include
-	Tools   map[string]Relabel `json:"tools"`   // how single tools are presented, by their full name
+	Tools   map[string]Relabel `json:"tools"`   // how individual tools are presented, by full name
 }
 
-// ViewDefault is what a view does with a tool that no rule names.
+// ViewDefault says what a view does with a tool that no rule matches.
 type ViewDefault string
 
 // The defaults.
@@ -18,8 +18,8 @@ const (
 	ViewDenies ViewDefault = "deny"
 )
 
-// ToolRule names tools: those that everything in it fits. In App and Tool, * matches any text. The annotations are those
-// that the app claims, or the defaults of MCP for a tool that claims none.
+// ToolRule matches the tools that meet all its conditions. In App and Tool, * matches any text. The annotations are
+// the ones that the app claims, or MCP's defaults for a tool without annotations.
 type ToolRule struct {
 	App         string `json:"app,omitempty"`
 	Tool        string `json:"tool,omitempty"` // a full name, such as files__read
@@ -29,8 +29,8 @@ type ToolRule struct {
 	OpenWorld   *bool  `json:"openWorld,omitempty"`
 }
 
-// Relabel is how a view presents a tool.
+// Relabel says how a view presents a tool.
 type Relabel struct {
-	Name        string `json:"name,omitempty"` // instead of the tool's own, behind the name of its app; "" keeps it
+	Name        string `json:"name,omitempty"` // replaces the tool's own name, after the app's prefix; "" keeps it
 	Description string `json:"description,omitempty"`
 }
