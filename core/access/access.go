@@ -20,7 +20,8 @@ type Users interface {
 	User(ctx context.Context, id string) (core.User, error) // core.CodeNotFound
 	Workspaces(ctx context.Context, u core.User) ([]core.Workspace, error)
 
-	// WatchMembers has changed called with a user's id, "" for all, when this server changed the user's rights.
+	// WatchMembers registers changed, which is called with a user's id, "" for all users, after this server changed the
+	// user's rights.
 	WatchMembers(changed func(userID string))
 }
 
@@ -28,21 +29,21 @@ type Users interface {
 type Cookies interface {
 	PutCookie(ctx context.Context, c core.Cookie) error
 	Cookie(ctx context.Context, hash string) (core.Cookie, error)
-	DeleteCookie(ctx context.Context, hash string) error // nil when there is none
+	DeleteCookie(ctx context.Context, hash string) error // nil when there is no such cookie
 	ClaimCheck(ctx context.Context, c core.Cookie, pause time.Duration) (claimed bool, err error)
 	CookieChecked(ctx context.Context, c core.Cookie) error
 	EndLogins(ctx context.Context, keyPrint string) error
 }
 
-// Logins stores pending browser logins, where the browser may return to a peer server. *store.Store
-// implements it. TakeLogin returns a login once; after that, and for unknown and expired ones, it returns
+// Logins stores pending browser logins if the browser may return to a peer server. *store.Store
+// implements it. TakeLogin returns a login once. After that, and for unknown or expired logins, it returns
 // core.CodeNotFound.
 type Logins interface {
 	PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error
 	TakeLogin(ctx context.Context, state string) (json.RawMessage, error)
 }
 
-// Revocations stores what identity providers revoked. *store.Store implements it.
+// Revocations stores the revocations of identity providers. *store.Store implements it.
 type Revocations interface {
 	Revoke(ctx context.Context, r core.Revocation) error
 	Revoked(ctx context.Context, id core.Identity) (bool, error)
@@ -51,18 +52,18 @@ type Revocations interface {
 // Options configure an Access.
 type Options struct {
 	APIKey      core.Secret // "" means none
-	Providers   []Provider  // in the order in which a token without a known issuer is tried
-	Audiences   []string    // accepted in tokens of every provider
+	Providers   []Provider  // in the order in which they try a token without a known issuer
+	Audiences   []string    // accepted in the tokens of every provider
 	Users       Users
 	Cookies     Cookies
 	Keys        APIKeys
-	Enroller    Enroller // required when a provider has rules of enrollment
-	Logins      Logins   // nil keeps them in memory
+	Enroller    Enroller // required if a provider has enrollment rules
+	Logins      Logins   // nil keeps pending logins in memory
 	Revocations Revocations
 	Logger      hclog.Logger
 
-	// StaleMembership is for how long users, memberships, API keys and logins are accepted as they were
-	// last read while the store cannot be read; 0 means not at all.
+	// StaleMembership is how long users, memberships, API keys and logins are accepted as last read
+	// while the store cannot be read; 0 means not at all.
 	StaleMembership time.Duration
 }
 
@@ -74,17 +75,17 @@ type Access struct {
 	members       *members
 	stale         staleLog
 	attempts      *attempts
-	proxied       *attempts                             // through proxies
-	wrongBearers  *lru.Cache[string, [sha256.Size]byte] // the last one of each client
-	browserLogins *attempts                             // that were begun
+	proxied       *attempts                             // attempts through proxies
+	wrongBearers  *lru.Cache[string, [sha256.Size]byte] // the last wrong bearer of each client
+	browserLogins *attempts                             // starts of browser logins
 	pending       *pending
 	keys          *apiKeys
 	watchers      watchers
 	revoked       Revocations
-	machine       core.Secret // who has it is on this machine, and its owner
+	machine       core.Secret // whoever holds it is on this machine, and is its owner
 	machineKey    key
 
-	provisioned *known[provisionedAs, core.User] // read each time; the last result is for an outage
+	provisioned *known[provisionedAs, core.User] // read each time; the last result is used only during an outage
 	logins      *known[fingerprint, core.Cookie] // likewise
 	unrevoked   *known[credential, bool]         // likewise
 	rechecks    *rechecks
@@ -96,9 +97,9 @@ type Access struct {
 }
 
 // New returns an Access, and logs which credentials are accepted. With neither a key nor an adapter it is
-// in dev mode, where every caller is the owner: a reload cannot turn dev mode on.
+// in dev mode, where every caller is the owner. A reload cannot turn dev mode on.
 func New(o Options) *Access {
-	wrongBearers, _ := lru.New[string, [sha256.Size]byte](maxClients) // the one error is a size below 1
+	wrongBearers, _ := lru.New[string, [sha256.Size]byte](maxClients) // the only error is a size below 1
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
 		attempts: newAttempts(attemptEvery, attemptBurst), proxied: newAttempts(attemptEvery/proxyTimes, attemptBurst*proxyTimes),
@@ -126,9 +127,9 @@ func New(o Options) *Access {
 	return a
 }
 
-// SetProviders replaces the identity providers and the audiences that are accepted in tokens of all of
-// them; none removes them. When it returns, tokens and logins of providers that are gone are no longer
-// accepted, including those being verified, and the new rules of enrollment apply.
+// SetProviders replaces the identity providers and the audiences that are accepted in the tokens of all
+// providers; an empty list removes them. When it returns, tokens and logins of removed providers are no longer
+// accepted, including those being verified, and the new enrollment rules apply.
 func (a *Access) SetProviders(providers []Provider, audiences []string) {
 	a.swap.Lock()
 	defer a.swap.Unlock()
@@ -137,13 +138,13 @@ func (a *Access) SetProviders(providers []Provider, audiences []string) {
 	a.logMode(g)
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	if err := a.RetainAdmins(ctx); err != nil { // this server does not let them act as admins anyway
+	if err := a.RetainAdmins(ctx); err != nil { // this server does not let them act as admins in any case
 		a.log.Error("admins that auth.admins no longer names are still stored as such", "error", err)
 	}
 	a.MembersChanged("")
 }
 
-// logMode logs which credentials are accepted where.
+// logMode logs which credentials each endpoint accepts.
 func (a *Access) logMode(g *gate) {
 	switch {
 	case g.dev:
@@ -167,11 +168,11 @@ func (a *Access) logMode(g *gate) {
 // Dev reports whether there is no authentication at all.
 func (a *Access) Dev() bool { return a.gate.Load().dev }
 
-// BindsTokens reports whether an identity provider checks tokens against the requests that they come with.
+// BindsTokens reports whether an identity provider checks tokens against the requests that carry them.
 func (a *Access) BindsTokens() bool { return a.gate.Load().binds }
 
-// API authenticates a caller of /v1 by SERVICE_API_KEY, an API key, a token of the adapter, or a login
-// cookie. A bearer is read before the cookie, which does not replace a wrong one. Errors are
+// API authenticates a caller of /v1 by SERVICE_API_KEY, an API key, a token of an adapter, or a login
+// cookie. If there is a bearer, the cookie is ignored, even if the bearer is wrong. Errors are
 // core.CodeUnauthenticated, or core.CodeUnavailable when the credentials cannot be checked.
 func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
 	g := a.gate.Load()
@@ -190,14 +191,14 @@ func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity,
 	return core.Identity{}, unauthenticated()
 }
 
-// OwnerToken is a bearer that API accepts as the owner's, while this Access exists. It is for whoever has proven in
-// another way that the server is theirs.
+// OwnerToken returns a bearer that API accepts as the owner's while this Access exists. It is for callers who have
+// proven in another way that the server is theirs.
 func (a *Access) OwnerToken() core.Secret { return a.machine }
 
-// MCP authenticates a caller of /mcp by a token of the adapter or an API key; in dev mode everyone is
-// the owner. SERVICE_API_KEY is refused, and is not passed to the adapter. resource is the rest of the
-// path: "" for /mcp, a workspace id or me for /mcp/<workspace> and /mcp/me. A token whose audience is the
-// URL of one of the latter is accepted there only.
+// MCP authenticates a caller of /mcp by a token of an adapter or an API key; in dev mode everyone is
+// the owner. SERVICE_API_KEY is refused and not passed to the adapter. resource is the rest of the
+// path: "" for /mcp, a workspace id for /mcp/<workspace>, or "me" for /mcp/me. A token whose audience is the
+// URL of one of the latter two is accepted only there.
 func (a *Access) MCP(ctx context.Context, bearer, resource string) (core.Identity, error) {
 	g := a.gate.Load()
 	switch {
@@ -215,7 +216,7 @@ func unauthenticated() error {
 	return core.Errorf(core.CodeUnauthenticated, "authorization required")
 }
 
-// unavailable is the error when credentials cannot be checked.
+// unavailable returns the error for credentials that cannot be checked.
 func unavailable(cause error) error {
 	return core.Wrap(core.CodeUnavailable, cause, "the credentials cannot be checked at the moment").WithRetryAfter(2 * time.Second)
 }

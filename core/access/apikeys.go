@@ -19,7 +19,7 @@ type APIKeys interface {
 
 const (
 	keyCacheLife = 10 * time.Second
-	badKeyLife   = 2 * time.Second // also how long a key made on a peer server may be unknown here
+	badKeyLife   = 2 * time.Second // also how long a key that was made on a peer server may stay unknown here
 	usedEvery    = 5 * time.Minute
 )
 
@@ -27,7 +27,7 @@ const (
 type apiKeys struct {
 	store APIKeys
 	known *known[fingerprint, core.APIKey]
-	bad   *lru.Cache[fingerprint, time.Time] // texts that are not keys, and until when that holds
+	bad   *lru.Cache[fingerprint, time.Time] // texts that are not keys, and how long to assume so
 }
 
 func newAPIKeys(store APIKeys, stale time.Duration, onStale func(error)) *apiKeys {
@@ -35,14 +35,14 @@ func newAPIKeys(store APIKeys, stale time.Duration, onStale func(error)) *apiKey
 	return &apiKeys{store: store, known: newKnown[fingerprint, core.APIKey](maxVerified, stale, onStale), bad: bad}
 }
 
-// forget drops the verdicts about the keys of a user, "" of all users, and about all texts that were not
-// keys: one of them may be one now.
+// forget drops the verdicts about the keys of a user, "" for all users, and about all texts that were not
+// keys: one of them may now be a key.
 func (k *apiKeys) forget(userID string) {
 	k.known.forget(func(_ fingerprint, key core.APIKey) bool { return userID == "" || key.User.ID == userID })
 	k.bad.Purge()
 }
 
-// find returns the key with a text: core.CodeUnauthenticated when there is none.
+// find returns the key with the given text, or core.CodeUnauthenticated when there is none.
 func (k *apiKeys) find(ctx context.Context, text string) (core.APIKey, error) {
 	hash := fingerprintOf(text)
 	if until, ok := k.bad.Get(hash); ok && time.Now().Before(until) {
@@ -69,8 +69,8 @@ func (k *apiKeys) find(ctx context.Context, text string) (core.APIKey, error) {
 // isAPIKey reports whether a bearer has the form of an API key.
 func isAPIKey(bearer string) bool { return strings.HasPrefix(bearer, core.APIKeyPrefix) }
 
-// keyIdentity authenticates an API key. The identity acts as the key's user in the key's workspace only,
-// with the role in the organization that the key states, if the user still has it.
+// keyIdentity authenticates an API key. The identity acts as the key's user, only in the key's workspace, and
+// with the organization role that the key states if the user still has it.
 func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity, error) {
 	if len(bearer) > maxCookie {
 		return core.Identity{}, unauthenticated()
@@ -97,7 +97,7 @@ func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity,
 	return id, nil
 }
 
-// recordUse keeps the time of a key's last use. A failure only makes that time older than it is.
+// recordUse records the time of a key's last use. If it fails, the recorded time is merely too old.
 func (a *Access) recordUse(ctx context.Context, bearer string, key core.APIKey, now time.Time) {
 	if err := a.keys.store.APIKeyUsed(ctx, key.ID, now); err != nil {
 		a.log.Debug("the use of an API key was not recorded", "key", key.ID, "error", err)

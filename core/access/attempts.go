@@ -15,15 +15,15 @@ const (
 	maxClients   = 10_000 // clients whose attempts are counted
 	attemptBurst = 10
 	attemptEvery = 6 * time.Second
-	proxyTimes   = 20 // as many attempts may come through one proxy, whatever addresses it forwards
+	proxyTimes   = 20 // so many times as many attempts may come through one proxy, whatever addresses it forwards
 
-	// Of one client, at most browserLoginBurst + pendingLife/browserLoginEvery = 800 logins are pending at a time, so
-	// that it alone cannot have those of others dropped (maxPending).
+	// One client can have at most browserLoginBurst + pendingLife/browserLoginEvery = 800 logins pending at a time, so a
+	// single client cannot push out the logins of others (maxPending).
 	browserLoginBurst = 200
 	browserLoginEvery = time.Second
 )
 
-// attempts limits attempts per client, so that guessing locks no other client out.
+// attempts limits attempts per client, so that a client that guesses does not lock out others.
 type attempts struct {
 	clients *lru.Cache[string, *rate.Limiter]
 	every   time.Duration
@@ -31,14 +31,14 @@ type attempts struct {
 }
 
 func newAttempts(every time.Duration, burst int) *attempts {
-	clients, _ := lru.New[string, *rate.Limiter](maxClients) // the one error is a size below 1
+	clients, _ := lru.New[string, *rate.Limiter](maxClients) // the only error is a size below 1
 	return &attempts{clients, every, burst}
 }
 
-// CountWrongKey counts a wrong key of a client, by its address, and of the peer that the request came from, which is
-// a proxy when it has another address: 10 at once, then one each 6 seconds, and 20 times as many for a proxy;
-// core.CodeRateLimited with RetryAfter beyond that. Keys that are right are not counted, and never refused: one who
-// guesses must not lock out others behind the same proxy.
+// CountWrongKey counts a wrong key against a client's address, and against the peer that sent the request if its
+// address differs, because it is then a proxy. A client may send 10 at once and then one every 6 seconds; a proxy may
+// send 20 times as many. Beyond that the error is core.CodeRateLimited with RetryAfter. Correct keys are neither
+// counted nor refused: somebody who guesses must not lock out others behind the same proxy.
 func (a *Access) CountWrongKey(client, peer string) error {
 	if err := a.attempts.allow(client); err != nil || network(peer) == network(client) {
 		return err
@@ -46,9 +46,9 @@ func (a *Access) CountWrongKey(client, peer string) error {
 	return a.proxied.allow(peer)
 }
 
-// CountBearer is CountWrongKey for a bearer that was refused, if it may be a guess of SERVICE_API_KEY. One of the form of
-// a token or of an API key, which may have expired, is not. A client that repeats its last wrong bearer, because it is
-// set up wrongly, does not guess.
+// CountBearer is CountWrongKey for a refused bearer that may be a guess at SERVICE_API_KEY. A bearer that looks like a
+// token or an API key may simply have expired, and does not count. Neither does a repetition of the client's last wrong
+// bearer: that client is misconfigured and not guessing.
 func (a *Access) CountBearer(bearer, client, peer string) error {
 	if k := a.gate.Load().key; !k.set() || formOf(bearer) != k.form {
 		return nil
@@ -61,15 +61,15 @@ func (a *Access) CountBearer(bearer, client, peer string) error {
 	return a.CountWrongKey(client, peer)
 }
 
-// AllowBrowserLogin counts one browser login that a client begins, by its address: 200 at once, then one each second;
-// core.CodeRateLimited with RetryAfter beyond that. Call it before BeginLogin.
+// AllowBrowserLogin counts the start of a browser login against a client's address: 200 at once, then one per second.
+// Beyond that the error is core.CodeRateLimited with RetryAfter. Call it before BeginLogin.
 func (a *Access) AllowBrowserLogin(client string) error { return a.browserLogins.allow(client) }
 
 func (a *attempts) allow(client string) error {
 	limiter := rate.NewLimiter(rate.Every(a.every), a.burst)
 	if known, ok, _ := a.clients.PeekOrAdd(network(client), limiter); ok {
 		limiter = known
-		a.clients.Get(network(client)) // counts as used
+		a.clients.Get(network(client)) // marks the entry as recently used
 	}
 	now := time.Now()
 	r := limiter.ReserveN(now, 1)
@@ -81,8 +81,8 @@ func (a *attempts) allow(client string) error {
 	return core.Errorf(core.CodeRateLimited, "too many wrong keys or logins").WithRetryAfter(wait)
 }
 
-// network is what counts as one client: an IPv4 address, or the /64 of an IPv6 address, which is what
-// one customer usually has.
+// network returns what counts as one client: an IPv4 address, or the /64 prefix of an IPv6 address, which is
+// what one customer usually has.
 func network(client string) string {
 	addr, err := netip.ParseAddr(client)
 	if err != nil {

@@ -17,21 +17,21 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// LoginRequest is a browser login to begin.
+// LoginRequest describes a browser login to start.
 type LoginRequest struct {
-	Provider    string // its name, "" for the first one
-	RedirectURI string // where the provider sends the browser, unless its settings say
-	ReturnTo    string // the local path to continue at; anything else becomes "/"
-	Device      string // the code of a device that asked to be logged in; "" for a login of the browser itself
+	Provider    string // the provider's name; "" for the first provider
+	RedirectURI string // where the provider sends the browser; its own settings take precedence
+	ReturnTo    string // the local path to continue at; anything that is not a local path becomes "/"
+	Device      string // the code of a device that asked for a login; "" if the browser itself logs in
 }
 
 // LoginStart is a pending browser login.
 type LoginStart struct {
 	URL     string // where to redirect the browser
-	Binding string // for a short-lived HttpOnly cookie of the browser; FinishLogin takes it
+	Binding string // for a short-lived HttpOnly cookie; pass it to FinishLogin
 }
 
-// LoginAnswer is what the identity provider sent back with the browser.
+// LoginAnswer is the identity provider's response, as the browser brought it back.
 type LoginAnswer struct {
 	State   string
 	Code    string
@@ -39,20 +39,20 @@ type LoginAnswer struct {
 	Binding string
 }
 
-// pendingLogin is a browser login that began. Nonce and verifier never leave the server, except to the store that
+// pendingLogin is a browser login in progress. Nonce and Verifier never leave the server, except for the store that
 // several servers share.
 type pendingLogin struct {
-	provider    *trusted // that it began with; nil when it may have begun on a peer server
-	Issuer      string   // the provider it began with
+	provider    *trusted // the provider it started with; nil if it may have started on a peer server
+	Issuer      string   // the issuer of the provider it started with
 	Nonce       string
 	Verifier    string
 	RedirectURI string
 	ReturnTo    string
 	Binding     fingerprint
-	Device      *Device // the login is for a command line; nil for the browser's own
+	Device      *Device // set if the login is for a command line; nil if it is for the browser
 }
 
-// of reports whether a pending login began with a provider.
+// of reports whether a pending login started with a provider.
 func (l pendingLogin) of(p *trusted, about auth.Description) bool {
 	return l.Issuer == about.Issuer && (l.provider == nil || l.provider.Adapter == p.Adapter)
 }
@@ -69,7 +69,7 @@ func (a *Access) LoginProviders(ctx context.Context) ([]string, error) {
 
 // BeginLogin starts a browser login (authorization code with PKCE, RFC 7636). The errors are
 // core.CodeNotConfigured without an adapter that supports logins, core.CodeBadRequest for an unknown provider,
-// core.CodeNotFound for an unknown device, and core.CodeUnavailable when it fails.
+// core.CodeNotFound for an unknown device, and core.CodeUnavailable when the provider or the store fails.
 func (a *Access) BeginLogin(ctx context.Context, r LoginRequest) (LoginStart, error) {
 	all, err := a.gate.Load().loginProviders(ctx)
 	if err != nil {
@@ -108,19 +108,19 @@ func (a *Access) BeginLogin(ctx context.Context, r LoginRequest) (LoginStart, er
 	return LoginStart{URL: url, Binding: binding}, nil
 }
 
-// Finished is a browser login that succeeded. Of one that failed it has the provider, if that is known.
+// Finished is the outcome of a browser login. If the login failed, only Provider is set, if it is known.
 type Finished struct {
 	Token    string // for the cookie; "" when the login is for a device
-	Device   Device // that asked for the login
-	Consent  string // for AnswerDevice, when the login is for a device and its person agrees
+	Device   Device // the device that asked for the login
+	Consent  string // for AnswerDevice, if the login is for a device: identifies the pending consent
 	ReturnTo string // the path to continue at
 	Provider string // the name of the provider
 	User     core.User
 }
 
-// FinishLogin completes a browser login. The error is core.CodeUnauthenticated for a state that is unknown, used, expired, of another browser, or
-// from before the adapter was replaced, for an answer of another provider, and for a code that the provider
-// refuses. Its cause, for the log, says which.
+// FinishLogin completes a browser login. The error is core.CodeUnauthenticated for a state that is unknown, used,
+// expired, from another browser, or older than the current adapter, for an answer from another provider, and for a
+// code that the provider refuses. The cause, which is for the log, says which.
 func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Finished, err error) {
 	g := a.gate.Load()
 	all, err := g.loginProviders(ctx)
@@ -172,7 +172,7 @@ type loginProvider struct {
 	about auth.Description
 }
 
-// exchange has the provider trade the code of an answer for an identity, if the answer is its own.
+// exchange has the provider exchange the code in an answer for an identity, if the answer came from that provider.
 func (p loginProvider) exchange(ctx context.Context, login pendingLogin, answer LoginAnswer) (auth.Identity, error) {
 	if err := p.checkIssuer(ctx, answer.Issuer); err != nil {
 		return auth.Identity{}, err
@@ -188,9 +188,9 @@ func (p loginProvider) exchange(ctx context.Context, login pendingLogin, answer 
 	return said, err
 }
 
-// checkIssuer returns an error when the provider did not send an answer that states this issuer (RFC 9207 section
-// 2.4): the code would be shown to another provider than the one that issued it. Without an issuer the answer may be
-// that of a provider whose metadata does not announce the parameter.
+// checkIssuer returns an error if an answer that states this issuer did not come from the provider (RFC 9207 section
+// 2.4): otherwise the code could be sent to a provider that did not issue it. An answer without an issuer is accepted
+// if the provider's metadata does not announce the parameter.
 func (p loginProvider) checkIssuer(ctx context.Context, stated string) error {
 	if stated == p.about.Issuer {
 		return nil
@@ -217,7 +217,7 @@ func (p loginProvider) checkIssuer(ctx context.Context, stated string) error {
 	return fmt.Errorf("the answer is not of the provider %s, with which the login began: it states another issuer (iss): %w", p.Name, plugins.ErrUnauthenticated)
 }
 
-// loginProviders returns the providers that support and are configured for logins;
+// loginProviders returns the providers that support logins and are configured for them, or
 // core.CodeNotConfigured when there is none.
 func (g *gate) loginProviders(ctx context.Context) ([]loginProvider, error) {
 	var all []loginProvider
@@ -258,7 +258,7 @@ func loginFailed(err error) error {
 	return unavailable(err)
 }
 
-// refusedLogin is the error of a login that is refused for a reason that only the log may show.
+// refusedLogin returns the error for a login that is refused for a reason that only the log may show.
 func refusedLogin(reason string) error {
 	return core.Wrap(core.CodeUnauthenticated, errors.New(reason), "authorization required")
 }

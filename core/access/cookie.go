@@ -12,11 +12,11 @@ import (
 const (
 	cookieLife = 7 * 24 * time.Hour // Max-Age=604800
 	maxCookie  = 256                // bytes
-	devPrint   = "dev mode"         // no key has this print: logins of dev mode are not accepted later
+	devPrint   = "dev mode"         // no key has this fingerprint, so dev mode logins are not accepted later
 )
 
-// Login exchanges the API key for a cookie token that is valid for 7 days, until Logout, or until the
-// key changes. A wrong key is core.CodeUnauthenticated; in dev mode every key is accepted.
+// Login exchanges SERVICE_API_KEY for a cookie token that is valid for 7 days, until Logout, or until the
+// key changes. The error for a wrong key is core.CodeUnauthenticated. In dev mode every key is accepted.
 func (a *Access) Login(ctx context.Context, key string) (string, error) {
 	g := a.gate.Load()
 	if g.dev {
@@ -28,7 +28,7 @@ func (a *Access) Login(ctx context.Context, key string) (string, error) {
 	return a.newLogin(ctx, secret(), core.Owner(), g.key.print(), "")
 }
 
-// Logout ends a login, with its streams. It is not an error when there is none.
+// Logout ends a login and its streams. It is not an error if there is no such login.
 func (a *Access) Logout(ctx context.Context, token string) error {
 	if token == "" || len(token) > maxCookie {
 		return nil
@@ -39,13 +39,13 @@ func (a *Access) Logout(ctx context.Context, token string) error {
 	return nil
 }
 
-// EndOldLogins deletes the logins made with other keys than the current one, so that they are not valid
-// again when an old key returns. Call it at the start.
+// EndOldLogins deletes the logins that were made with a key other than the current one, so that they do not
+// become valid again if an old key is restored. Call it at startup.
 func (a *Access) EndOldLogins(ctx context.Context) error {
 	return a.cookies.EndLogins(ctx, a.gate.Load().key.print())
 }
 
-// newLogin makes a token valid: it stores its hash, with the renewal of a login through an identity provider.
+// newLogin makes a token valid: it stores the token's hash, with the renewal of a login through an identity provider.
 func (a *Access) newLogin(ctx context.Context, token string, id core.Identity, keyPrint string, renewal plugins.Secret) (string, error) {
 	now := time.Now()
 	sealed, err := sealRenewal(token, renewal)
@@ -59,8 +59,8 @@ func (a *Access) newLogin(ctx context.Context, token string, id core.Identity, k
 	return token, nil
 }
 
-// login authenticates a cookie. It is valid while the key is the one of its login, and for a login
-// through an identity provider, while that provider is configured.
+// login authenticates a cookie. A login by key is valid while that key is in use, and a login
+// through an identity provider while that provider is configured.
 func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identity, error) {
 	if len(token) > maxCookie {
 		return core.Identity{}, unauthenticated()
@@ -93,5 +93,5 @@ func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identit
 	return c.Identity, err
 }
 
-// secret is 260 random bits as text that is safe in a cookie, a URL and as a PKCE verifier.
+// secret returns 260 random bits as text that is safe in a cookie, in a URL and as a PKCE verifier.
 func secret() string { return rand.Text() + rand.Text() }

@@ -13,30 +13,30 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Device is a computer whose command line asks to be logged in (RFC 8628). A person logs in with a browser, on that
-// computer or on another, and agrees; the token that the command line had all the time is valid from then on.
+// Device is a computer whose command line asks for a login (RFC 8628). A person logs in with a browser, on that
+// computer or on another, and agrees. From then on the token that the command line already holds is valid.
 type Device struct {
-	Name     string // what it calls itself
-	Address  string // where the request came from
-	Redirect string // where the command line listens for the browser (RFC 8252 section 7.3); "" if it asks until it is logged in
-	Code     string // what its person compares, such as "WDJB-MJHT"
-	Token    string // of its login; with Redirect the first part, which the browser brings the second of
+	Name     string // the name it gives itself
+	Address  string // the address that the request came from
+	Redirect string // where the command line listens for the browser (RFC 8252 section 7.3); "" if it polls
+	Code     string // what the person compares, such as "WDJB-MJHT"
+	Token    string // of its login; with Redirect only the first part, and the browser brings the second
 	Expires  time.Time
 }
 
-// consent is a login for a device that its person has not agreed to.
+// consent is a login for a device that the person has not agreed to yet.
 type consent struct {
 	Device   Device
 	Identity core.Identity
 	Provider string
-	Rest     string // of the token
-	Renewal  string // sealed with the text that only the page of the question has
+	Rest     string // the second part of the token
+	Renewal  string // sealed with the text that only the consent page has
 }
 
 const (
-	codeLetters = "BCDFGHJKLMNPQRSTVWXZ" // no vowels, so that no word appears (RFC 8628 section 6.1)
+	codeLetters = "BCDFGHJKLMNPQRSTVWXZ" // no vowels, so that codes do not form words (RFC 8628 section 6.1)
 	codeLength  = 8
-	maxDevice   = 100 // characters of a name
+	maxDevice   = 100 // of a name, in characters
 )
 
 func newCode() string {
@@ -47,14 +47,14 @@ func newCode() string {
 		}
 		b := make([]byte, 1)
 		_, _ = rand.Read(b)                                    // never fails
-		if int(b[0]) < 256/len(codeLetters)*len(codeLetters) { // each letter is as likely as the others
+		if int(b[0]) < 256/len(codeLetters)*len(codeLetters) { // makes all letters equally likely
 			code.WriteByte(codeLetters[int(b[0])%len(codeLetters)])
 		}
 	}
 	return code.String()
 }
 
-// deviceKey is what the device with a code is pending under, however a person typed the code.
+// deviceKey returns the key under which the device with a code is pending, however the person typed the code.
 func deviceKey(code string) string {
 	return "device " + strings.Map(func(r rune) rune {
 		if !strings.ContainsRune(codeLetters, r) {
@@ -64,8 +64,8 @@ func deviceKey(code string) string {
 	}, strings.ToUpper(code))
 }
 
-// AskForLogin makes a token and a code for a device that wants to be logged in. The errors are core.CodeNotConfigured
-// without an adapter that supports logins, and core.CodeBadRequest for a name or an address that is wrong.
+// AskForLogin makes a token and a code for a device that asks for a login. The errors are core.CodeNotConfigured
+// without an adapter that supports logins, and core.CodeBadRequest for an invalid name or redirect address.
 func (a *Access) AskForLogin(ctx context.Context, d Device) (Device, error) {
 	if _, err := a.gate.Load().loginProviders(ctx); err != nil {
 		return Device{}, err
@@ -83,7 +83,7 @@ func (a *Access) AskForLogin(ctx context.Context, d Device) (Device, error) {
 	return d, a.pending.put(ctx, deviceKey(d.Code), d, d.Expires)
 }
 
-// loopbackURL reports whether an address is that of a program on the computer of the browser.
+// loopbackURL reports whether an address belongs to a program on the same computer as the browser.
 func loopbackURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
@@ -93,7 +93,7 @@ func loopbackURL(address string) bool {
 	return err == nil && to.Addr().IsLoopback() && to.Port() != 0 && to.Addr().Zone() == "" && !to.Addr().Is4In6()
 }
 
-// device returns the device with a code, which stays pending: a person may come to the page more than once.
+// device returns the device with a code and keeps it pending: a person may open the page more than once.
 func (a *Access) device(ctx context.Context, code string) (*Device, error) {
 	d, err := take[Device](ctx, a.pending, deviceKey(code))
 	if core.CodeOf(err) == core.CodeUnauthenticated {
@@ -105,7 +105,7 @@ func (a *Access) device(ctx context.Context, code string) (*Device, error) {
 	return &d, a.pending.put(ctx, deviceKey(code), d, d.Expires)
 }
 
-// askConsent keeps a login for a device until its person agrees. Only the page that asks them gets the text.
+// askConsent keeps a login for a device until the person agrees. Only the consent page gets the returned text.
 func (a *Access) askConsent(ctx context.Context, done Finished, id core.Identity, renewal plugins.Secret) (string, error) {
 	text := secret()
 	sealed, err := sealRenewal(text, renewal)
@@ -119,9 +119,9 @@ func (a *Access) askConsent(ctx context.Context, done Finished, id core.Identity
 	return text, a.pending.put(ctx, text, c, done.Device.Expires)
 }
 
-// AnswerDevice logs a device in as the person whose login had the consent, or does not. Either way the device's code is
-// used. continueAt is where to send the browser, "" to leave it. The error is core.CodeUnauthenticated for a consent
-// that is unknown, used or expired.
+// AnswerDevice completes a login for a device: with allow, the device is logged in as the person who gave the consent.
+// Either way the device's code is used up. continueAt is where to send the browser, or "" to leave it on the page. The
+// error is core.CodeUnauthenticated for a consent that is unknown, used or expired.
 func (a *Access) AnswerDevice(ctx context.Context, text string, allow bool) (done Finished, continueAt string, err error) {
 	c, err := take[consent](ctx, a.pending, text)
 	if err != nil {

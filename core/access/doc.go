@@ -6,6 +6,6 @@
 // notification of revocations. It does not own HTTP headers and cookies (httpapi and mcphttp), the
 // verification of tokens (auth adapters), or storage (store).
 //
-// Everything here fails closed: credentials that cannot be checked are core.CodeUnavailable, all others
-// that are not proven valid are core.CodeUnauthenticated.
+// Everything here fails closed: the error is core.CodeUnavailable for credentials that cannot be checked, and
+// core.CodeUnauthenticated for all others that are not proven valid.
 package access

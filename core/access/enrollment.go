@@ -11,37 +11,37 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Enrollment is what happens to users of an identity provider when they are seen.
+// Enrollment says what happens when a user of an identity provider is seen.
 type Enrollment struct {
-	// Admins are the admins of the organization: email:ADDRESS, group:NAME or subject:NAME. An entry without a type is an
-	// email when it has an @, else a subject or a group.
+	// Admins lists the admins of the organization: email:ADDRESS, group:NAME or subject:NAME. An entry without a type is
+	// an email if it contains an @, else a subject or a group.
 	Admins     []string
 	FirstAdmin bool   // whether the first user becomes an admin when Admins is empty
-	Workspace  string // that users join once; "" for none
+	Workspace  string // the workspace that users join once; "" for none
 	Role       core.Role
 	Groups     []GroupRole
 }
 
-// GroupRole makes the people of a group of the provider members of a workspace, as long as they are in the group.
+// GroupRole makes the users in a group of the provider members of a workspace, for as long as they are in the group.
 type GroupRole struct {
 	Group     string
 	Workspace string
 	Role      core.Role
 }
 
-// Enroller stores what enrollment changes. *store.Store implements it.
+// Enroller stores the results of enrollment. *store.Store implements it.
 type Enroller interface {
 	JoinOnce(ctx context.Context, userID, workspace string, role core.Role) (joined bool, err error)
 	ClaimFirstAdmin(ctx context.Context, userID string) (claimed bool, err error)
 	RetainAdmins(ctx context.Context, listed []string) error
 
-	// SetGroupRoles makes a user a member of exactly these workspaces (core.User.GroupRoles), apart from those that the
-	// user joined in another way.
+	// SetGroupRoles makes a user a member of exactly these workspaces (core.User.GroupRoles), in addition to those that
+	// the user joined in another way.
 	SetGroupRoles(ctx context.Context, userID, roles string) error
 }
 
 // enrollment applies the rules of auth.admins and auth.join. A user is enrolled once per process; the
-// store knows what was done before.
+// store records what was already done.
 type enrollment struct {
 	rules Enrollment
 	store Enroller
@@ -76,8 +76,8 @@ func (e *enrollment) adminBy(said auth.Identity) string {
 	return said.Issuer + " " + e.rules.Admins[i]
 }
 
-// groupRoles returns what the groups of an identity give, as core.User.GroupRoles: of several roles in a workspace the
-// higher one.
+// groupRoles returns the roles that an identity's groups give, in the form of core.User.GroupRoles. If several groups
+// give a role in the same workspace, the highest role counts.
 func (e *enrollment) groupRoles(said auth.Identity) string {
 	roles := map[string]core.Role{}
 	for _, g := range e.rules.Groups {
@@ -92,8 +92,8 @@ func (e *enrollment) groupRoles(said auth.Identity) string {
 	return strings.Join(all, " ")
 }
 
-// retained returns a user who was read from the store with the role of now: auth.admins may have changed since, and
-// differs for a moment between servers that are reloaded one after the other.
+// retained returns a stored user with the role that auth.admins gives now. The setting may have changed since the user
+// was stored, and differs briefly between servers that are reloaded one after the other.
 func (g *gate) retained(ctx context.Context, user core.User) (core.User, error) {
 	if user.AdminBy == "" {
 		return user, nil
@@ -109,8 +109,7 @@ func (g *gate) retained(ctx context.Context, user core.User) (core.User, error) 
 	return user, nil
 }
 
-// RetainAdmins takes the role of an admin from everybody whom auth.admins no longer names, on all servers. Call it at
-// the start.
+// RetainAdmins removes the admin role, on all servers, from users whom auth.admins no longer names. Call it at startup.
 func (a *Access) RetainAdmins(ctx context.Context) error {
 	if a.enroller == nil {
 		return nil
@@ -128,7 +127,7 @@ func (a *Access) RetainAdmins(ctx context.Context) error {
 	return a.enroller.RetainAdmins(ctx, listed)
 }
 
-// enroll applies the rules to a user that was provisioned, whose groups give the roles in groups.
+// enroll applies the rules to a provisioned user. groups holds the roles that the user's groups give.
 func (a *Access) enroll(ctx context.Context, e *enrollment, user core.User, groups string) (core.User, error) {
 	e.mu.Lock()
 	_, done := e.done[user.ID]

@@ -7,8 +7,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Foresee says what running providers mean for users. It leaves out the instance's owner. The error is
-// core.CodeUnavailable if a provider cannot describe itself.
+// Foresee predicts which users the given providers, which must be running, will recognize. It leaves out the
+// instance's owner. The error is core.CodeUnavailable if a provider cannot describe itself.
 func Foresee(ctx context.Context, users []core.KnownUser, providers []Provider) (core.Foreseen, error) {
 	f := core.Foreseen{New: []core.KnownUser{}}
 	issuers := make([]string, len(providers))
@@ -33,7 +33,7 @@ func Foresee(ctx context.Context, users []core.KnownUser, providers []Provider) 
 	return f, nil
 }
 
-// isFound reports whether the email of a user names the user alone among those whom the issuers know.
+// isFound reports whether the issuers know the user and no other user with the same email.
 func isFound(u core.KnownUser, users []core.KnownUser, issuers []string) bool {
 	return u.KnownTo(issuers...) && len(core.UsersWithEmail(users, u.Email, issuers)) == 1
 }

@@ -12,13 +12,13 @@ import (
 
 const (
 	maxVerified  = 10_000           // tokens cached as valid
-	maxRefused   = 10_000           // tokens cached as invalid, apart from the valid ones, which they must not evict
-	verifiedLife = 60 * time.Second // at most; a token's own expiry ends it sooner
+	maxRefused   = 10_000           // tokens cached as invalid; a separate cache, so that they cannot evict valid ones
+	verifiedLife = 60 * time.Second // at most; a token's expiry may end it sooner
 	refusedLife  = 5 * time.Second
-	askTimeout   = 15 * time.Second // for one call of the adapter
+	askTimeout   = 15 * time.Second // for one call to the adapter
 )
 
-// gate is one generation of the settings with everything that was cached under them. Replacing the gate
+// gate is one generation of the settings, together with everything that was cached under them. Replacing the gate
 // drops the whole cache.
 type gate struct {
 	dev       bool
@@ -29,8 +29,8 @@ type gate struct {
 	refused   *lru.Cache[fingerprint, time.Time]
 	pending   singleflight.Group // pending verifications, by token
 
-	mu      sync.Mutex // guards changes of users against a verification that began before them
-	changes uint64     // counts them
+	mu      sync.Mutex // keeps a verification that started before a change of a user from being cached after it
+	changes uint64     // number of changes of users
 }
 
 // verified is a token that the adapter accepted.
@@ -45,7 +45,7 @@ func newGate(k key, providers []Provider, audiences []string, enroller Enroller)
 		t := newTrusted(p, audiences, enroller)
 		g.providers, g.binds = append(g.providers, t), g.binds || t.binds
 	}
-	g.verified, _ = lru.New[fingerprint, verified](maxVerified) // the one error is a size below 1
+	g.verified, _ = lru.New[fingerprint, verified](maxVerified) // the only error is a size below 1
 	g.refused, _ = lru.New[fingerprint, time.Time](maxRefused)
 	return g
 }
@@ -57,7 +57,7 @@ func (g *gate) change() uint64 {
 	return g.changes
 }
 
-// remember caches a verified token, unless a user changed since.
+// remember caches a verified token, unless a user has changed since then.
 func (g *gate) remember(hash fingerprint, good verified, since uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,7 +66,7 @@ func (g *gate) remember(hash fingerprint, good verified, since uint64) {
 	}
 }
 
-// forget drops the cached tokens of a user, "" of all users: they hold the role in the organization.
+// forget drops the cached tokens of a user, "" for all users: the cached identities include the organization role.
 func (g *gate) forget(userID string) {
 	g.forgetIf(func(id core.Identity) bool { return userID == "" || id.User.ID == userID })
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// fingerprint is the SHA-256 of a credential, which is compared, looked up and stored in its place.
+// fingerprint is the SHA-256 of a credential. It is compared, looked up and stored in place of the credential.
 type fingerprint [sha256.Size]byte
 
 func fingerprintOf(credential string) fingerprint { return sha256.Sum256([]byte(credential)) }
 
 func (f fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// key is SERVICE_API_KEY, hashed, so that a comparison takes the same time for every candidate. The zero
+// key is SERVICE_API_KEY, hashed so that a comparison takes the same time for every candidate. The zero
 // key matches nothing.
 type key struct {
 	hash *fingerprint
@@ -27,8 +27,8 @@ type key struct {
 type form int
 
 const (
-	formKey    form = iota // SERVICE_API_KEY, usually
-	formAPIKey             // an API key of a person
+	formKey    form = iota // anything else, usually SERVICE_API_KEY
+	formAPIKey             // a person's API key
 	formJWT
 )
 
@@ -60,8 +60,8 @@ func (k key) matches(candidate string) bool {
 	return subtle.ConstantTimeCompare(k.hash[:], got[:]) == 1
 }
 
-// print identifies the key in login cookies, so that those made with another key are not valid. It is
-// hashed once more, because the store must not hold the hash of the key.
+// print identifies the key in login cookies, so that cookies made with another key are invalid. It is
+// hashed again because the store must not hold the hash of the key.
 func (k key) print() string {
 	if k.hash == nil {
 		return ""

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	lookWait   = 10 * time.Second // how long a look-up may take
+	lookWait   = 10 * time.Second // how long a lookup may take
 	staleWait  = time.Second      // the same when the last result can be used instead
-	staleRetry = 2 * time.Second  // how long the last result is used before the next look-up
+	staleRetry = 2 * time.Second  // how long the last result is used before the next lookup
 )
 
 // known caches what the store returned. While the store cannot be read, it returns the last result for
-// up to stale, so that callers with open sessions are served on. A result that was forgotten is never
-// returned again: a revocation that was received counts. The errors of the store that are answers, such
-// as core.CodeNotFound, are returned and end the last result.
+// up to stale, so that callers with open sessions continue to be served. A forgotten result is never
+// returned again, so a received revocation takes effect even then. Store errors that are answers, such
+// as core.CodeNotFound, are returned and discard the last result.
 type known[K comparable, V any] struct {
 	stale   time.Duration
-	onStale func(error) // called when the last result is used, with the error of the look-up
+	onStale func(error) // called with the lookup's error when the last result is used
 
-	mu      sync.Mutex // guards changes against a look-up that began before them
-	changes uint64     // counts them
+	mu      sync.Mutex // keeps a lookup that started before a change from being stored after it
+	changes uint64     // number of changes
 	entries *lru.Cache[K, entry[V]]
 }
 
 type entry[V any] struct {
 	value V
-	read  time.Time // when the store returned it
-	until time.Time // when it is looked up again
+	read  time.Time // when it was read from the store
+	until time.Time // when to look it up again
 }
 
 func newKnown[K comparable, V any](size int, stale time.Duration, onStale func(error)) *known[K, V] {
@@ -41,7 +41,7 @@ func newKnown[K comparable, V any](size int, stale time.Duration, onStale func(e
 	return &known[K, V]{stale: stale, onStale: onStale, entries: entries}
 }
 
-// get returns the value of key, from read when the cached one is older than life.
+// get returns the value of key. It calls read if the cached value is older than life.
 func (c *known[K, V]) get(ctx context.Context, key K, life time.Duration, read func(context.Context) (V, error)) (V, error) {
 	last, ok := c.entries.Get(key)
 	now := time.Now()
@@ -65,7 +65,7 @@ func (c *known[K, V]) get(ctx context.Context, key K, life time.Duration, read f
 	return value, err
 }
 
-// look calls read, which must not take long when there is another value to use.
+// look calls read with a timeout, which is short if there is a last result to use instead.
 func (*known[K, V]) look(ctx context.Context, usable bool, read func(context.Context) (V, error)) (V, error) {
 	wait := lookWait
 	if usable {
@@ -76,7 +76,7 @@ func (*known[K, V]) look(ctx context.Context, usable bool, read func(context.Con
 	return read(ctx)
 }
 
-// isAnswer reports whether the store was read, although it returned an error.
+// isAnswer reports whether an error is an answer from the store, and not a failure to read it.
 func isAnswer(err error) bool {
 	code := core.CodeOf(err)
 	return code != core.CodeUnavailable && code != core.CodeInternal
@@ -89,7 +89,7 @@ func (c *known[K, V]) change() uint64 {
 	return c.changes
 }
 
-// put stores an entry, unless something changed since.
+// put stores an entry and reports whether it did. It does not if something has changed since.
 func (c *known[K, V]) put(key K, e entry[V], since uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *known[K, V]) put(key K, e entry[V], since uint64) bool {
 	return true
 }
 
-// update replaces the value of a key that is cached.
+// update changes the value of a key in place, if it is cached.
 func (c *known[K, V]) update(key K, change func(*V)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,11 +122,11 @@ func (c *known[K, V]) forget(match func(K, V) bool) {
 	}
 }
 
-// staleLogInterval is how often it is logged that the store cannot be read.
+// staleLogInterval is the minimum time between two log messages that the store cannot be read.
 const staleLogInterval = 30 * time.Second
 
-// staleLog logs the use of what was read before an outage of the store, though not each time. The zero
-// value has logged nothing.
+// staleLog logs the use of values from before an outage of the store, but not every time. The zero
+// value is ready to use.
 type staleLog struct {
 	mu   sync.Mutex
 	next time.Time

@@ -10,9 +10,9 @@ import (
 )
 
 // BackchannelLogout carries out a logout token of an identity provider (OpenID Connect Back-Channel Logout
-// 1.0): everything ends that rests on the session or the subject that it names. The error is
-// core.CodeBadRequest for a token that is wrong or was used before, core.CodeNotConfigured when no adapter
-// takes logout tokens, and core.CodeUnavailable when it cannot be checked or recorded.
+// 1.0): it ends everything that depends on the session or the subject in the token. The error is
+// core.CodeBadRequest for a token that is invalid or was used before, core.CodeNotConfigured if no adapter
+// supports logout tokens, and core.CodeUnavailable if the token cannot be checked or recorded.
 func (a *Access) BackchannelLogout(ctx context.Context, token string) error {
 	if token == "" || len(token) > maxToken {
 		return wrongLogout(errors.New("it is missing or too long"))
@@ -41,7 +41,7 @@ func (a *Access) BackchannelLogout(ctx context.Context, token string) error {
 	return core.Errorf(core.CodeNotConfigured, "no auth adapter takes logout tokens: set auth.adapter to one that does, with clientId")
 }
 
-// verifyLogout has an adapter check a logout token, which must be of its own issuer.
+// verifyLogout has an adapter check a logout token, which must come from the adapter's own issuer.
 func (a *Access) verifyLogout(ctx context.Context, p *trusted, token string) (auth.Logout, error) {
 	sessions, can := p.Adapter.(auth.Sessions)
 	if !can {

@@ -10,10 +10,10 @@ import (
 
 const (
 	maxMembers  = 10_000           // users whose workspaces are cached
-	membersLife = 10 * time.Second // bounds how long a lost notice of a peer server counts
+	membersLife = 10 * time.Second // bounds the effect of a lost notice from a peer server
 )
 
-// members caches the workspaces of users, so that most requests need no database.
+// members caches the workspaces of users, so that most requests need no database access.
 type members struct {
 	users Users
 	known *known[member, []core.Workspace]
@@ -43,8 +43,8 @@ func (m *members) forget(userID string) {
 	m.known.forget(func(who member, _ []core.Workspace) bool { return userID == "" || who.userID == userID })
 }
 
-// Workspaces returns the workspaces of an identity, the one that counts without a workspace id
-// first: the default workspace, else the personal one.
+// Workspaces returns the workspaces of an identity. The first one is used for requests without a
+// workspace id: the default workspace, else the personal one.
 func (a *Access) Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error) {
 	list, err := a.scoped(ctx, id)
 	return slices.Clone(list), err
@@ -69,9 +69,8 @@ func (a *Access) scoped(ctx context.Context, id core.Identity) ([]core.Workspace
 	return nil, err
 }
 
-// Caller puts an identity into a workspace; "" is the only or default one. A workspace that the
-// identity is not a member of gives the same error as one that does not exist:
-// core.CodeWorkspaceDenied.
+// Caller returns an identity as a caller in a workspace; "" means the first of Workspaces. If the identity is
+// not a member, the error is the same as for a workspace that does not exist: core.CodeWorkspaceDenied.
 func (a *Access) Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error) {
 	list, err := a.scoped(ctx, id)
 	if err != nil {
@@ -88,9 +87,9 @@ func (a *Access) Caller(ctx context.Context, id core.Identity, workspace string)
 	return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "not a member of this workspace")
 }
 
-// MembersChanged drops everything cached about a user, "" about all users, and has streams and sessions
-// end that are not allowed any more. It is called after a change of users, members, roles, keys, logins or names
-// of workspaces: by the store, or when a peer server made the change. When it returns the change is in effect here.
+// MembersChanged drops everything cached about a user, "" for all users, and ends streams and sessions that are
+// no longer allowed. The store calls it after a change of users, members, roles, keys, logins or workspace names;
+// it is also called when a peer server made the change. When it returns, the change is in effect here.
 func (a *Access) MembersChanged(userID string) {
 	a.gate.Load().forget(userID)
 	a.members.forget(userID)

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	maxPending  = 10_000 // steps of browser logins; beyond it the oldest are dropped
+	maxPending  = 10_000 // steps of browser logins; beyond this the oldest are dropped
 	pendingLife = 10 * time.Minute
 )
 
-// pending holds what waits for the next step of a browser login, by a text that whoever takes that step knows.
+// pending holds the state of browser logins between two steps. Its keys are texts that only whoever takes the next
+// step knows.
 type pending struct {
 	inMemory *lru.Cache[string, step]
-	shared   Logins // in place of inMemory; nil for a single server
+	shared   Logins // used instead of inMemory; nil for a single server
 }
 
 type step struct {
@@ -27,7 +28,7 @@ type step struct {
 }
 
 func newPending(shared Logins) *pending {
-	inMemory, _ := lru.New[string, step](maxPending) // the one error is a size below 1
+	inMemory, _ := lru.New[string, step](maxPending) // the only error is a size below 1
 	return &pending{inMemory: inMemory, shared: shared}
 }
 
@@ -46,13 +47,13 @@ func (p *pending) put(ctx context.Context, key string, value any, expires time.T
 	return nil
 }
 
-// take returns what was put, once, and only before it expires. Otherwise the error is
+// take returns and removes a value, if it has not expired. Otherwise the error is
 // core.CodeUnauthenticated, or core.CodeUnavailable when the store fails.
 func take[T any](ctx context.Context, p *pending, key string) (value T, err error) {
 	unknown := refusedLogin("the state is unknown, used or expired")
 	if p.shared == nil {
 		s, ok := p.inMemory.Get(key)
-		if !ok || !p.inMemory.Remove(key) || !time.Now().Before(s.expires) { // of two concurrent requests one removes it
+		if !ok || !p.inMemory.Remove(key) || !time.Now().Before(s.expires) { // only one of two concurrent requests removes it
 			return value, unknown
 		}
 		if value, ok = s.value.(T); !ok {

@@ -12,9 +12,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Describe returns what the auth adapters describe, for the RFC 9728 document: the issuer of the first one,
-// and the authorization servers and scopes of all. core.CodeNotFound without an adapter,
-// core.CodeUnavailable when one fails.
+// Describe combines the descriptions of the auth adapters for the RFC 9728 document: the issuer of the first
+// adapter, and the authorization servers and scopes of all. The error is core.CodeNotFound without an adapter,
+// and core.CodeUnavailable when one fails.
 func (a *Access) Describe(ctx context.Context) (auth.Description, error) {
 	g := a.gate.Load()
 	if len(g.providers) == 0 {
@@ -38,8 +38,8 @@ func (a *Access) Describe(ctx context.Context) (auth.Description, error) {
 	return all, nil
 }
 
-// Reach asks each identity provider for its metadata, side by side, and returns by name why one cannot be reached; nil for
-// one that can, or that has no metadata to ask for.
+// Reach asks all identity providers for their metadata concurrently. It returns, by name, why a provider cannot be
+// reached; nil for one that can be reached or has no metadata.
 func (a *Access) Reach(ctx context.Context) map[string]error {
 	g := a.gate.Load()
 	failed := make([]error, len(g.providers))
@@ -60,7 +60,7 @@ func (a *Access) Reach(ctx context.Context) map[string]error {
 	return state
 }
 
-// union appends what is not in all yet.
+// union appends the strings of more that are not in all yet.
 func union(all, more []string) []string {
 	for _, one := range more {
 		if !slices.Contains(all, one) {
@@ -70,8 +70,8 @@ func union(all, more []string) []string {
 	return all
 }
 
-// Metadata returns the RFC 8414 document of the first identity provider that has one, unchanged. The caller
-// caches it. core.CodeNotFound without such a provider, core.CodeUnavailable when its adapter fails.
+// Metadata returns the RFC 8414 document of the first identity provider that has one, unchanged and not
+// cached. The error is core.CodeNotFound without such a provider, and core.CodeUnavailable when its adapter fails.
 func (a *Access) Metadata(ctx context.Context) (json.RawMessage, error) {
 	for _, p := range a.gate.Load().providers {
 		doc, err := p.Adapter.Metadata(ctx)

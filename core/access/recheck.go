@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	recheckEarly = 5                // a login is checked when this part of the interval is left: streams are authenticated every 30 s
-	recheckPause = 20 * time.Second // between two attempts to check a login, here or on a peer server
-	awaitTimeout = 5 * time.Second  // for the check of a peer server
+	recheckEarly = 5                // a login is rechecked when 1/5 of the interval is left: streams are authenticated every 30 s
+	recheckPause = 20 * time.Second // between two attempts to check a login, here and on peer servers
+	awaitTimeout = 5 * time.Second  // how long to wait for a peer server's check
 	awaitPause   = 100 * time.Millisecond
-	recheckGrace = 3 // a login that cannot be checked counts for so many intervals, and is refused then until it can be
+	recheckGrace = 3 // a login that cannot be checked is accepted for so many intervals, then refused until it can be
 )
 
-// rechecks are the checks of logins at their providers.
+// rechecks tracks the checks of logins at their providers.
 type rechecks struct {
 	pending singleflight.Group
-	next    *lru.Cache[fingerprint, time.Time] // no attempt before
+	next    *lru.Cache[fingerprint, time.Time] // no attempt before this time
 }
 
 func newRechecks() *rechecks {
-	next, _ := lru.New[fingerprint, time.Time](maxVerified) // the one error is a size below 1
+	next, _ := lru.New[fingerprint, time.Time](maxVerified) // the only error is a size below 1
 	return &rechecks{next: next}
 }
 
-// recheck asks the provider of a login again when the last answer is about to be older than the interval. The
-// error is core.CodeUnauthenticated when the provider no longer vouches for the login, which then has ended,
-// and core.CodeUnavailable when the provider could not be asked for too long.
+// recheck asks the provider of a login again when the last answer is almost as old as the interval. The
+// error is core.CodeUnauthenticated when the provider no longer vouches for the login, which ends it,
+// and core.CodeUnavailable when the provider has been unreachable for too long.
 func (a *Access) recheck(ctx context.Context, p *trusted, token string, c core.Cookie) error {
 	interval := p.Recheck
 	sessions, can := p.Adapter.(auth.Sessions)
@@ -63,7 +63,7 @@ func (a *Access) recheck(ctx context.Context, p *trusted, token string, c core.C
 	}
 }
 
-// overdue returns the error of a login that could not be checked: none until it is too old.
+// overdue returns the error for a login that could not be checked: nil unless its last check is too old.
 func overdue(age, interval time.Duration, cause error) error {
 	if age < recheckGrace*interval {
 		return nil
@@ -71,7 +71,7 @@ func overdue(age, interval time.Duration, cause error) error {
 	return unavailable(cause)
 }
 
-// checkLogin asks the provider about a login, unless a peer server does, and records the answer.
+// checkLogin asks the provider about a login and records the answer, unless a peer server is already doing so.
 func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trusted, token string, c core.Cookie) error {
 	hash := fingerprintOf(token)
 	claimed, err := a.cookies.ClaimCheck(ctx, c, recheckPause)
@@ -102,7 +102,7 @@ func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trus
 		}
 		return unauthenticated()
 	case errors.Is(err, plugins.ErrUnimplemented):
-		said.Renewal = "" // the adapter was replaced by one that cannot
+		said.Renewal = "" // the adapter was replaced by one that cannot recheck logins
 	case err != nil:
 		a.rechecks.next.Add(hash, time.Now().Add(recheckPause))
 		a.log.Warn("login not checked: the identity provider cannot be asked", "provider", p.Name, "error", err)
@@ -111,7 +111,7 @@ func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trus
 	return a.recordCheck(ctx, token, c, said)
 }
 
-// awaitCheck waits for the check of a login by a peer server, when the login cannot be used without.
+// awaitCheck waits for a peer server to check a login, if the login cannot be used without the check.
 func (a *Access) awaitCheck(ctx context.Context, p *trusted, c core.Cookie) error {
 	ctx, cancel := context.WithTimeout(ctx, awaitTimeout)
 	defer cancel()

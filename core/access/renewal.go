@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// renewalKey is the cipher of the renewal of a login. Its key comes from the token of the cookie, which only
-// the browser has: who reads the database gets no refresh token.
+// renewalKey returns the cipher that seals the renewal of a login. Its key is derived from the cookie's token, which
+// only the browser has, so nobody can get a refresh token from the database.
 func renewalKey(token string) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, []byte(token), nil, "renewal of a login", 32)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// watchers are notified when the rights of a user change, so that they close what the user may no longer use.
+// watchers holds functions that are called when the rights of a user change, to close what the user may no longer use.
 type watchers struct {
 	mu  sync.Mutex
 	all map[int]func(userID string)
 	id  int
 }
 
-// WatchRevocations calls changed with a user's id, "" for all users, whenever the credentials, the
-// membership or a role of the user may have changed, here or on a peer server. It must not block. The
-// receiver then asks Current, or authenticates again.
+// WatchRevocations calls changed with a user's id, "" for all users, whenever the credentials, a
+// membership or a role of the user may have changed, here or on a peer server. changed must not block. The
+// receiver then calls Current or authenticates again.
 func (a *Access) WatchRevocations(changed func(userID string)) (stop func()) {
 	w := &a.watchers
 	w.mu.Lock()
@@ -48,9 +48,9 @@ func (w *watchers) notify(userID string) {
 	}
 }
 
-// Current returns a caller, who was authenticated some time ago, with the roles that it has now. The error is
+// Current returns a caller that was authenticated some time ago, with its current roles. The error is
 // core.CodeUnauthenticated when the user or the API key is gone, or the token or its subject was revoked,
-// core.CodeWorkspaceDenied when the user is no member any more, or core.CodeUnavailable when that cannot be determined.
+// core.CodeWorkspaceDenied when the user is no longer a member, or core.CodeUnavailable when this cannot be determined.
 func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error) {
 	if a.Dev() {
 		return c, nil
@@ -86,9 +86,9 @@ func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error
 	return a.Caller(ctx, id, c.Workspace.ID)
 }
 
-// Revoke ends everything that rests on a subject, a token or a session of an identity provider, on all
-// servers: what is cached about it, logins, sessions and streams. What is cached here ends also when the
-// error is not nil. A message of the provider that was used before is core.CodeConflict and ends nothing.
+// Revoke ends everything that depends on a subject, a token or a session of an identity provider, on all
+// servers: cached verdicts, logins, sessions and streams. This server's cache is cleared even if it returns an
+// error. If the provider's message was used before, the error is core.CodeConflict and nothing ends.
 func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 	forget := func() {
 		a.unrevoked.forget(func(c credential, _ bool) bool { return c.issuer == r.Issuer })
@@ -102,14 +102,14 @@ func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 	case err != nil:
 		return unavailable(err)
 	}
-	forget() // what was verified meanwhile
+	forget() // also what was verified in the meantime
 	if r.Subject == "" {
 		a.TokenRevoked(r.Token + r.Session)
 	}
 	return nil
 }
 
-// restsOn reports whether an identity rests on what is revoked.
+// restsOn reports whether an identity depends on what is revoked.
 func restsOn(id core.Identity, r core.Revocation) bool {
 	switch {
 	case id.Issuer != r.Issuer:
@@ -120,19 +120,19 @@ func restsOn(id core.Identity, r core.Revocation) bool {
 	return r.Token != "" && id.Token == r.Token || r.Session != "" && id.Session == r.Session
 }
 
-// TokenRevoked drops what is cached about a token or a session of a provider, by its hash, and has sessions
-// and streams end that began with it. Call it when a peer server has recorded the revocation.
+// TokenRevoked drops what is cached about a token or a session of a provider, given its hash, and ends the sessions
+// and streams that started with it. Call it when a peer server has recorded the revocation.
 func (a *Access) TokenRevoked(hash string) {
 	a.unrevoked.forget(func(credential, bool) bool { return true })
 	a.gate.Load().forgetIf(func(id core.Identity) bool { return id.Token == hash || id.Session == hash })
 	a.watchers.notify("")
 }
 
-// credential is what may be revoked of an identity.
+// credential holds the parts of an identity that can be revoked.
 type credential struct{ issuer, subject, session, token string }
 
-// refuseRevoked returns an error when what an identity rests on was revoked. While the store cannot be read,
-// what was read before counts.
+// refuseRevoked returns an error if something that an identity depends on was revoked. While the store cannot be
+// read, the last result counts.
 func (a *Access) refuseRevoked(ctx context.Context, id core.Identity) error {
 	if a.revoked == nil {
 		return nil
@@ -146,8 +146,8 @@ func (a *Access) refuseRevoked(ctx context.Context, id core.Identity) error {
 	return err
 }
 
-// ForgetVerdicts drops all verdicts of the auth adapter that are cached, and has streams end whose
-// credentials it no longer accepts. Call it when revocations may have been lost.
+// ForgetVerdicts drops all cached verdicts of the auth adapters, and ends streams whose credentials are no
+// longer accepted. Call it when revocations may have been lost.
 func (a *Access) ForgetVerdicts() {
 	a.gate.Load().forgetIf(func(core.Identity) bool { return true })
 	a.watchers.notify("")

@@ -13,27 +13,27 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Provider is an auth adapter, and what the configuration says about it.
+// Provider is an auth adapter with its configuration.
 type Provider struct {
 	Name        string // unique among the providers
 	Adapter     auth.Adapter
-	Audiences   []string // accepted in its tokens, beside those of the server
+	Audiences   []string // accepted in its tokens, in addition to the server's
 	AnyAudience bool     // accept every audience in its tokens
-	RedirectURI string   // where it sends browsers back to; "" leaves it to the server
-	SameAs      []string // issuers that know the same people by the same verified email
+	RedirectURI string   // where it sends browsers back to; "" uses the server's default
+	SameAs      []string // issuers whose users are the same people if the verified email is the same
 	Enrollment  Enrollment
 
-	// Recheck is for how long a login counts before the provider is asked again; 0 means that it is not asked.
+	// Recheck is how long a login counts before the provider is asked again; 0 means that it is never asked.
 	Recheck time.Duration
 }
 
-// noAudience is passed when no audience is configured: for adapters an empty list means any.
+// noAudience is passed when no audience is configured: adapters treat an empty list as any audience.
 const noAudience = "urn:ropewalk:no-audience-is-configured"
 
-// requestVerifier is an adapter that may check tokens against their requests.
+// requestVerifier is implemented by adapters that can check tokens against the requests that carry them.
 type requestVerifier interface{ VerifiesRequests() bool }
 
-// trusted is a Provider of a gate.
+// trusted is a Provider in a gate.
 type trusted struct {
 	Provider
 	binds     bool     // the adapter checks tokens against their requests
@@ -55,8 +55,8 @@ func newTrusted(p Provider, common []string, enroller Enroller) *trusted {
 	return t
 }
 
-// audiencesOf returns the audiences of a resource below /mcp: those of the server, and the resource's own
-// URLs. "" is the server.
+// audiencesOf returns the audiences that are accepted for a resource below /mcp: the server's, and the resource's
+// own URLs. "" means /mcp itself.
 func (t *trusted) audiencesOf(resource string) []string {
 	if resource == "" || t.anyAudience() {
 		return t.audiences
@@ -72,7 +72,7 @@ func (t *trusted) audiencesOf(resource string) []string {
 
 func (t *trusted) anyAudience() bool { return len(t.audiences) == 0 }
 
-// describe returns the adapter's description, which it caches.
+// describe returns the adapter's description and caches it.
 func (t *trusted) describe(ctx context.Context) (auth.Description, error) {
 	if known := t.about.Load(); known != nil {
 		return *known, nil
@@ -85,8 +85,8 @@ func (t *trusted) describe(ctx context.Context) (auth.Description, error) {
 	return about, nil
 }
 
-// ofIssuer returns the provider of an issuer, nil when there is none. The error is
-// core.CodeUnavailable when that cannot be determined.
+// ofIssuer returns the provider of an issuer, or nil when there is none. The error is
+// core.CodeUnavailable when this cannot be determined.
 func (g *gate) ofIssuer(ctx context.Context, issuer string) (*trusted, error) {
 	var failed error
 	for _, p := range g.providers {
@@ -113,15 +113,15 @@ func (g *gate) isForgotten(ctx context.Context, issuers []string) bool {
 	})
 }
 
-// Forgotten reports whether none of the issuers is that of a configured identity provider, so that a person whom only
-// they know cannot log in, and the person's API keys are refused.
+// Forgotten reports whether none of the issuers belongs to a configured identity provider. A person whom only these
+// issuers know cannot log in, and the person's API keys are refused.
 func (a *Access) Forgotten(ctx context.Context, issuers []string) bool {
 	g := a.gate.Load()
 	return !g.dev && g.isForgotten(ctx, issuers)
 }
 
-// candidates returns the providers that a token is passed to, one after the other: the one of the issuer
-// that the token names, else all.
+// candidates returns the providers to try for a token, in order: the provider of the issuer
+// that the token names, else all providers.
 func (g *gate) candidates(ctx context.Context, token string) []*trusted {
 	if len(g.providers) < 2 {
 		return g.providers
@@ -137,7 +137,7 @@ func (g *gate) candidates(ctx context.Context, token string) []*trusted {
 	return []*trusted{p}
 }
 
-// issuerOf is the issuer that a JWT names, which is not verified; "" when there is none.
+// issuerOf returns the unverified issuer that a JWT names; "" when there is none.
 func issuerOf(token string) string {
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, signed := strings.Cut(rest, ".")
@@ -157,7 +157,7 @@ func issuerOf(token string) string {
 	return claims.Issuer
 }
 
-// has reports whether the gate still has the provider of an earlier one.
+// has reports whether the gate still has a provider of an earlier gate.
 func (g *gate) has(p *trusted) bool {
 	return slices.ContainsFunc(g.providers, func(one *trusted) bool { return one.Adapter == p.Adapter })
 }

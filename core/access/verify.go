@@ -19,9 +19,9 @@ const (
 	maxSwaps = 3        // how often a verification is repeated because the adapter was replaced
 )
 
-// verify authenticates a token. Verdicts are cached; otherwise the adapter is called, once for all
-// concurrent requests with the token. A token may also be issued for a resource below /mcp, "" for none:
-// then it is accepted there only.
+// verify authenticates a token. It caches verdicts, and calls the adapter once for all concurrent
+// requests with the same token. A token may be issued for a resource below /mcp ("" for none) and is
+// then accepted only there.
 func (a *Access) verify(ctx context.Context, token, resource string) (core.Identity, error) {
 	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return core.Identity{}, unauthenticated()
@@ -33,7 +33,7 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 	}
 	hash := fingerprintOf(token)
 	if resource != "" {
-		hash = fingerprintOf(token + " " + resource) // no token has a space
+		hash = fingerprintOf(token + " " + resource) // a token never contains a space
 	}
 	for range maxSwaps {
 		g := a.gate.Load()
@@ -54,7 +54,7 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 	return core.Identity{}, unavailable(errors.New("the auth adapter was replaced repeatedly"))
 }
 
-// verifyProof authenticates a token of a request that may prove who holds it. A proof is good for one request, so the
+// verifyProof authenticates a token of a request that may prove who holds it. A proof is valid for one request, so the
 // verdict is neither cached nor shared.
 func (a *Access) verifyProof(ctx context.Context, token, resource string) (core.Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -77,7 +77,7 @@ func (a *Access) verifyProof(ctx context.Context, token, resource string) (core.
 	return core.Identity{}, unavailable(errors.New("the auth adapter was replaced repeatedly"))
 }
 
-// failure is the answer when a token was not verified, which it logs.
+// failure logs why a token was not verified, and returns the error for the caller.
 func (a *Access) failure(err error) error {
 	if errors.Is(err, plugins.ErrUnauthenticated) {
 		a.log.Debug("token refused", "error", err)
@@ -87,10 +87,10 @@ func (a *Access) failure(err error) error {
 	return unavailable(err)
 }
 
-// shared joins the pending verification of the token, or starts it. A request that is cancelled does not
+// shared joins the pending verification of the token, or starts one. A cancelled request does not
 // cancel it for the others.
 func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, resource string) (core.Identity, error) {
-	since := g.change() // a verdict from before a change of users is not used
+	since := g.change() // a verdict from before a change of a user is not used
 	answer := g.pending.DoChan(string(strconv.AppendUint(hash[:], since, 36)), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
@@ -125,7 +125,7 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, reso
 	return core.Identity{}, a.failure(err)
 }
 
-// revokedMeanwhile returns an error when the token or its subject was revoked while it was verified.
+// revokedMeanwhile returns an error if the token or its subject was revoked while the token was being verified.
 func (a *Access) revokedMeanwhile(ctx context.Context, id core.Identity) error {
 	if a.revoked == nil {
 		return nil
@@ -137,8 +137,8 @@ func (a *Access) revokedMeanwhile(ctx context.Context, id core.Identity) error {
 	return err
 }
 
-// judge passes a token to its provider, or to each until one accepts it. The token is refused only when all
-// have refused it.
+// judge passes a token to its provider, or to each provider until one accepts it. The token is refused only if all
+// of them refuse it.
 func (a *Access) judge(ctx context.Context, g *gate, token, resource string) (core.Identity, time.Time, error) {
 	began := time.Now()
 	var refused, failed error
@@ -170,7 +170,7 @@ func (a *Access) judge(ctx context.Context, g *gate, token, resource string) (co
 	return core.Identity{}, time.Time{}, refused
 }
 
-// verify calls the adapter.
+// verify has the adapter verify a token, against the request in ctx if the adapter binds tokens.
 func (t *trusted) verify(ctx context.Context, token, resource string) (auth.Identity, error) {
 	req := auth.VerifyRequest{Token: token, Audiences: t.audiencesOf(resource)}
 	if request := core.TokenRequestOf(ctx); t.binds && request != nil {
@@ -186,7 +186,7 @@ func (t *trusted) verify(ctx context.Context, token, resource string) (auth.Iden
 	return said, err
 }
 
-// speaksFor returns an error when a provider vouches for an issuer that is not its own.
+// speaksFor returns an error if a provider vouches for an issuer other than its own.
 func (t *trusted) speaksFor(ctx context.Context, said auth.Identity) error {
 	about, err := t.describe(ctx)
 	if err == nil && about.Issuer != said.Issuer {
@@ -195,7 +195,8 @@ func (t *trusted) speaksFor(ctx context.Context, said auth.Identity) error {
 	return err
 }
 
-// provisionedAs is the key of the cache of users: a role that a token no longer has must not count.
+// provisionedAs is the key of the user cache. It includes the roles because a role that a token no longer has must
+// not count.
 type provisionedAs struct {
 	issuer, subject string
 	orgRole         core.Role
@@ -203,8 +204,8 @@ type provisionedAs struct {
 	groups          string
 }
 
-// admit returns the identity with its user, which it provisions. Adapters may not use the server's own
-// issuers.
+// admit provisions the user of an identity and returns the identity with the user. Adapters may not use the
+// server's own issuers.
 func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (core.Identity, error) {
 	if said.Issuer == "" || said.Subject == "" || said.Issuer == core.IssuerLocal || said.Issuer == core.IssuerKey {
 		return core.Identity{}, fmt.Errorf("the adapter returned no issuer, no subject, or an issuer of the server: %w", plugins.ErrUnauthenticated)
@@ -228,7 +229,7 @@ func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (cor
 	return id, nil
 }
 
-// issuedAt is when a token was issued (the claim iat), to the second; zero when it does not say.
+// issuedAt returns when a token was issued (claim iat), to the second; zero when the token does not say.
 func issuedAt(said auth.Identity) time.Time {
 	var claims struct {
 		Issued *float64 `json:"iat"`
@@ -239,7 +240,7 @@ func issuedAt(said auth.Identity) time.Time {
 	return time.Unix(int64(*claims.Issued), 0)
 }
 
-// rank reads a role in the organization; unknown ones are member.
+// rank parses an organization role; unknown roles become member.
 func rank(role string) core.Role {
 	if r := core.Role(role); r.Admin() {
 		return r
@@ -247,7 +248,7 @@ func rank(role string) core.Role {
 	return core.RoleMember
 }
 
-// guarded returns a panic of the adapter as an error: it runs in a goroutine without recover.
+// guarded turns a panic of the adapter into an error: the call runs in a goroutine without a recover.
 func guarded(ask func() (auth.Identity, error)) (id auth.Identity, err error) {
 	defer func() {
 		if p := recover(); p != nil {
