@@ -11,12 +11,12 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Choose returns the account with which c calls an app: the one that the call names, the one that was chosen for the
-// conversation, or the default. It is zero for an app that is not called with accounts.
+// Choose returns the account that c uses to call an app: the one that the call names, the one chosen for the
+// conversation, or the default. It returns the zero Account for an app that is not called with linked accounts.
 //
 // Errors: core.CodeLoginNeeded with core.AccountNeeded if the account does not exist or needs a new login;
-// core.CodeForbidden for callers who may use no accounts; core.CodeBadRequest with core.SeveralAccounts when
-// the call must name one.
+// core.CodeForbidden for callers who may not use accounts; core.CodeBadRequest with core.SeveralAccounts if
+// the call must name an account.
 func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.AccountWanted) (core.Account, error) {
 	auth, err := m.apps.AuthOf(c.Workspace.ID, app)
 	switch {
@@ -42,7 +42,7 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 		if err != nil {
 			return core.Account{}, err
 		}
-		if i := slices.IndexFunc(own, func(a core.Account) bool { return a.ID == id }); i >= 0 { // else it was unlinked
+		if i := slices.IndexFunc(own, func(a core.Account) bool { return a.ID == id }); i >= 0 { // otherwise it was unlinked
 			a, found, chosen = own[i], true, true
 		}
 	}
@@ -57,7 +57,7 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 	return a, nil
 }
 
-// ownerFor returns whose accounts c uses at an app: "" for those that everybody uses.
+// ownerFor returns the User.ID of the owner of the accounts that c uses at an app: "" for accounts that everybody uses.
 func (m *Manager) ownerFor(c core.Caller, auth core.RemoteAuth) (string, error) {
 	switch {
 	case auth.Type == core.AuthShared:
@@ -81,7 +81,7 @@ func (m *Manager) of(ctx context.Context, workspace, owner, app string) (own []c
 	return own, err
 }
 
-// pick returns the account of a name, or the default for "".
+// pick returns the account with a name, or the default account for "".
 func pick(own []core.Account, name string) (core.Account, bool) {
 	i := slices.IndexFunc(own, func(a core.Account) bool { return a.Name == name || name == "" && a.Default })
 	if i < 0 {
@@ -99,7 +99,7 @@ func severalAccounts(app string, own []core.Account) error {
 		app, strings.Join(names, ", "), app, names[0]).WithDetails(core.SeveralAccounts{App: app, Names: names})
 }
 
-// Needed completes the error of a call whose account lacks a login or rights: with what its person has to do.
+// Needed completes the error of a call if the account lacks a login or rights: it adds what the person has to do.
 func (m *Manager) Needed(c core.Caller, a core.Account, err error) error {
 	var scopes []string
 	if known, ok := asNeeded(err); ok {
@@ -117,10 +117,10 @@ func (m *Manager) needed(c core.Caller, app, name string, scopes []string, reaso
 	return core.Errorf(core.CodeLoginNeeded, "app %s takes a login: %s. Open %s in a browser, then make the call again", app, reason, want.URL).WithDetails(want)
 }
 
-// LinkPath is where the page is on which a person links an account.
+// LinkPath is the path of the page where a person links an account.
 const LinkPath = "/v1/accounts/link"
 
-// LinkURL returns the address at which the person of c links an account. It is of no use to others, and holds no secret.
+// LinkURL returns the address where c's user links an account. It is of no use to anybody else and contains no secret.
 func (m *Manager) LinkURL(c core.Caller, app, name string, scopes []string) string {
 	q := url.Values{"workspace": {c.Workspace.ID}, "app": {app}, "account": {name}, "for": {c.User.ID}}
 	if len(scopes) > 0 {
@@ -129,10 +129,10 @@ func (m *Manager) LinkURL(c core.Caller, app, name string, scopes []string) stri
 	return cmp.Or(m.o.BaseURL, m.o.URL()) + LinkPath + "?" + q.Encode()
 }
 
-// pollEvery is how often a login that is waited for is looked for: another server may have it.
+// pollEvery is how often Await looks for the login in the store: it may have completed on a peer server.
 const pollEvery = 2 * time.Second
 
-// Await waits until the person of c has linked the account that an error of Choose or Needed is about, and returns it.
+// Await waits until c's user has linked the account that an error of Choose or Needed describes, and returns the account.
 func (m *Manager) Await(ctx context.Context, c core.Caller, want core.AccountNeeded, since time.Time) (core.Account, error) {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
@@ -158,7 +158,7 @@ func (m *Manager) Await(ctx context.Context, c core.Caller, want core.AccountNee
 	}
 }
 
-// List returns the accounts that c sees in its workspace: its own, and those that everybody uses; admins see all.
+// List returns the accounts that c sees in its workspace: its own and those that everybody uses. Admins see all.
 func (m *Manager) List(ctx context.Context, c core.Caller) (seen []core.Account, err error) {
 	all, err := m.o.Store.Accounts(ctx, c.Workspace.ID)
 	for _, a := range all {
@@ -169,8 +169,8 @@ func (m *Manager) List(ctx context.Context, c core.Caller) (seen []core.Account,
 	return seen, err
 }
 
-// mayChange returns why c may not change an account: its own it may, and admins those of everybody. With unlink, admins may
-// all.
+// mayChange returns an error if c may not change an account. Users may change their own accounts, and admins those that
+// everybody uses. With unlink, admins may change every account.
 func (m *Manager) mayChange(ctx context.Context, c core.Caller, id string, unlink bool) error {
 	a, err := m.o.Store.Account(ctx, id)
 	admin := c.Workspace.Role.Admin()
@@ -204,7 +204,7 @@ func (m *Manager) Change(ctx context.Context, c core.Caller, id string, change c
 	return a, err
 }
 
-// Unlink ends an account: nothing uses its tokens any more, and they are revoked at its authorization server in the
+// Unlink removes an account: its tokens are no longer used, and are revoked at the authorization server in the
 // background.
 func (m *Manager) Unlink(ctx context.Context, c core.Caller, id string) error {
 	if err := m.mayChange(ctx, c, id, true); err != nil {

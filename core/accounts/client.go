@@ -24,15 +24,15 @@ const (
 	methodPost  = "client_secret_post"
 )
 
-// ClientPath is where the metadata document of this server as an OAuth client is, CallbackPath where authorization servers
-// redirect browsers to.
+// ClientPath is the path of this server's Client ID Metadata Document. CallbackPath is the path to which authorization
+// servers redirect browsers.
 const (
 	ClientPath   = "/v1/accounts/client"
 	CallbackPath = "/v1/accounts/callback"
 )
 
-// ClientDocument is what this server says about itself as an OAuth client: its Client ID Metadata Document, and what it
-// registers with (RFC 7591).
+// ClientDocument describes this server as an OAuth client: it is its Client ID Metadata Document, and the metadata that
+// it registers with (RFC 7591).
 type ClientDocument struct {
 	ID            string   `json:"client_id,omitempty"`
 	Name          string   `json:"client_name"`
@@ -52,15 +52,15 @@ func newDocument(redirectURI string) ClientDocument {
 	}
 	if u, err := url.Parse(redirectURI); err == nil {
 		d.URI = u.Scheme + "://" + u.Host
-		if u.Scheme == "http" { // of this machine; only native clients may have such
+		if u.Scheme == "http" { // an address of this machine, which only native clients may use
 			d.Type = "native"
 		}
 	}
 	return d
 }
 
-// Document returns the Client ID Metadata Document; core.CodeNotFound where the server has no public https address at which
-// authorization servers could read it.
+// Document returns the Client ID Metadata Document, or core.CodeNotFound if the server has no public https address where
+// authorization servers can read it.
 func (m *Manager) Document() (ClientDocument, error) {
 	if !m.isPublic() {
 		return ClientDocument{}, core.Errorf(core.CodeNotFound, "this server has no public https address (http.baseUrl)")
@@ -70,7 +70,7 @@ func (m *Manager) Document() (ClientDocument, error) {
 	return d, nil
 }
 
-// isPublic reports whether authorization servers may reach the configured address.
+// isPublic reports whether authorization servers can presumably reach the configured address.
 func (m *Manager) isPublic() bool {
 	u, err := url.Parse(m.o.BaseURL)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "localhost" || !strings.Contains(u.Hostname(), ".") {
@@ -80,8 +80,8 @@ func (m *Manager) isPublic() bool {
 	return err != nil || !ip.IsLoopback() && !ip.IsPrivate()
 }
 
-// clientFor returns this server as a client of an authorization server: the one that the operator configured for the app,
-// the one that its metadata document describes, or one that it registers.
+// clientFor returns the client that this server uses at an authorization server: the one that the operator configured
+// for the app, the one that the metadata document describes, or one that it registers.
 func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server, redirectURI string) (core.OAuthClient, error) {
 	auth := in.Remote.Auth
 	switch {
@@ -107,20 +107,21 @@ func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server,
 	return made, m.o.Store.PutOAuthClient(ctx, r, made)
 }
 
-// methodFor returns how a client authenticates: as it was registered, or as the server says that it can.
+// methodFor returns how a client authenticates: with the method it was registered for, or else one that the server
+// supports.
 func methodFor(secret core.Secret, registered string, s server) string {
 	switch {
 	case secret == "":
 		return methodNone
 	case registered == methodBasic || registered == methodPost:
 		return registered
-	case len(s.Methods) == 0 || slices.Contains(s.Methods, methodBasic): // the default (RFC 8414, 2)
+	case len(s.Methods) == 0 || slices.Contains(s.Methods, methodBasic): // the default (RFC 8414 section 2)
 		return methodBasic
 	}
 	return methodPost
 }
 
-// register registers this server as a client (RFC 7591). Some servers answer 200 in place of 201.
+// register registers this server as a client (RFC 7591). Some servers respond with 200 instead of 201.
 func (m *Manager) register(ctx context.Context, s server, redirectURI string) (core.OAuthClient, error) {
 	d := newDocument(redirectURI)
 	if len(s.Methods) > 0 && !slices.Contains(s.Methods, methodNone) {
@@ -176,7 +177,7 @@ func (m *Manager) post(ctx context.Context, s server, address, media string, bod
 	return response.StatusCode, answer, err
 }
 
-// hostOf is the host of an address, for messages.
+// hostOf returns the host of an address, for messages.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

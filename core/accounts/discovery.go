@@ -19,11 +19,11 @@ import (
 
 const (
 	maxDocument = 1 << 20 // bytes of a metadata document
-	maxServers  = 5       // authorization servers of one app that are tried
-	maxScopes   = 100     // that are asked for
+	maxServers  = 5       // authorization servers to try for one app
+	maxScopes   = 100     // scopes to ask for
 )
 
-// server is an authorization server, and what an app needs of it.
+// server is the metadata of an authorization server, and what an app needs from it.
 type server struct {
 	Issuer     string   `json:"issuer"`
 	Authorize  string   `json:"authorization_endpoint"`
@@ -36,9 +36,9 @@ type server struct {
 	Documents  bool     `json:"client_id_metadata_document_supported"`
 	StatesIss  bool     `json:"authorization_response_iss_parameter_supported"`
 
-	Resource string   `json:"-"` // the app, as it names itself (RFC 9728)
+	Resource string   `json:"-"` // the app's resource identifier (RFC 9728)
 	Wanted   []string `json:"-"` // the scopes that the app asks for
-	Private  bool     `json:"-"` // it may be at a private address, as the app is
+	Private  bool     `json:"-"` // it may be at a private address because the app is
 }
 
 // resourceMetadata is the document of RFC 9728.
@@ -57,9 +57,9 @@ func (m *Manager) Discover(ctx context.Context, r core.Remote, c remote.Challeng
 	return err == nil
 }
 
-// discover finds the authorization server of an app (MCP 2025-11-25, authorization): the app refuses a request without
-// credentials and names its metadata (RFC 9728), which names the server, which describes itself (RFC 8414 or OpenID
-// Connect Discovery).
+// discover finds the authorization server of an app (MCP 2025-11-25, authorization). The app refuses a request without
+// credentials and names its metadata (RFC 9728). The metadata names the authorization server, which describes itself
+// (RFC 8414 or OpenID Connect Discovery).
 func (m *Manager) discover(ctx context.Context, r core.Remote) (server, error) {
 	challenge, err := remote.Probe(ctx, r, m.client(isPrivate(ctx, r)))
 	if err != nil {
@@ -95,8 +95,9 @@ func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge rem
 	return server{}, core.Wrap(core.CodeUnavailable, failed, "the authorization server of the app cannot be used: "+failed.Error())
 }
 
-// scopesFor returns the scopes to ask for: those that the operator configured, that the app named when it refused a request,
-// or that its metadata names; and the one for tokens that last, where the server has it.
+// scopesFor returns the scopes to ask for: those that the operator configured, or those that the app named when it
+// refused a request, or those in its metadata. Unless the operator configured them, it adds offline_access, for
+// long-lived tokens, if the server supports it.
 func scopesFor(r core.Remote, challenge remote.Challenge, about resourceMetadata, s server) []string {
 	wanted := strings.Fields(r.Auth.Scopes)
 	if len(wanted) == 0 {
@@ -105,14 +106,14 @@ func scopesFor(r core.Remote, challenge remote.Challenge, about resourceMetadata
 	if len(wanted) == 0 {
 		wanted = about.Scopes
 	}
-	const offline = "offline_access" // OpenID Connect Core 1.0, 11
+	const offline = "offline_access" // OpenID Connect Core 1.0 section 11
 	if len(r.Auth.Scopes) == 0 && slices.Contains(s.Scopes, offline) {
 		wanted = append(slices.Clone(wanted), offline)
 	}
 	return validScopes(wanted)
 }
 
-// validScopes returns each scope once, without what is not one.
+// validScopes returns the valid scopes without duplicates, at most maxScopes.
 func validScopes(all []string) (valid []string) {
 	for _, scope := range all {
 		if core.ValidScope(scope) && !slices.Contains(valid, scope) && len(valid) < maxScopes {
@@ -122,8 +123,9 @@ func validScopes(all []string) (valid []string) {
 	return valid
 }
 
-// resource returns the protected resource metadata of an app: where the app says, below its path, or at the root. An app
-// without any is its own authorization server (MCP 2025-03-26).
+// resource returns the protected resource metadata of an app, from the address that the app named, from the well-known
+// path with the app's path appended, or from the well-known path at the root. An app without metadata is its own
+// authorization server (MCP 2025-03-26).
 func (m *Manager) resource(ctx context.Context, app *url.URL, named string, private bool) (resourceMetadata, error) {
 	const wellKnown = "/.well-known/oauth-protected-resource"
 	candidates := []string{at(app, wellKnown+strings.TrimSuffix(app.EscapedPath(), "/")), at(app, wellKnown)}
@@ -146,10 +148,10 @@ func (m *Manager) resource(ctx context.Context, app *url.URL, named string, priv
 	return resourceMetadata{Resource: app.String(), Servers: []string{app.Scheme + "://" + app.Host}}, nil
 }
 
-// at returns a path on the host of an address.
+// at returns the URL of a path on the host of u.
 func at(u *url.URL, path string) string { return u.Scheme + "://" + u.Host + path }
 
-// covers reports whether a resource identifier is that of an app: its address, or one that the address lies below.
+// covers reports whether a resource identifier fits an app: it is the app's address, or a parent of it.
 func covers(resource string, app *url.URL) bool {
 	r, err := url.Parse(resource)
 	if err != nil || r.Scheme != app.Scheme || !strings.EqualFold(hostPort(r), hostPort(app)) || r.User != nil || r.Fragment != "" || r.RawQuery != "" && r.RawQuery != app.RawQuery {
@@ -159,7 +161,7 @@ func covers(resource string, app *url.URL) bool {
 	return isBelow && (below == "" || below[0] == '/')
 }
 
-// hostPort is the host of an address with its port, also where that is the usual one.
+// hostPort returns the host and port of an address, and fills in the default port of its scheme.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -168,7 +170,7 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// describe reads what an authorization server says about itself, and refuses one that cannot be used safely.
+// describe reads the metadata of an authorization server, and returns an error if the server cannot be used safely.
 func (m *Manager) describe(ctx context.Context, issuer string, private bool) (server, error) {
 	u, err := url.Parse(issuer)
 	if err == nil {
@@ -191,8 +193,8 @@ func (m *Manager) describe(ctx context.Context, issuer string, private bool) (se
 	return server{}, fmt.Errorf("%s publishes no metadata (RFC 8414)", u.Host)
 }
 
-// metadataOf returns where the metadata of an issuer may be: RFC 8414 inserts the well-known path before that of the issuer,
-// and OpenID Connect Discovery appends it; some servers do it the other way.
+// metadataOf returns the possible addresses of an issuer's metadata. RFC 8414 inserts the well-known path before the
+// issuer's path and OpenID Connect Discovery appends it, but some servers do it the other way round.
 func metadataOf(issuer *url.URL) []string {
 	const oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 	path := strings.TrimSuffix(issuer.EscapedPath(), "/")
@@ -203,7 +205,8 @@ func metadataOf(issuer *url.URL) []string {
 	return all
 }
 
-// check refuses the metadata of another issuer, of a server without PKCE, and addresses that must not be used.
+// check returns an error if the metadata belongs to another issuer, the server does not support PKCE, or an endpoint
+// address must not be used.
 func (s server) check(issuer string, private bool) error {
 	switch {
 	case strings.TrimSuffix(s.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
@@ -223,7 +226,8 @@ func (s server) check(issuer string, private bool) error {
 	return nil
 }
 
-// checkEndpoint refuses an address that is not an https one. Apps at private addresses may have servers without TLS.
+// checkEndpoint returns an error unless the address uses https. Authorization servers of apps at private addresses may
+// use http.
 func checkEndpoint(name, address string, private bool) error {
 	u, err := url.Parse(address)
 	switch {
@@ -235,10 +239,10 @@ func checkEndpoint(name, address string, private bool) error {
 	return nil
 }
 
-// errNoDocument reports that an address has no document.
+// errNoDocument means that there is no document at an address.
 var errNoDocument = errors.New("there is no document")
 
-// getJSON reads a document.
+// getJSON fetches a JSON document of at most maxDocument bytes.
 func (m *Manager) getJSON(ctx context.Context, address string, private bool, into any) error {
 	if err := checkEndpoint("metadata", address, private); err != nil {
 		return err
@@ -271,8 +275,8 @@ func (m *Manager) getJSON(ctx context.Context, address string, private bool, int
 	return nil
 }
 
-// isPrivate reports whether an app is at a private address, and may be. Only then its authorization server may be at one: a
-// public app must not lead this server into its own network.
+// isPrivate reports whether an app is at a private address, and is allowed to be. Only then may its authorization server
+// be at a private address: a public app must not be able to make this server call into its own network.
 func isPrivate(ctx context.Context, r core.Remote) bool {
 	u, err := url.Parse(r.URL)
 	if err != nil || !r.AllowPrivate {

@@ -18,29 +18,29 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// pendingLife is how long a person may take at an authorization server.
+// pendingLife is how long a person may take to log in at an authorization server.
 const pendingLife = 10 * time.Minute
 
 // Want is an account that a person is about to link.
 type Want struct {
 	App    string
 	Name   string   // "" for DefaultName
-	Scopes []string // besides those that the app asks for
+	Scopes []string // in addition to those that the app asks for
 }
 
-// Consent is what a person agrees to before the browser leaves for the authorization server.
+// Consent describes what a person agrees to before the browser is sent to the authorization server.
 type Consent struct {
 	App       string
-	Address   string // of the app, without what may be secret
+	Address   string // of the app, without parts that may be secret
 	Issuer    string
 	Authorize string // the address that the browser goes to
 	Name      string
 	Scopes    []string
-	Shared    bool // everybody in the workspace uses the account
-	Replaces  bool // an account of this name is linked already
+	Shared    bool // everybody in the workspace will use the account
+	Replaces  bool // an account of this name is already linked
 }
 
-// pending is a login under way at an authorization server. It is stored encrypted, by the hash of its state.
+// pending is a login in progress at an authorization server. It is stored encrypted, under the hash of its state.
 type pending struct {
 	Workspace, By, Owner, App, AppID, Name string
 	Issuer, Resource                       string
@@ -52,10 +52,10 @@ type pending struct {
 	ClientExpires                          time.Time
 	Scopes                                 []string
 	Verifier, RedirectURI                  string
-	Binding                                string // the hash of what the browser holds
+	Binding                                string // the hash of the secret in the browser's cookie
 }
 
-// Prepare returns what c is asked to agree to. The errors say why c cannot link the account.
+// Prepare returns what c is asked to agree to. An error says why c cannot link the account.
 func (m *Manager) Prepare(ctx context.Context, c core.Caller, w Want) (Consent, error) {
 	_, _, consent, err := m.prepare(ctx, c, w)
 	return consent, err
@@ -92,7 +92,8 @@ func (m *Manager) prepare(ctx context.Context, c core.Caller, w Want) (in core.I
 	return in, s, consent, nil
 }
 
-// mayLink returns whose the account will be that c links: "" for everybody's.
+// mayLink returns the User.ID of the owner that an account linked by c will have, "" for an account that everybody
+// uses. The error says why c may not link it.
 func (m *Manager) mayLink(c core.Caller, in core.Installation) (owner string, err error) {
 	switch {
 	case in.Remote == nil || !in.Remote.Auth.UsesAccounts():
@@ -105,14 +106,14 @@ func (m *Manager) mayLink(c core.Caller, in core.Installation) (owner string, er
 	return m.ownerFor(c, in.Remote.Auth)
 }
 
-// Start is a login under way.
+// Start is a login in progress.
 type Start struct {
 	URL     string // where the browser goes
-	Binding string // for a short-lived HttpOnly cookie of the browser; Finish takes it
+	Binding string // for a short-lived HttpOnly cookie; pass it to Finish
 }
 
-// Begin starts to link an account, after c has agreed to it: the authorization code flow with PKCE. redirectURI is
-// CallbackPath at the address that the browser has this server at.
+// Begin starts to link an account after c has agreed to it, with the authorization code flow and PKCE. redirectURI is
+// CallbackPath at the address where the browser reaches this server.
 func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI string) (Start, error) {
 	in, s, consent, err := m.prepare(ctx, c, w)
 	if err != nil {
@@ -146,14 +147,14 @@ func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI 
 		return Start{}, err
 	}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", s.Resource)}
-	if slices.Contains(p.Scopes, "offline_access") { // which OpenID providers grant with consent only
+	if slices.Contains(p.Scopes, "offline_access") { // which OpenID providers grant only with consent
 		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
 	config := oauth2.Config{ClientID: client.ID, RedirectURL: redirectURI, Scopes: p.Scopes, Endpoint: oauth2.Endpoint{AuthURL: s.Authorize}}
 	return Start{URL: config.AuthCodeURL(state, options...), Binding: binding}, nil
 }
 
-// Answer is what the authorization server sent back with the browser.
+// Answer is the authorization server's response, as the browser brought it back.
 type Answer struct {
 	State   string
 	Code    string
@@ -162,8 +163,9 @@ type Answer struct {
 	Binding string
 }
 
-// Finish completes a login, for the person who began it, in the browser in which it began. The error is core.CodeForbidden
-// for an answer that does not fit; of one that the authorization server gave, it says what that was.
+// Finish completes a login for the person who started it, in the browser where it started. The error is
+// core.CodeForbidden for an answer that does not match the login. If the authorization server reported an error, the
+// message includes it.
 func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (core.Account, error) {
 	record, err := m.o.Store.TakeLogin(ctx, stateKey(answer.State))
 	if core.CodeOf(err) == core.CodeNotFound {
@@ -182,7 +184,7 @@ func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (cor
 		return core.Account{}, core.Errorf(core.CodeForbidden, "this login began in another browser. Begin again in this one")
 	case userID != p.By:
 		return core.Account{}, core.Errorf(core.CodeForbidden, "this login was begun by somebody else")
-	case answer.Issuer == "" && p.StatesIss, answer.Issuer != "" && answer.Issuer != p.Issuer: // RFC 9207, 2.4
+	case answer.Issuer == "" && p.StatesIss, answer.Issuer != "" && answer.Issuer != p.Issuer: // RFC 9207 section 2.4
 		return core.Account{}, core.Errorf(core.CodeForbidden, "the answer is not that of %s, with which the login began", hostOf(p.Issuer))
 	case answer.Error != "":
 		return core.Account{}, core.Errorf(core.CodeForbidden, "%s granted nothing: %.100q", hostOf(p.Issuer), answer.Error)
@@ -192,10 +194,10 @@ func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (cor
 	return m.complete(ctx, p, answer.Code)
 }
 
-// complete trades the code for tokens, and stores the account.
+// complete exchanges the code for tokens and stores the account.
 func (m *Manager) complete(ctx context.Context, p pending, code string) (core.Account, error) {
 	in, err := m.o.Store.Installation(ctx, p.Workspace, p.App)
-	if err != nil || in.ID != p.AppID { // another app must not get what was granted for the one before
+	if err != nil || in.ID != p.AppID { // another app must not get what was granted for its predecessor
 		return core.Account{}, core.Errorf(core.CodeConflict, "app %s was uninstalled or replaced meanwhile", p.App)
 	}
 	grant := core.Grant{Client: p.Client, TokenURL: p.Token, RevokeURL: p.Revoke, Resource: p.Resource, Private: p.Private}
@@ -224,7 +226,7 @@ func (m *Manager) complete(ctx context.Context, p pending, code string) (core.Ac
 	return a, nil
 }
 
-// secret is 260 random bits as text that is safe in a cookie and in a URL.
+// secret returns 260 random bits as text that is safe in a cookie and in a URL.
 func secret() string { return rand.Text() + rand.Text() }
 
 func hashOf(text string) string {
@@ -232,10 +234,10 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// stateKey is what a pending login is stored by. Logins at this server itself have other keys.
+// stateKey returns the key under which a pending login is stored. Logins to this server itself have different keys.
 func stateKey(state string) string { return hashOf(strings.Join([]string{"account", state}, "\x00")) }
 
-// MayLink returns why c may not link an account at an app.
+// MayLink returns an error if c may not link an account at an app.
 func (m *Manager) MayLink(ctx context.Context, c core.Caller, app string) error {
 	in, err := m.o.Store.Installation(ctx, c.Workspace.ID, app)
 	if err == nil {

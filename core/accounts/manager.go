@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// Store keeps accounts. *store.Store implements it.
+// Store stores accounts. *store.Store implements it.
 type Store interface {
 	Encrypts() bool
 	Installation(ctx context.Context, workspace, name string) (core.Installation, error)
@@ -40,39 +40,39 @@ type Store interface {
 	AppLists(ctx context.Context, workspace, app string) (lists core.AppLists, account string, err error)
 	PutAppLists(ctx context.Context, workspace, app, account string, lists core.AppLists) error
 
-	// PutLogin and TakeLogin keep what is pending at an authorization server, by the hash of its state.
+	// PutLogin and TakeLogin store logins that are in progress at an authorization server, under the hash of their state.
 	PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error
 	TakeLogin(ctx context.Context, state string) (json.RawMessage, error)
 }
 
-// Apps knows how apps are called, and hears of accounts. *apps.Manager implements it.
+// Apps knows how apps are called, and is notified of changes to accounts. *apps.Manager implements it.
 type Apps interface {
 	AuthOf(workspace, app string) (core.RemoteAuth, error)
 	AccountLinked(a core.Account)
 	AccountUnlinked(account string)
 }
 
-// Publisher publishes events and never waits.
+// Publisher publishes events without blocking.
 type Publisher interface{ Publish(core.Event) }
 
-// Options is what a Manager is made of.
+// Options configure a Manager.
 type Options struct {
 	Store   Store
 	Events  Publisher
 	Logger  hclog.Logger
-	Remote  remote.Options // how authorization servers are reached, and which addresses are allowed
-	MakeKey func() error   // makes a key that encrypts tokens, where there is none; nil where somebody has to
-	Dev     bool           // every caller is the owner, who is a person then
+	Remote  remote.Options // how to reach authorization servers, and which addresses are allowed
+	MakeKey func() error   // makes the key that encrypts tokens if there is none; nil if the operator has to
+	Dev     bool           // every caller is the owner, who then counts as a person
 	BaseURL string         // the public address without a trailing slash; "" when it is not configured
-	URL     func() string  // the address of this server, where BaseURL is ""
+	URL     func() string  // the address of this server, used if BaseURL is ""
 }
 
 const (
-	maxCached = 10_000           // accounts, and workspaces, that are cached
-	cacheLife = 10 * time.Second // bounds how long a lost notice of a peer server counts
+	maxCached = 10_000           // cached accounts, and cached workspaces
+	cacheLife = 10 * time.Second // bounds the effect of a lost notice from a peer server
 )
 
-// Manager is the linked accounts of all workspaces. It is safe for concurrent use.
+// Manager manages the linked accounts of all workspaces. It is safe for concurrent use.
 type Manager struct {
 	o       Options
 	log     hclog.Logger
@@ -87,9 +87,9 @@ type Manager struct {
 	mu      sync.Mutex
 	listed  map[string]listed // by workspace
 	changed chan struct{}     // closed at the next change of an account
-	changes uint64            // counts them
+	changes uint64            // number of changes
 
-	wake chan struct{} // holds one; wakes the revoker
+	wake chan struct{} // capacity 1; wakes the revoker
 }
 
 type listed struct {
@@ -112,10 +112,10 @@ func New(o Options) *Manager {
 	return m
 }
 
-// SetApps says where the apps are. Call it before anything else.
+// SetApps sets the apps manager. Call it before anything else.
 func (m *Manager) SetApps(a Apps) { m.apps = a }
 
-// client returns the client for what belongs to an app.
+// client returns the HTTP client for an app's authorization server; private allows private addresses.
 func (m *Manager) client(private bool) *http.Client {
 	if private {
 		return m.private
@@ -123,7 +123,7 @@ func (m *Manager) client(private bool) *http.Client {
 	return m.public
 }
 
-// Changed drops what is cached about an account, or about all for "", after a change here or on a peer server.
+// Changed drops what is cached about an account, "" for all accounts, after a change here or on a peer server.
 func (m *Manager) Changed(account string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -171,8 +171,8 @@ func (m *Manager) Published(ctx context.Context, workspace, app string) (core.Ap
 	return lists, err
 }
 
-// Publish implements apps.Accounts. An app is published with the lists of the account that it was published with before,
-// unless that is gone; an admin's account comes before others.
+// Publish implements apps.Accounts. An app keeps the lists of the account that it was published with, unless that account
+// is gone. The account of an admin takes precedence over others.
 func (m *Manager) Publish(ctx context.Context, account string, lists core.AppLists) (bool, error) {
 	a, err := m.o.Store.Account(ctx, account)
 	if err != nil {
@@ -195,7 +195,7 @@ func (m *Manager) Publish(ctx context.Context, account string, lists core.AppLis
 	return true, m.o.Store.PutAppLists(ctx, a.Workspace, a.App, account, lists)
 }
 
-// isAdmins reports whether an account is that of an admin of its workspace, or was linked by one for everybody.
+// isAdmins reports whether an account belongs to an admin of its workspace, or was linked by an admin for everybody.
 func (m *Manager) isAdmins(ctx context.Context, a core.Account) bool {
 	if a.Owner == "" {
 		return true
@@ -213,20 +213,20 @@ func (m *Manager) isAdmins(ctx context.Context, a core.Account) bool {
 	return false
 }
 
-// publish announces a change of an account to its owner, or to everybody who uses it.
+// publish announces a change of an account to its owner, or to everybody if everybody uses it.
 func (m *Manager) publish(event string, a core.Account) {
 	m.o.Events.Publish(core.Event{
 		Name: event, Workspace: a.Workspace, Owner: a.Owner, Data: core.AccountChanged{ID: a.ID, App: a.App, Name: a.Name},
 	})
 }
 
-// nameForm is the form of the names of accounts. They are parts of the names of tools.
+// nameForm is the form of account names, which become parts of tool names.
 var nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
 // DefaultName is the name of an account that is linked without one.
 const DefaultName = "main"
 
-// CheckName refuses a name that accounts cannot have.
+// CheckName returns core.CodeBadRequest for an invalid account name.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return core.Errorf(core.CodeBadRequest, "the name of an account has 1 to 32 lower-case letters, digits and hyphens, and neither begins nor ends with a hyphen")

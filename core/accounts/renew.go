@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	renewEarly   = time.Minute      // before its expiry a token is renewed
-	renewTimeout = 45 * time.Second // of a renewal, which its callers do not cancel: the old token may be used up
-	renewPause   = 30 * time.Second // a token that is refused so soon after a renewal is not renewed again
+	renewEarly   = time.Minute      // how long before its expiry a token is renewed
+	renewTimeout = 45 * time.Second // of a renewal, which callers cannot cancel because the old refresh token may already be used up
+	renewPause   = 30 * time.Second // a token that is refused this soon after a renewal is not renewed again
 
-	// Each renewal holds a connection of the database while it waits for an authorization server: one that hangs must leave
-	// others to everybody else.
+	// Each renewal holds a database connection while it waits for an authorization server. Servers that hang must leave
+	// connections for everybody else.
 	maxRenewals    = 4
 	exchangeWithin = 10 * time.Second
 )
@@ -34,7 +34,7 @@ func (m *Manager) exchange(ctx context.Context, g core.Grant, form url.Values) (
 	if g.Resource != "" {
 		form.Set("resource", g.Resource)
 	}
-	config := clientcredentials.Config{ // the one of the library that takes any form
+	config := clientcredentials.Config{ // the only config of the library that accepts any form
 		ClientID: g.Client.ID, ClientSecret: g.Client.Secret.Reveal(), TokenURL: g.TokenURL, AuthStyle: style, EndpointParams: form,
 	}
 	token, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, m.client(g.Private)))
@@ -47,7 +47,7 @@ func (m *Manager) exchange(ctx context.Context, g core.Grant, form url.Values) (
 	return token, nil
 }
 
-// codeOf is the OAuth code of an error of exchange, "" when it has none.
+// codeOf returns the OAuth error code in an error from exchange, or "".
 func codeOf(err error) string {
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return refused.ErrorCode
@@ -55,7 +55,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// describe says what went wrong at a token endpoint. The text of the error itself holds what the server answered.
+// describe says what went wrong at a token endpoint. It does not use the error's own text, which contains the response.
 func describe(issuer string, err error) string {
 	if code := codeOf(err); code != "" {
 		return hostOf(issuer) + " refused it (" + clip(code) + ")"
@@ -71,8 +71,8 @@ func describe(issuer string, err error) string {
 
 func clip(text string) string { return text[:min(len(text), 100)] }
 
-// take puts what a token endpoint answered into an account. Without a new refresh token the old one stays, and so do the
-// scopes when it names none.
+// take copies the response of a token endpoint into an account. If the response has no refresh token or no scopes, the
+// old ones stay.
 func take(a *core.Account, token *oauth2.Token) {
 	a.Grant.AccessToken, a.Grant.RenewedAt, a.ExpiresAt = core.Secret(token.AccessToken), time.Now(), token.Expiry
 	if token.RefreshToken != "" {
@@ -83,17 +83,17 @@ func take(a *core.Account, token *oauth2.Token) {
 	}
 }
 
-// usable reports whether a token of an account is valid for long enough, and not the one that was refused.
+// usable reports whether an account's token is valid for long enough, and is not the one that was refused.
 func usable(a core.Account, refused core.Secret) bool {
 	return a.State == core.AccountActive && a.Grant.AccessToken != "" && a.Grant.AccessToken != refused && (a.ExpiresAt.IsZero() || time.Until(a.ExpiresAt) > early(a))
 }
 
-// early is how long before its expiry a token is renewed: a tenth of its life at most.
+// early returns how long before its expiry a token is renewed: at most a tenth of its lifetime.
 func early(a core.Account) time.Duration {
 	return min(renewEarly, a.ExpiresAt.Sub(a.Grant.RenewedAt)/10)
 }
 
-// pause is how long after a renewal a token is not renewed again: half of its life at most.
+// pause returns how long after a renewal a token is not renewed again: at most half of its lifetime.
 func pause(a core.Account) time.Duration {
 	if a.ExpiresAt.IsZero() {
 		return renewPause
@@ -101,7 +101,7 @@ func pause(a core.Account) time.Duration {
 	return min(renewPause, a.ExpiresAt.Sub(a.Grant.RenewedAt)/2)
 }
 
-// authorizer gives the tokens of one account.
+// authorizer provides the tokens of one account.
 type authorizer struct {
 	m       *Manager
 	account string
@@ -116,8 +116,8 @@ func (t authorizer) Token(ctx context.Context, refused core.Secret) (core.Secret
 	if ok && usable(a, refused) {
 		return a.Grant.AccessToken, nil
 	}
-	for range 2 { // the first may be one that began before the token was refused
-		// One renewal at a time for all callers. They may leave, and it goes on.
+	for range 2 { // the first renewal may have started before the token was refused
+		// All callers share one renewal. It continues even if they cancel.
 		result := t.m.renewals.DoChan(t.account, func() (any, error) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTimeout)
 			defer cancel()
@@ -138,7 +138,7 @@ func (t authorizer) Token(ctx context.Context, refused core.Secret) (core.Secret
 	return "", core.Errorf(core.CodeUnavailable, "the app refuses the token of the account")
 }
 
-// renew returns an account with a token that can be used, from the store or from the authorization server.
+// renew returns an account with a usable token, from the store or from the authorization server.
 func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (core.Account, error) {
 	m.mu.Lock()
 	since := m.changes
@@ -153,7 +153,7 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 			return a, core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are renewed").WithRetryAfter(5 * time.Second)
 		}
 		a, err = m.o.Store.RenewAccount(ctx, id, func(ctx context.Context, a *core.Account) (bool, error) {
-			if usable(*a, refused) { // another server has renewed it
+			if usable(*a, refused) { // a peer server has renewed it
 				return false, nil
 			}
 			changed, err := m.refresh(ctx, a, refused)
@@ -180,8 +180,8 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 	return a, nil
 }
 
-// refresh trades the refresh token of an account. Only the word of the authorization server ends a grant: when it cannot be
-// reached, the old token is used for as long as it is valid.
+// refresh exchanges the refresh token of an account for new tokens. Only the authorization server can end a grant: while
+// it cannot be reached, the old token is used for as long as it is valid.
 func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Secret) (changed bool, err error) {
 	still := a.State == core.AccountActive && a.Grant.AccessToken != refused && time.Until(a.ExpiresAt) > 0
 	switch {
@@ -216,7 +216,7 @@ func loginEnded() error {
 	return core.Errorf(core.CodeLoginNeeded, "the login of the account has ended")
 }
 
-// asNeeded returns the details of an error that a login is needed.
+// asNeeded returns the details of an error that says that a login is needed.
 func asNeeded(err error) (core.AccountNeeded, bool) {
 	known, ok := errors.AsType[*core.Error](err)
 	if !ok {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	revokeEvery   = time.Minute        // how often tokens are looked for that a peer server left, or that could not be revoked
-	revokeRetry   = 5 * time.Minute    // until a failed revocation is tried again
-	revokeFor     = 7 * 24 * time.Hour // how long
+	revokeEvery   = time.Minute        // how often to look for tokens that a peer server left behind or that could not be revoked
+	revokeRetry   = 5 * time.Minute    // until a failed revocation is retried
+	revokeFor     = 7 * 24 * time.Hour // how long to retry
 	revokeAtOnce  = 20
 	revokeTimeout = 30 * time.Second
 )
 
-// Run revokes the tokens of accounts that were unlinked, until ctx ends: of those that people unlinked, and of people and
-// apps that are gone.
+// Run revokes the tokens of unlinked accounts until ctx ends: accounts that people unlinked, and accounts of deleted
+// people and apps.
 func (m *Manager) Run(ctx context.Context) {
 	tick := time.NewTicker(revokeEvery)
 	defer tick.Stop()
@@ -44,7 +44,7 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 }
 
-// wakeRevoker has Run look for tokens now.
+// wakeRevoker makes Run look for tokens now.
 func (m *Manager) wakeRevoker() {
 	select {
 	case m.wake <- struct{}{}:
@@ -52,7 +52,7 @@ func (m *Manager) wakeRevoker() {
 	}
 }
 
-// MembersChanged drops what is cached, and looks for the tokens of people who are gone.
+// MembersChanged drops everything cached, and makes Run look for the tokens of deleted people.
 func (m *Manager) MembersChanged(string) {
 	m.Changed("")
 	m.wakeRevoker()
@@ -72,7 +72,7 @@ func (m *Manager) finishRevocation(ctx context.Context, one core.AccountRevocati
 	}
 }
 
-// revoke revokes the tokens of a grant (RFC 7009), the refresh token first: with it most servers end the whole grant.
+// revoke revokes the tokens of a grant (RFC 7009), the refresh token first: most servers then end the whole grant.
 func (m *Manager) revoke(ctx context.Context, g core.Grant) error {
 	if g.RevokeURL == "" {
 		return nil
@@ -117,5 +117,5 @@ func (m *Manager) revokeOne(ctx context.Context, g core.Grant, hint string, toke
 	if response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests {
 		return fmt.Errorf("%s answered %d", request.URL.Host, response.StatusCode)
 	}
-	return nil // 200, or a server that does not revoke this kind of token
+	return nil // status 200, or the server does not revoke this kind of token
 }
