@@ -16,7 +16,7 @@ import (
 //go:embed page.html
 var source string
 
-// Docs serves the page.
+// Docs serves the reference page.
 type Docs struct{ page func() (rendered, error) }
 
 type rendered struct {
@@ -24,8 +24,8 @@ type rendered struct {
 	policy string
 }
 
-// New returns the page of an OpenAPI document, in YAML or JSON. It is written at the first request, so
-// that no start of a server waits for it.
+// New returns the reference page of an OpenAPI document, which is YAML or JSON. The page is rendered at the first
+// request, so that it does not delay the start of a server.
 func New(openapi []byte) *Docs {
 	return &Docs{page: sync.OnceValues(func() (rendered, error) { return render(openapi) })}
 }
@@ -46,7 +46,7 @@ func render(openapi []byte) (rendered, error) {
 	return rendered{html.Bytes(), policyOf(html.String())}, nil
 }
 
-// policyOf allows the style of the page, by its digest, and nothing else.
+// policyOf returns a Content-Security-Policy that allows the style of the page, by its digest, and nothing else.
 func policyOf(page string) string {
 	_, style, _ := strings.Cut(page, "<style>")
 	style, _, _ = strings.Cut(style, "</style>")

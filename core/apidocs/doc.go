@@ -1,5 +1,5 @@
-// Package apidocs serves the reference of the HTTP API at /docs: one page of HTML without scripts,
-// written from the OpenAPI document at the first request, so that it needs no network.
+// Package apidocs serves the reference of the HTTP API at /docs: one HTML page without scripts or external
+// resources, rendered from the OpenAPI document at the first request.
 //
-// It owns the page and its policy. It does not own the document, which core/httpapi has and tests.
+// It owns the page and its content security policy. It does not own the document, which belongs to core/httpapi.
 package apidocs

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is what the page shows of an OpenAPI document.
+// document is the part of an OpenAPI document that the page shows.
 type document struct {
 	Info struct {
 		Title       string
@@ -51,10 +51,10 @@ type response struct {
 	Content     content
 }
 
-// content is the bodies by media type.
+// content holds bodies by media type.
 type content map[string]struct{ Schema yaml.Node }
 
-// methods are the members of a path that are operations, in the order of the page.
+// methods returns the members of a path that are operations, in the order of the page.
 func methods() []string { return []string{"get", "post", "put", "patch", "delete"} }
 
 // page is the data of page.html.
@@ -88,8 +88,8 @@ type outcome struct {
 	Bodies              []body
 }
 
-// pageOf turns a document into what the page shows. References to parameters and responses are
-// resolved; those to schemas stay, as $ref: Name.
+// pageOf converts a document into the data of the page. References to parameters and responses are
+// resolved; references to schemas stay, as $ref: Name.
 func pageOf(raw []byte) (page, error) {
 	var d document
 	if err := yaml.Unmarshal(raw, &d); err != nil {
@@ -157,10 +157,10 @@ func bodies[V any](of map[string]V, schema func(V) yaml.Node) []body {
 	return all
 }
 
-// nameOf is the last segment of a reference.
+// nameOf returns the last segment of a reference.
 func nameOf(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// text is a schema as YAML, with short references.
+// text returns a schema as YAML, with short references; "" for no schema.
 func text(n yaml.Node) string {
 	if n.IsZero() {
 		return ""
