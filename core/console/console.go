@@ -7,12 +7,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Options is what a Console is made of.
+// Options configure a Console.
 type Options struct {
 	Dev        bool        // whether the server runs without authentication
-	APIKey     bool        // whether an API key opens /v1
+	APIKey     bool        // whether SERVICE_API_KEY is accepted on /v1
 	Login      func() bool // whether an auth adapter is configured; nil means never
-	BaseURL    string      // the public address; "" means as the client connected
+	BaseURL    string      // the public address; "" means the address that the client used
 	ViewOrigin string      // another origin that leads to this server; "" means none is configured
 	Version    string      // of the server
 }
@@ -24,13 +24,13 @@ type Console struct {
 	policy string // Content-Security-Policy of the page
 }
 
-// New returns a Console that serves from its Mount on.
+// New returns a Console. Mount registers its routes.
 func New(o Options) *Console {
 	return &Console{o: o, files: embedded(), policy: pagePolicy(o)}
 }
 
-// screens are the first segments of the paths at which the page is served. Every other path stays
-// what it is without a console, so that an unknown path of the API is still an error.
+// screens returns the first path segments at which the page is served. Other paths are left
+// alone, so that an unknown API path is still an error.
 func screens() []string {
 	return []string{"chat", "apps", "tools", "approvals", "activity", "usage", "accounts", "people", "system", "connect"}
 }
@@ -46,14 +46,14 @@ func (c *Console) Mount(r fiber.Router) {
 		both("/"+screen, c.page)
 		both("/"+screen+"/*", c.page)
 	}
-	both("/w/*", c.page) // the same screens, with the workspace
+	both("/w/*", c.page) // the same screens, with the workspace in the path
 	both("/favicon.svg", c.icon)
 	both("/assets/*", c.asset)
 	both("/console/facts.json", c.facts)
 	both("/console/view", c.view)
 }
 
-// facts is what a page needs to know before anybody has logged in. Nothing of it is a secret.
+// facts is what a page needs to know before anybody has logged in. It contains no secrets.
 type facts struct {
 	Product    string `json:"product"`
 	Version    string `json:"version"`
@@ -72,9 +72,9 @@ func (c *Console) facts(ctx *fiber.Ctx) error {
 	})
 }
 
-// viewOrigin is the origin in which the page that sent this request shows views of apps: the
-// configured one, in dev mode the other name of this machine, else the page's own, where the sandbox
-// of the frame's policy alone keeps views apart.
+// viewOrigin returns the origin in which the page that sent this request shows views of apps: the
+// configured origin, in dev mode the other name of this machine, else the page's own origin, where only
+// the sandbox directive of the frame's policy isolates views.
 func (c *Console) viewOrigin(ctx *fiber.Ctx) string {
 	host := string(ctx.Context().Host())
 	if c.o.ViewOrigin != "" {
@@ -93,7 +93,7 @@ func (c *Console) viewOrigin(ctx *fiber.Ctx) string {
 	return ""
 }
 
-// pagePolicy lets the page load what this server serves and nothing else. Views of apps are frames.
+// pagePolicy returns a policy that lets the page load only what this server serves. Views of apps are frames.
 func pagePolicy(o Options) string {
 	frames := []string{"'self'"}
 	if o.ViewOrigin != "" {
@@ -108,7 +108,7 @@ func pagePolicy(o Options) string {
 	}, "; ")
 }
 
-// pages are the origins whose pages may hold the frame of a view.
+// pages returns the origins of the pages that may embed the frame of a view.
 func (c *Console) pages() []string {
 	all := []string{"'self'"}
 	if u, err := url.Parse(c.o.BaseURL); err == nil && u.Host != "" {

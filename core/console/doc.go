@@ -2,10 +2,10 @@
 // in the executable: its page at / and at the path of each screen, its assets under /assets, and the
 // frame in which views of apps run.
 //
-// It owns the headers of these answers (content security policy, caching, encodings) and the facts
+// It owns the headers of these responses (content security policy, caching, encodings) and the facts
 // that a page needs before anybody has logged in. It does not authenticate and it holds no data: a
-// page has the same API as every other client, /v1, and the same rights.
+// page uses the same API as every other client, /v1, with the same rights.
 //
-// The source of the assets is the folder web; make web builds them into dist. They are committed, so
-// that go build alone gives a whole server.
+// The source of the assets is the directory web; make web builds them into dist. The built assets are
+// committed, so that go build alone produces a complete server.
 package console

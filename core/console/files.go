@@ -16,13 +16,13 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// dist holds each file twice, compressed with brotli (.br) and with gzip (.gz). What is compressed
-// already, such as a font, is there as it is.
+// dist holds each file twice, compressed with brotli (.br) and with gzip (.gz). Files that are already
+// compressed, such as fonts, are stored unchanged.
 //
 //go:embed dist
 var dist embed.FS
 
-// files are the embedded files by path.
+// files serves the embedded files by path.
 type files struct{ fs fs.FS }
 
 func embedded() files {
@@ -33,8 +33,8 @@ func embedded() files {
 	return files{sub}
 }
 
-// page is the console's only HTML. The browser asks again each time, so that a new version of the
-// server is a new version of the console.
+// page serves the console's only HTML page. The browser revalidates it each time, so that a new version of the
+// server also means a new version of the console.
 func (c *Console) page(ctx *fiber.Ctx) error {
 	ctx.Set(fiber.HeaderContentSecurityPolicy, c.policy)
 	ctx.Set(fiber.HeaderXFrameOptions, "DENY")
@@ -48,13 +48,13 @@ func (c *Console) icon(ctx *fiber.Ctx) error {
 	return c.files.send(ctx, "favicon.svg")
 }
 
-// asset serves a file whose name has a hash of its content: it never changes.
+// asset serves a file that never changes, because its name contains a hash of its content.
 func (c *Console) asset(ctx *fiber.Ctx) error {
 	ctx.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
 	return c.files.send(ctx, path.Join("assets", ctx.Params("*")))
 }
 
-// send answers with a file in the best encoding that the client takes.
+// send responds with a file in the best encoding that the client accepts.
 func (f files) send(ctx *fiber.Ctx, name string) error {
 	ctx.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 	body, encoding, err := f.read(name, &ctx.Request().Header)
@@ -96,7 +96,7 @@ func unzip(packed []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// contentType is by the name's ending; the machine's own tables do not count.
+// contentType returns the media type for a file name extension. It does not use the machine's own tables.
 func contentType(name string) string {
 	switch path.Ext(strings.TrimSuffix(name, ".map")) {
 	case ".js":

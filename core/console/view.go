@@ -13,13 +13,13 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// frame is the page between the console and a view of an app (MCP Apps, sandbox proxy). It passes
-// messages on and holds the view in a frame of its own, which inherits the policy of this page.
+// frame is the page between the console and a view of an app (MCP Apps, sandbox proxy). It forwards
+// messages and holds the view in an inner frame, which inherits the policy of this page.
 //
 //go:embed view.html
 var frame []byte
 
-// viewNeeds is what a view says it needs: _meta.ui.csp of its resource.
+// viewNeeds is the content security policy that a view asks for: _meta.ui.csp of its resource.
 type viewNeeds struct {
 	Connect  []string `json:"connectDomains"`
 	Resource []string `json:"resourceDomains"`
@@ -27,8 +27,8 @@ type viewNeeds struct {
 	Base     []string `json:"baseUriDomains"`
 }
 
-// view serves the frame, under a policy made of what the view needs. The policy's sandbox takes every
-// origin away from the page and from what it holds: no cookies, no storage, nothing of this server.
+// view serves the frame with a policy derived from the view's needs. The policy's sandbox gives the page and
+// the frames in it an opaque origin: no cookies, no storage, no access to this server.
 func (c *Console) view(ctx *fiber.Ctx) error {
 	var needs viewNeeds
 	if raw := ctx.Query("csp"); raw != "" {
@@ -44,8 +44,8 @@ func (c *Console) view(ctx *fiber.Ctx) error {
 	return ctx.Send(frame)
 }
 
-// policy allows a view its own inline code, and of the network only what it names. It may not be
-// navigated elsewhere: frame-src covers what the frame of the view is sent to.
+// policy returns a policy that allows a view its own inline code, and only the network destinations that it
+// names. The view cannot navigate elsewhere, because frame-src also applies to navigation of its frame.
 func (n viewNeeds) policy(pages []string) string {
 	resources := sources(n.Resource)
 	inline := append([]string{"'unsafe-inline'", "data:", "blob:"}, resources...)
@@ -66,11 +66,11 @@ func (n viewNeeds) policy(pages []string) string {
 	}, "; ")
 }
 
-// origin is scheme://host[:port], with * for a subdomain. Nothing else gets into a policy.
+// origin matches scheme://host[:port], with * for a subdomain. Nothing else gets into a policy.
 var origin = regexp.MustCompile(`^(https|http|wss|ws)://(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`)
 
-// sources are the origins among domains. What is none is left out, and so is all but the origin of an
-// address.
+// sources returns the origins among domains. URLs are reduced to their origin, and everything that is not
+// an origin is left out.
 func sources(domains []string) []string {
 	var all []string
 	for _, d := range domains {
