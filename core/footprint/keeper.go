@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// gcPercent is the GOGC value. The runtime's default of 100 spends twice as much of a call on
-	// collections; 400 holds twice the memory.
+	// gcPercent is the GOGC value. With the runtime's default of 100, a call spends twice as much time on
+	// garbage collection; 400 uses twice the memory.
 	gcPercent = 200
 
 	checkInterval = 2 * time.Second
 	idleBytes     = 8 << 20 // a process that allocates less between two checks is idle
 )
 
-// Pace sets how eagerly garbage is collected, unless the operator has set GOGC.
+// Pace sets the garbage collection target to gcPercent, unless the operator has set GOGC. gogc is the value of GOGC.
 func Pace(gogc string) {
 	if gogc == "" {
 		debug.SetGCPercent(gcPercent)
@@ -46,7 +46,7 @@ type keeper struct {
 	before uint64 // bytes allocated up to the last check
 }
 
-// becameIdle takes the bytes allocated so far and reports whether the process has just become idle.
+// becameIdle reports whether the process has just become idle. now is the number of bytes allocated so far.
 func (k *keeper) becameIdle(now uint64) bool {
 	active := now-k.before >= idleBytes
 	idle := k.busy && !active
@@ -54,7 +54,7 @@ func (k *keeper) becameIdle(now uint64) bool {
 	return idle
 }
 
-// allocated is how many bytes the process has ever allocated on its heap.
+// allocated returns how many bytes the process has ever allocated on its heap.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

@@ -7,18 +7,18 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// The parts of the memory that the process may use.
+// The shares of memory that the process may use.
 const (
-	baseMemory  = 64 << 20 // what the server holds without any call
-	perByte     = 8        // bytes of memory that are set aside for each byte of a request in flight
+	baseMemory  = 64 << 20 // what the server holds when there are no calls
+	perByte     = 8        // bytes of memory reserved for each byte of a request in flight
 	leastBudget = 16 << 20 // bytes in flight that are always allowed: the largest body of one request
-	ofMachine   = 2        // without a limit, the part of the machine's memory that the server may use
-	ofCgroup    = 0.75     // the apps of the server are in its cgroup
+	ofMachine   = 2        // without a limit, the server may use 1/ofMachine of the machine's memory
+	ofCgroup    = 0.75     // the rest is for the server's apps, which are in the same cgroup
 )
 
-// Limit sets the memory that the garbage collector aims for and returns it, bytes. The limit is that of
-// GOMEMLIMIT, which the runtime has applied already, else three quarters of the limit of the process's
-// cgroup. Without either the collector has no limit, and half of the machine's memory is returned.
+// Limit sets the soft memory limit of the garbage collector and returns it, in bytes. The limit is GOMEMLIMIT,
+// which the runtime has already applied, or else three quarters of the cgroup's limit. Without either, the
+// collector has no limit, and Limit returns half of the machine's memory.
 func Limit(gomemlimit string) int64 {
 	if gomemlimit != "" {
 		if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -36,6 +36,6 @@ func Limit(gomemlimit string) int64 {
 	return math.MaxInt64
 }
 
-// InFlight is how many bytes of requests may be in flight in a process that may use limit bytes of
+// InFlight returns how many bytes of requests may be in flight in a process that may use limit bytes of
 // memory.
 func InFlight(limit int64) int64 { return max((limit-baseMemory)/perByte, leastBudget) }
