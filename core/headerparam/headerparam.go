@@ -1,9 +1,9 @@
-// Package headerparam is about arguments of tools that HTTP requests of MCP 2026-07-28 repeat in headers, for
-// those who route them (basic/transports, custom headers from tool parameters).
+// Package headerparam handles tool arguments that HTTP requests of MCP 2026-07-28 repeat in headers, so that
+// intermediaries can route by them (basic/transports, custom headers from tool parameters).
 //
-// It owns which arguments a schema marks with x-mcp-header (FromSchema), the headers of a call (Header), the
-// comparison of headers with a body (Agrees), and the encoding of values (Encode, Decode). It sends and
-// refuses nothing: link sends the headers, mcphttp checks those of clients.
+// It finds the arguments that a schema marks with x-mcp-header (FromSchema), builds the headers of a call (Header),
+// compares headers with a body (Agrees), and encodes values (Encode, Decode). It does not send or refuse anything:
+// link sends the headers, and mcphttp checks the headers of clients.
 package headerparam
 
 import (
@@ -23,15 +23,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// annotation marks an argument in an input schema that requests repeat in an HTTP header
+// annotation is the schema keyword that marks an argument that requests repeat in an HTTP header
 // (MCP 2026-07-28, basic/transports, custom headers from tool parameters).
 const annotation = "x-mcp-header"
 
 // FromSchema returns the arguments that a tool's input schema marks, sorted by header. The
-// error says which mark breaks the rules: over HTTP such a tool must not be called.
+// error says which mark breaks the rules. A tool with such a schema must not be called over HTTP.
 func FromSchema(schema json.RawMessage) ([]core.Mirror, error) {
 	if !bytes.Contains(schema, []byte(`"`+annotation+`"`)) {
-		return nil, nil // as nearly always
+		return nil, nil // the usual case
 	}
 	var root any
 	if err := json.Unmarshal(schema, &root); err != nil {
@@ -45,14 +45,14 @@ func FromSchema(schema json.RawMessage) ([]core.Mirror, error) {
 	return found.list, nil
 }
 
-// marks are the marked arguments of one schema.
+// marks collects the marked arguments of one schema.
 type marks struct {
 	list []core.Mirror
 	used map[string]bool // header names in lower case
 }
 
-// read walks a schema. reachable is true when only properties lead to it: elsewhere nothing may be
-// marked, because no path says where the value is.
+// read walks a schema. reachable is true if only "properties" keywords lead to it: nothing else may be
+// marked, because no path could say where the value is.
 func (m *marks) read(schema any, path []string, reachable bool) error {
 	members, ok := schema.(map[string]any)
 	if !ok {
@@ -104,7 +104,7 @@ func (m *marks) readKeyword(keyword string, inner any, path []string, reachable 
 	return nil
 }
 
-// add notes one marked argument, if it may be marked.
+// add records a marked argument, or returns an error if it must not be marked.
 func (m *marks) add(mark, kind any, path []string, reachable bool) error {
 	at := strings.Join(path, ".")
 	header, _ := mark.(string)
@@ -143,26 +143,26 @@ func fitsHeader(kind any) bool {
 	return false
 }
 
-// Prefix begins the names of the headers that repeat arguments of a tool call.
+// Prefix is the prefix of the names of headers that repeat arguments of a tool call.
 const Prefix = "Mcp-Param-"
 
-// The base64 form of a value that a header cannot hold as it is.
+// The start and end of the base64 form of a value that a header cannot hold unchanged.
 const (
 	encodedStart = "=?base64?"
 	encodedEnd   = "?="
 )
 
-// Encode returns a value as it is if a header can hold it, and in base64 form otherwise.
+// Encode returns a value unchanged if a header can hold it, and in base64 form otherwise.
 func Encode(value string) string {
 	encoded := strings.HasPrefix(value, encodedStart) && strings.HasSuffix(value, encodedEnd)
 	special := strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
-	if value != "" && !encoded && !special && strings.TrimSpace(value) == value { // many readers drop an empty header
+	if value != "" && !encoded && !special && strings.TrimSpace(value) == value { // many implementations drop empty headers
 		return value
 	}
 	return encodedStart + base64.StdEncoding.EncodeToString([]byte(value)) + encodedEnd
 }
 
-// Decode is the opposite of Encode. It returns false for a value in base64 form that is not base64.
+// Decode is the inverse of Encode. It returns false for a value in base64 form that is not valid base64.
 func Decode(value string) (string, bool) {
 	inner, opened := strings.CutPrefix(value, encodedStart)
 	inner, closed := strings.CutSuffix(inner, encodedEnd)
@@ -173,8 +173,8 @@ func Decode(value string) (string, bool) {
 	return string(text), err == nil
 }
 
-// Header returns the headers that repeat arguments of a tools/call. There is none for an
-// argument that is absent, null, or anything but a string, a boolean or an integer below 2^53.
+// Header returns the headers that repeat arguments of a tools/call. There is no header for an
+// argument that is absent or null, or is not a string, a boolean or an integer below 2^53.
 func Header(mirrors []core.Mirror, params json.RawMessage) http.Header {
 	if len(mirrors) == 0 {
 		return nil
@@ -189,7 +189,7 @@ func Header(mirrors []core.Mirror, params json.RawMessage) http.Header {
 	return header
 }
 
-// valueAt returns the value at a path of members, nil when there is none.
+// valueAt returns the value at a path of members, or nil when there is none.
 func valueAt(value json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
 		value = member(value, name)
@@ -197,7 +197,7 @@ func valueAt(value json.RawMessage, path []string) json.RawMessage {
 	return value
 }
 
-// member returns a member of an object, nil when there is none.
+// member returns a member of an object, or nil when there is none.
 func member(object json.RawMessage, name string) json.RawMessage {
 	if len(object) == 0 || object[0] != '{' {
 		return nil
@@ -209,7 +209,7 @@ func member(object json.RawMessage, name string) json.RawMessage {
 	return found.In(object)
 }
 
-// headerText returns the text of a JSON value that a header can repeat.
+// headerText returns the header text for a JSON value. It returns false if a header cannot repeat the value.
 func headerText(value json.RawMessage) (string, bool) {
 	var decoded any
 	if json.Unmarshal(value, &decoded) != nil {
@@ -226,9 +226,9 @@ func headerText(value json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// Agrees reports whether the values of a header, one for each line, are that of the argument: there is one
-// line for a string, a boolean, or an integer that every reader takes for the same, and none for an
-// argument that is absent or null.
+// Agrees reports whether a header matches an argument. lines holds the header's values, one for each header line.
+// There must be exactly one line for a string, a boolean, or an integer below 2^53, and none for an argument that
+// is absent or null.
 func Agrees(lines []string, parameter core.Mirror, arguments json.RawMessage) bool {
 	value, unique := argument(arguments, parameter.Path)
 	if !unique {
@@ -255,8 +255,8 @@ func Agrees(lines []string, parameter core.Mirror, arguments json.RawMessage) bo
 	return sameInteger(string(value), decoded)
 }
 
-// argument returns the value at a path of members, nil for none. It returns false where a key comes twice:
-// another reader might take the other value.
+// argument returns the value at a path of members, or nil. It returns false if a key occurs twice, because
+// another parser might use the other value.
 func argument(value json.RawMessage, path []string) (json.RawMessage, bool) {
 	for _, name := range path {
 		if len(value) == 0 || value[0] != '{' {
@@ -271,13 +271,13 @@ func argument(value json.RawMessage, path []string) (json.RawMessage, bool) {
 	return value, true
 }
 
-// isPlainASCII reports whether a header has only characters that need no encoding.
+// isPlainASCII reports whether a header contains only characters that need no encoding.
 func isPlainASCII(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && (r < ' ' || r > '~') })
 }
 
-// sameInteger compares integers however they are written: 1, 1.0 and 1e0 are equal. Those past 2^53
-// are not the same to every reader, and never match.
+// sameInteger compares integers regardless of notation: 1, 1.0 and 1e0 are equal. Integers from 2^53 on
+// never match, because not every parser reads them as the same number.
 func sameInteger(a, b string) bool {
 	x, err := strconv.ParseFloat(a, 64)
 	y, bad := strconv.ParseFloat(b, 64)
