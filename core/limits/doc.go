@@ -1,6 +1,6 @@
-// Package limits shares the server among its principals: it bounds what one user, API key or anonymous
+// Package limits shares the server fairly among its principals: it limits what one user, API key or anonymous
 // address may use at a time and per second.
 //
-// It owns the counting. It does not own who a principal is (access), or what is limited (the packages
-// that acquire).
+// It owns the counting. Package access decides who a principal is, and the packages that call Acquire decide
+// what is limited.
 package limits

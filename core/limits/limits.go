@@ -10,23 +10,23 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Kind is something that principals use at a time.
+// Kind is a kind of resource with a limit on how many a principal may use at a time.
 type Kind string
 
 // The kinds.
 const (
 	Streams  Kind = "streams"  // event streams
-	ChatRuns Kind = "chatRuns" // runs of a chat
+	ChatRuns Kind = "chatRuns" // chat runs
 	Calls    Kind = "calls"    // tool calls in flight
 )
 
-// Settings are the shares of one principal. A share of 0 is unlimited.
+// Settings holds the share of one principal. 0 means no limit.
 type Settings struct {
 	AtATime        map[Kind]int
-	CallsPerSecond int // tool calls; twice as many at once
+	CallsPerSecond int // tool calls; a burst may be twice as large
 }
 
-// Limits counts what principals use. It is safe for concurrent use. The nil Limits limits nothing.
+// Limits counts what principals use. It is safe for concurrent use. A nil *Limits does not limit anything.
 type Limits struct {
 	settings Settings
 	rates    *lru.Cache[string, *rate.Limiter]
@@ -40,9 +40,9 @@ type use struct {
 	principal string
 }
 
-const maxPrincipals = 10_000 // whose rate is remembered
+const maxPrincipals = 10_000 // principals with a remembered rate
 
-// retryAfter is when to try again what is limited by number: when a place will be free is unknown.
+// retryAfter is the delay reported when all places are taken. It is a guess: nobody can tell when one becomes free.
 const retryAfter = 2 * time.Second
 
 // New returns Limits with the given shares.
@@ -51,8 +51,8 @@ func New(s Settings) *Limits {
 	return &Limits{settings: s, rates: rates, used: make(map[use]int)}
 }
 
-// Acquire takes one place of a kind for a principal: core.CodeRateLimited when the principal has all of
-// its share. release must be called once.
+// Acquire takes one place of a kind for a principal. The error is core.CodeRateLimited if the principal already
+// uses its whole share. The caller must call release exactly once.
 func (l *Limits) Acquire(kind Kind, principal string) (release func(), err error) {
 	if l == nil || l.settings.AtATime[kind] == 0 {
 		return func() {}, nil
@@ -73,8 +73,8 @@ func (l *Limits) Acquire(kind Kind, principal string) (release func(), err error
 	}, nil
 }
 
-// AllowCall counts one tool call of a principal: core.CodeRateLimited with the time to wait when there
-// are too many a second.
+// AllowCall counts one tool call of a principal. The error is core.CodeRateLimited, with the time to wait, when there
+// are too many per second.
 func (l *Limits) AllowCall(principal string) error {
 	if l == nil || l.settings.CallsPerSecond == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (l *Limits) AllowCall(principal string) error {
 	limiter := rate.NewLimiter(rate.Limit(perSecond), 2*perSecond)
 	if known, ok, _ := l.rates.PeekOrAdd(principal, limiter); ok {
 		limiter = known
-		l.rates.Get(principal) // counts as used
+		l.rates.Get(principal) // marks the entry as recently used
 	}
 	now := time.Now()
 	r := limiter.ReserveN(now, 1)
