@@ -12,19 +12,19 @@ import (
 
 const maxKeyName = 100 // characters
 
-// NewKey describes an API key to make.
+// NewKey describes an API key to create.
 type NewKey struct {
 	Name      string
 	Role      core.Role // "" means member
 	OrgRole   core.Role // "" means member
-	Accounts  bool      // calls with it use the linked accounts of the caller
-	View      string    // of the workspace, which bounds it; "" for none
+	Accounts  bool      // calls made with the key use the linked accounts of the caller
+	View      string    // the view that limits what the key sees; "" for none
 	ExpiresAt time.Time // zero means never
 }
 
-// CreateKey makes an API key for the caller in the caller's workspace and returns it with its text,
-// which is never shown again. core.CodeBadRequest for a wrong field; core.CodeForbidden for a role
-// above the caller's.
+// CreateKey creates an API key for the caller in the caller's workspace and returns it with its text,
+// which is never shown again. The error is core.CodeBadRequest for an invalid field, and core.CodeForbidden for
+// a role above the caller's.
 func (d *Directory) CreateKey(ctx context.Context, c core.Caller, k NewKey) (core.APIKey, core.Secret, error) {
 	if err := core.CheckText("name", k.Name); err != nil {
 		return core.APIKey{}, "", err
@@ -63,13 +63,13 @@ func (d *Directory) CreateKey(ctx context.Context, c core.Caller, k NewKey) (cor
 	return made, text, nil
 }
 
-// Keys returns the API keys of the caller's workspace: all for its admins, their own for others.
+// Keys returns API keys of the caller's workspace: all of them for its admins, only their own for others.
 func (d *Directory) Keys(ctx context.Context, c core.Caller) ([]core.APIKey, error) {
 	return d.store.APIKeys(ctx, c.Workspace.ID, keyOwner(c))
 }
 
-// RevokeKey ends an API key, with its sessions and streams, on all servers. core.CodeNotFound unless
-// the caller may see it.
+// RevokeKey deletes an API key and ends its sessions and streams, on all servers. The error is core.CodeNotFound if
+// there is no such key or the caller may not see it.
 func (d *Directory) RevokeKey(ctx context.Context, c core.Caller, id string) error {
 	if err := d.store.DeleteAPIKey(ctx, c.Workspace.ID, keyOwner(c), id); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (d *Directory) RevokeKey(ctx context.Context, c core.Caller, id string) err
 	return nil
 }
 
-// keyOwner is whose keys the caller manages; "" means those of everyone.
+// keyOwner returns the User.ID of the user whose keys the caller manages; "" means everybody's keys.
 func keyOwner(c core.Caller) string {
 	if c.Workspace.Role.Admin() {
 		return ""

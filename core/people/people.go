@@ -1,8 +1,8 @@
-// Package people owns users, workspaces, members, roles and API keys: who may do what to whom, in one implementation that
-// the routes of /v1 and the server's own tools (system__manage_users, system__manage_workspaces) call.
+// Package people owns users, workspaces, members, roles and API keys: who may do what to whom. It is the one implementation
+// that both the /v1 routes and the server's own tools (system__manage_users, system__manage_workspaces) call.
 //
-// It does not own whether a caller may come here at all: ManageUsers and ManageWorkspaces say what the routes and the tools
-// require. The store announces every change itself, so that what is cached about a user ends with it.
+// The routes and the tools check whether a caller may use it at all; ManageUsers, ManageMembers and ManageWorkspaces state
+// the requirements. The store announces every change itself, so that caches about a user are dropped.
 package people
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// Store is what people are stored in. *store.Store implements it.
+// Store stores people. *store.Store implements it.
 type Store interface {
 	Users(ctx context.Context) ([]core.KnownUser, error)
 	User(ctx context.Context, id string) (core.User, error) // core.CodeNotFound
@@ -35,7 +35,7 @@ type Store interface {
 	DeleteAPIKey(ctx context.Context, workspace, userID, id string) error
 }
 
-// Directory is the people of a server. It is safe for concurrent use.
+// Directory manages the people of a server. It is safe for concurrent use.
 type Directory struct {
 	store     Store
 	providers Providers
@@ -44,50 +44,52 @@ type Directory struct {
 
 // Providers knows the configured identity providers. *access.Access implements it.
 type Providers interface {
-	// Forgotten reports whether none of the issuers is that of a configured provider.
+	// Forgotten reports whether none of the issuers belongs to a configured provider.
 	Forgotten(ctx context.Context, issuers []string) bool
 }
 
-// New returns the people of a store.
+// New returns a Directory of the people in a store.
 func New(store Store, providers Providers, log hclog.Logger) *Directory {
 	return &Directory{store, providers, log}
 }
 
-// ManageUsers is what the methods about users require.
+// ManageUsers returns what the methods about users require of the caller.
 func ManageUsers() core.Requirement {
 	return core.Requirement{Role: core.OrganizationAdmin, Flags: []string{config.FlagUserManagement}}
 }
 
-// ManageMembers is what the methods about members require; MayManageMembers then says of which workspaces.
+// ManageMembers returns what the methods about members require of the caller. Caller.MayManageMembers then decides for
+// each workspace.
 func ManageMembers() core.Requirement {
 	return core.Requirement{Role: core.EitherAdmin, Flags: []string{config.FlagWorkspaceManagement}}
 }
 
-// ManageWorkspaces is what the methods about workspaces, and a tool about both, require.
+// ManageWorkspaces returns what the methods about workspaces, and the tool for workspaces and members, require of the
+// caller.
 func ManageWorkspaces() core.Requirement {
 	return core.Requirement{Role: core.OrganizationAdmin, Flags: []string{config.FlagWorkspaceManagement}}
 }
 
-// MakeKey is what CreateKey requires: a key must not outlive itself.
+// MakeKey returns what CreateKey requires of the caller. A key cannot create keys: otherwise it could outlive itself.
 func MakeKey() core.Requirement { return core.Requirement{Login: true} }
 
-// UserList is everybody whom the server knows.
+// UserList lists all users that the server knows.
 type UserList struct {
 	Users []core.KnownUser `json:"users"`
 }
 
-// ChangedUser is a user as after a change.
+// ChangedUser is a user after a change.
 type ChangedUser struct {
 	User core.User `json:"user"`
 }
 
-// DeletedUser is the answer to the deletion of a user.
+// DeletedUser is the result of DeleteUser.
 type DeletedUser struct {
 	User    string `json:"user"` // the id
 	Deleted bool   `json:"deleted"`
 }
 
-// Users returns everybody whom the server knows, by name.
+// Users returns all users that the server knows, sorted by name.
 func (d *Directory) Users(ctx context.Context) (UserList, error) {
 	users, err := d.store.Users(ctx)
 	for i := range users {
@@ -96,10 +98,10 @@ func (d *Directory) Users(ctx context.Context) (UserList, error) {
 	return UserList{users}, err
 }
 
-// Merge gives everything of one user, identities included, to another and removes the first. The second keeps their
-// organization role. Only an owner can merge an owner. Callers cannot merge anyone into themselves: they would get the other
-// person's conversations and linked accounts. Errors: core.CodeNotFound for an unknown user, core.CodeForbidden for the
-// instance's owner.
+// Merge moves everything that belongs to one user, including identities, to a second user and removes the first. The
+// second keeps their organization role. Only an owner can merge an owner. Callers cannot merge anyone into themselves,
+// because they would get the other person's conversations and linked accounts. Errors: core.CodeNotFound for an unknown
+// user, core.CodeForbidden for the instance's owner.
 func (d *Directory) Merge(ctx context.Context, c core.Caller, from, into string) (ChangedUser, error) {
 	if from == "" {
 		return ChangedUser{}, missing("from", "the id of the user who is removed")
@@ -118,9 +120,9 @@ func (d *Directory) Merge(ctx context.Context, c core.Caller, from, into string)
 	return ChangedUser{second}, d.store.MergeUsers(ctx, first.ID, second.ID)
 }
 
-// SetRole gives a user a role in the organization; "" leaves it to the identity provider. What concerns an owner takes an
-// owner. core.CodeNotFound when there is no such user, core.CodeForbidden for the instance's owner, core.CodeInvalidInput
-// for a role that is none.
+// SetRole gives a user an organization role; "" leaves the role to the identity provider. Only an owner can change an
+// owner or make one. Errors: core.CodeNotFound for an unknown user, core.CodeForbidden for the instance's owner,
+// core.CodeInvalidInput for an unknown role.
 func (d *Directory) SetRole(ctx context.Context, c core.Caller, id string, role core.Role) (ChangedUser, error) {
 	user, err := d.subject(ctx, c, id, role == core.RoleOwner)
 	if err != nil {
@@ -135,8 +137,8 @@ func (d *Directory) SetRole(ctx context.Context, c core.Caller, id string, role 
 	return ChangedUser{user}, nil
 }
 
-// DeleteUser deletes a user with everything that is theirs alone. Nobody can delete themselves, and what concerns an owner
-// takes an owner. core.CodeNotFound when there is no such user.
+// DeleteUser deletes a user and everything that belongs only to them. Users cannot delete themselves, and only an owner
+// can delete an owner. The error is core.CodeNotFound for an unknown user.
 func (d *Directory) DeleteUser(ctx context.Context, c core.Caller, id string) (DeletedUser, error) {
 	user, err := d.subject(ctx, c, id, false)
 	if err != nil {
@@ -148,7 +150,8 @@ func (d *Directory) DeleteUser(ctx context.Context, c core.Caller, id string) (D
 	return DeletedUser{user.ID, true}, d.store.DeleteUser(ctx, user.ID)
 }
 
-// subject returns the user whom a change is about, if c may change them.
+// subject returns the user that a change is about, if c may change that user. becomesOwner says that the change makes
+// the user an owner.
 func (d *Directory) subject(ctx context.Context, c core.Caller, id string, becomesOwner bool) (core.User, error) {
 	if id == "" {
 		return core.User{}, missing("user", "the user's id")

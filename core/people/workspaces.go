@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// WorkspaceList is all workspaces.
+// WorkspaceList lists all workspaces.
 type WorkspaceList struct {
 	Workspaces []core.WorkspaceInfo `json:"workspaces"`
 }
@@ -18,19 +18,19 @@ type CreatedWorkspace struct {
 	Workspace core.Workspace `json:"workspace"`
 }
 
-// RenamedWorkspace is a workspace, by its id, with its new name.
+// RenamedWorkspace is the id of a workspace with its new name.
 type RenamedWorkspace struct {
 	Workspace string `json:"workspace"`
 	Name      string `json:"name"`
 }
 
-// DeletedWorkspace is the answer to the deletion of a workspace.
+// DeletedWorkspace is the result of DeleteWorkspace.
 type DeletedWorkspace struct {
 	Workspace string `json:"workspace"`
 	Deleted   bool   `json:"deleted"`
 }
 
-// MemberList is the members of a workspace.
+// MemberList lists the members of a workspace.
 type MemberList struct {
 	Workspace string        `json:"workspace"`
 	Members   []core.Member `json:"members"`
@@ -43,20 +43,20 @@ type Membership struct {
 	Role      core.Role `json:"role"`
 }
 
-// RemovedMember is the answer to the removal of a member.
+// RemovedMember is the result of RemoveMember.
 type RemovedMember struct {
 	Workspace string `json:"workspace"`
 	User      string `json:"user"`
 	Removed   bool   `json:"removed"`
 }
 
-// Workspaces returns all workspaces: the default one first, then by name.
+// Workspaces returns all workspaces: the default one first, the others sorted by name.
 func (d *Directory) Workspaces(ctx context.Context) (WorkspaceList, error) {
 	all, err := d.store.AllWorkspaces(ctx)
 	return WorkspaceList{all}, err
 }
 
-// CreateWorkspace creates a workspace whose first admin is the caller.
+// CreateWorkspace creates a workspace with the caller as its first admin.
 func (d *Directory) CreateWorkspace(ctx context.Context, c core.Caller, name string) (CreatedWorkspace, error) {
 	if name == "" {
 		return CreatedWorkspace{}, missing("name", "that of the workspace")
@@ -68,7 +68,7 @@ func (d *Directory) CreateWorkspace(ctx context.Context, c core.Caller, name str
 	return CreatedWorkspace{made}, err
 }
 
-// RenameWorkspace renames a workspace. core.CodeNotFound when there is none of this id.
+// RenameWorkspace renames a workspace. The error is core.CodeNotFound if there is no workspace with this id.
 func (d *Directory) RenameWorkspace(ctx context.Context, id, name string) (RenamedWorkspace, error) {
 	if err := needWorkspace(id); err != nil {
 		return RenamedWorkspace{}, err
@@ -82,7 +82,7 @@ func (d *Directory) RenameWorkspace(ctx context.Context, id, name string) (Renam
 	return RenamedWorkspace{id, name}, d.store.RenameWorkspace(ctx, id, name)
 }
 
-// DeleteWorkspace deletes a workspace without apps, but not the default one or a personal one.
+// DeleteWorkspace deletes a workspace that has no apps. The default workspace and personal ones cannot be deleted.
 func (d *Directory) DeleteWorkspace(ctx context.Context, id string) (DeletedWorkspace, error) {
 	if err := needWorkspace(id); err != nil {
 		return DeletedWorkspace{}, err
@@ -90,7 +90,7 @@ func (d *Directory) DeleteWorkspace(ctx context.Context, id string) (DeletedWork
 	return DeletedWorkspace{id, true}, d.store.DeleteWorkspace(ctx, id)
 }
 
-// Members returns the members of a workspace, by name.
+// Members returns the members of a workspace, sorted by name.
 func (d *Directory) Members(ctx context.Context, workspace string) (MemberList, error) {
 	if err := needWorkspace(workspace); err != nil {
 		return MemberList{}, err
@@ -99,7 +99,7 @@ func (d *Directory) Members(ctx context.Context, workspace string) (MemberList, 
 	return MemberList{workspace, members}, err
 }
 
-// PutMember adds a user, by id or email, to a workspace, or changes the role there; "" is member.
+// PutMember adds a user, given by id or email, to a workspace or changes their role there. The role "" means member.
 func (d *Directory) PutMember(ctx context.Context, workspace, user string, role core.Role) (Membership, error) {
 	id, err := d.memberID(ctx, workspace, user)
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *Directory) PutMember(ctx context.Context, workspace, user string, role 
 	return Membership{workspace, id, role}, d.store.PutMember(ctx, workspace, id, role)
 }
 
-// RemoveMember removes a user, by id or email, from a workspace.
+// RemoveMember removes a user, given by id or email, from a workspace.
 func (d *Directory) RemoveMember(ctx context.Context, workspace, user string) (RemovedMember, error) {
 	id, err := d.memberID(ctx, workspace, user)
 	if err != nil {
@@ -125,7 +125,7 @@ func needWorkspace(id string) error {
 	return nil
 }
 
-// memberID returns the id of a user who is named by id or email.
+// memberID returns the id of a user given by id or email.
 func (d *Directory) memberID(ctx context.Context, workspace, user string) (id string, err error) {
 	if err := needWorkspace(workspace); err != nil {
 		return "", err
