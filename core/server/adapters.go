@@ -13,10 +13,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// adapters are the running plugins.
+// adapters holds the running plugins.
 type adapters struct {
 	auth     *pluginhost.Set[*pluginhost.Auth]
-	store    *pluginhost.Set[*pluginhost.SessionStore] // always one
+	store    *pluginhost.Set[*pluginhost.SessionStore] // always exactly one
 	registry *pluginhost.Set[*pluginhost.Registry]
 	sinks    *pluginhost.Set[*pluginhost.Audit]
 }
@@ -25,17 +25,17 @@ func newAdapters(h *pluginhost.Host) *adapters {
 	return &adapters{pluginhost.NewSet(h.Auth), pluginhost.NewSet(h.SessionStore), pluginhost.NewSet(h.Registry), pluginhost.NewSet(h.Audit)}
 }
 
-// exchange is what a configuration makes of the adapters. Everything that it needs is running.
+// exchange is the change of adapters that a configuration requires. All adapters that it needs are running.
 type exchange struct {
 	auth     *pluginhost.Exchange[*pluginhost.Auth]
 	registry *pluginhost.Exchange[*pluginhost.Registry]
 	sinks    *pluginhost.Exchange[*pluginhost.Audit]
 	store    *pluginhost.Exchange[*pluginhost.SessionStore]
 
-	sections []section // those above that are prepared
+	sections []section // the prepared ones of the above
 }
 
-// section is the plugins of one section of the configuration.
+// section holds the plugins of one section of the configuration.
 type section struct {
 	name string
 	part interface {
@@ -46,8 +46,8 @@ type section struct {
 	}
 }
 
-// prepare starts the adapters that a configuration needs in addition to the running ones, all or nothing. The session
-// store comes last: one whose backend has one writer takes over from the present one as soon as it is started.
+// prepare starts the adapters that a configuration needs in addition to the running ones, all or none. The session
+// store comes last: if its backend allows only one writer, it takes over from the current store as soon as it starts.
 func (a *adapters) prepare(ctx context.Context, c *config.Config) (_ *exchange, err error) {
 	x := &exchange{}
 	defer func() {
@@ -77,7 +77,7 @@ func (a *adapters) prepare(ctx context.Context, c *config.Config) (_ *exchange, 
 	return x, nil
 }
 
-// apply puts the adapters to use. What they replace is still running.
+// apply puts the new adapters into use. The adapters that they replace are still running.
 func (x *exchange) apply() {
 	for _, s := range x.sections {
 		s.part.Apply()
@@ -111,13 +111,13 @@ func authPlugins(c *config.Config) []config.Plugin {
 	return all
 }
 
-// distinguish returns an error when two of several auth adapters have the same issuer, which chooses the adapter for a
+// distinguish returns an error if two auth adapters have the same issuer, because the issuer selects the adapter for a
 // token.
 func distinguish(ctx context.Context, c *config.Config, all []pluginhost.Member[*pluginhost.Auth]) error {
 	if len(all) < 2 {
 		return nil
 	}
-	first := map[string]string{} // the path by issuer
+	first := map[string]string{} // configuration path by issuer
 	for _, m := range all {
 		about, err := m.Handle.Describe(ctx)
 		if err != nil {
@@ -140,7 +140,7 @@ func (a *adapters) named() []source.NamedRegistry {
 	return all
 }
 
-// Registries returns the configured registries in their order.
+// Registries returns the configured registries in the order of the configuration.
 func (a *adapters) Registries() []core.Registry {
 	var all []core.Registry
 	for _, m := range a.registry.Members() {
@@ -149,8 +149,8 @@ func (a *adapters) Registries() []core.Registry {
 	return all
 }
 
-// SearchBundles searches every registry, or the one that q names. The results take turns, so that a
-// registry with many does not hide those of the next.
+// SearchBundles searches every registry, or the one that q names. Results alternate between registries, so that
+// a registry with many results does not hide those of the next.
 func (a *adapters) SearchBundles(ctx context.Context, q tools.BundleQuery) (found []tools.Found, failures []string, err error) {
 	open := slices.DeleteFunc(slices.Clone(a.registry.Members()), func(m pluginhost.Member[*pluginhost.Registry]) bool {
 		return q.Registry != "" && q.Registry != m.Name
@@ -176,7 +176,7 @@ func (a *adapters) SearchBundles(ctx context.Context, q tools.BundleQuery) (foun
 	return interleave(pages, q.Limit), failures, nil
 }
 
-// interleave takes one of each list in turn, up to limit.
+// interleave takes one result from each list in turn, up to limit.
 func interleave(lists [][]tools.Found, limit int) []tools.Found {
 	all := []tools.Found{}
 	for i := 0; len(all) < limit; i++ {

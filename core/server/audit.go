@@ -7,14 +7,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// auditing is the audit log with what it writes to.
+// auditing is the audit log with its outputs.
 type auditing struct {
-	log     *audit.Log               // nil when nothing is configured to take records
+	log     *audit.Log               // nil if no file or sink is configured
 	file    *audit.File              // nil without audit.file
 	streams map[string]*audit.Stream // by the name of the sink
 }
 
-// openAudit opens the audit log; without a file and sinks there is none.
+// openAudit opens the audit log, if a file or a sink is configured.
 func (s *Server) openAudit() error {
 	c, log := s.config().Audit, s.log.Named("audit")
 	if c.File != "" {
@@ -33,8 +33,8 @@ func (s *Server) openAudit() error {
 	return nil
 }
 
-// connectSinks gives each audit sink its stream: the one that the sink of its name had, which then goes on with the new
-// sink, or a new one. It returns everything that records go to, and the streams whose sinks are gone.
+// connectSinks gives each audit sink a stream. If a sink of the same name already had a stream, the new sink continues
+// it. It returns all destinations of records, and the streams of removed sinks.
 func (s *Server) connectSinks() (all []audit.Sink, gone map[string]*audit.Stream) {
 	if s.audit.file != nil {
 		all = append(all, s.audit.file)
@@ -54,8 +54,8 @@ func (s *Server) connectSinks() (all []audit.Sink, gone map[string]*audit.Stream
 	return all, gone
 }
 
-// reconnectSinks has the audit log write to the sinks of a reload. What waits for a sink that is gone is written to it
-// first, for as long as it takes records.
+// reconnectSinks makes the audit log write to the sinks of a reloaded configuration. Records that wait for a removed
+// sink are written to it first, for as long as it accepts records.
 func (s *Server) reconnectSinks(ctx context.Context) {
 	if s.audit.log == nil {
 		return
@@ -69,7 +69,7 @@ func (s *Server) reconnectSinks(ctx context.Context) {
 	}
 }
 
-// auditor is the audit log, nil without one.
+// auditor returns the audit log, or nil if there is none.
 func (s *Server) auditor() tools.Auditor {
 	if s.audit.log == nil {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// Checked is what a check found beside what is wrong.
+// Checked holds the findings of a check other than problems.
 type Checked struct {
-	Unchecked []string        // the sections whose adapter can check settings only by taking them
-	Replaced  config.Problems // plugins whose file was replaced: a server starts its copy of the accepted one
+	Unchecked []string        // sections whose adapter can check settings only by applying them
+	Replaced  config.Problems // plugins with a replaced file: a server starts its copy of the accepted file
 }
 
-// Check has every configured adapter validate its settings, and starts nothing else. Its error is a config.Problems
-// with the place of each problem.
+// Check has every configured adapter validate its settings, and starts nothing else. The error is a config.Problems
+// with the location of each problem.
 func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) (found Checked, err error) {
 	h := newHost(c, builtins, log)
 	var all config.Problems
@@ -43,8 +43,8 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 	return found, nil
 }
 
-// SearchRegistry starts a configured registry and searches it once. The adapter is a built-in one: starting a plugin
-// of the home may remove files that a running server needs.
+// SearchRegistry starts a configured registry and searches it once. The adapter must be a built-in one: starting a
+// plugin from the home may remove files that a running server needs.
 func SearchRegistry(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, r config.Plugin) error {
 	reg, err := newHost(c, builtins, hclog.NewNullLogger()).Registry(ctx, r)
 	if err != nil {
@@ -59,7 +59,7 @@ func newHost(c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) *
 	return pluginhost.New(hostOptions(c, builtins, log))
 }
 
-// hostOptions are what the configuration says about all plugins.
+// hostOptions returns the settings of the configuration that apply to all plugins.
 func hostOptions(c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) pluginhost.Options {
 	return pluginhost.Options{
 		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv, Limits: c.Plugins.Limits,
@@ -68,8 +68,8 @@ func hostOptions(c *config.Config, builtins pluginhost.Builtins, log hclog.Logge
 	}
 }
 
-// allProblems adds the problems of all other adapters to the error of the first one that did not
-// start, so that an operator sees everything at once.
+// allProblems adds the problems of all other adapters to the error of the first adapter that did not
+// start, so that an operator sees all of them at once.
 func (s *Server) allProblems(ctx context.Context, c *config.Config, err error) error {
 	first, wrong := errors.AsType[config.Problems](err)
 	if !wrong {

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// closedPaths are files of the server outside of its home, which nobody grants to an app.
+// closedPaths returns files of the server outside its home. Nobody can grant an app access to them.
 func (s *Server) closedPaths() (all []string) {
 	c := s.config()
 	for _, file := range []string{c.Audit.File, c.HTTP.TLS.CertFile, c.HTTP.TLS.KeyFile} {
@@ -24,7 +24,7 @@ func (s *Server) closedPaths() (all []string) {
 	return append(all, c.Skills.Directories...)
 }
 
-// pluginsOf are all plugins that a configuration names.
+// pluginsOf returns all plugins that a configuration names.
 func pluginsOf(c *config.Config) []config.Plugin {
 	all := append([]config.Plugin{c.SessionStore}, c.Registries...)
 	for _, a := range c.Auth {
@@ -33,7 +33,7 @@ func pluginsOf(c *config.Config) []config.Plugin {
 	return append(all, c.Audit.Sinks...)
 }
 
-// ownPorts are the ports of the server, its database and its plugins, which nobody grants to an app.
+// ownPorts returns the ports of the server, its database and its plugins. Nobody can grant an app access to them.
 func (s *Server) ownPorts() []int {
 	c := s.config()
 	ports := append([]int{s.addr().Port}, permit.LoopbackPorts(c.Storage.URL.Reveal())...)

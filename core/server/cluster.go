@@ -14,11 +14,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/event"
 )
 
-// Several servers may share one PostgreSQL database. Apps are reconciled by the apps manager and events
-// travel on the bus. This file handles the rest of what a server caches: users and members, and the
-// files of skills. Everything else is read from the database each time.
+// Several servers may share one PostgreSQL database. The apps manager reconciles apps, and events travel on
+// the bus. This file keeps the other caches of a server up to date, such as users, members, views, linked
+// accounts and the files of skills. Everything else is read from the database each time.
 
-// cluster is what the apps manager reconciles with; nil for a single server.
+// cluster returns what the apps manager reconciles with; nil for a single server.
 func (s *Server) cluster() apps.Cluster {
 	if !s.store.Shared() {
 		return nil
@@ -26,7 +26,7 @@ func (s *Server) cluster() apps.Cluster {
 	return s.store
 }
 
-// logins stores pending browser logins; nil keeps them in the memory of a single server.
+// logins returns the store for pending browser logins; nil keeps them in the memory of a single server.
 func (s *Server) logins() access.Logins {
 	if !s.store.Shared() {
 		return nil
@@ -34,7 +34,7 @@ func (s *Server) logins() access.Logins {
 	return s.store
 }
 
-// joinEvents sends the events of each server to the readers of all.
+// joinEvents sends this server's events to the readers on all servers of the cluster, and receives theirs.
 func (s *Server) joinEvents() {
 	if !s.store.Shared() {
 		return
@@ -83,7 +83,7 @@ func (s *Server) followCluster() {
 				s.syncViews(ctx)
 				s.approvals.Wake("")
 				s.syncSkills(ctx, skill.KeptPrefix)
-			default: // apps are reconciled by their manager
+			default: // the apps manager reconciles apps
 			}
 		}
 	}()
@@ -94,17 +94,17 @@ func (s *Server) followCluster() {
 	})
 }
 
-// syncViews reads the views that peer servers have changed, and retries until it succeeds.
+// syncViews reloads the views after a peer server has changed them. It retries until it succeeds.
 func (s *Server) syncViews(ctx context.Context) {
 	s.retry(ctx, "reading the views that a peer server changed failed; retrying", s.views.Reload)
 }
 
-// syncSkills copies the skills that peer servers have written, and retries until it succeeds.
+// syncSkills copies the skills that peer servers have written. It retries until it succeeds.
 func (s *Server) syncSkills(ctx context.Context, prefix string) {
 	s.retry(ctx, "copying the skills of peer servers failed; retrying", func(ctx context.Context) error { return s.skills.Sync(ctx, prefix) })
 }
 
-// retry does something until it succeeds, and logs why it does not.
+// retry calls do until it succeeds or ctx ends, and logs each failure.
 func (s *Server) retry(ctx context.Context, failed string, do func(context.Context) error) {
 	for {
 		err := do(ctx)
@@ -125,8 +125,8 @@ const (
 	relayQueue    = 1024
 )
 
-// relay delivers the events of peer servers to the bus. Each waits, in order, until its change is
-// applied on this server too: a client that receives bundle.installed finds the app in the list.
+// relay delivers the events of peer servers to the bus, in order. Each event waits until its change is also
+// applied on this server, so that a client that receives bundle.installed finds the app in the list.
 type relay struct {
 	event.Relay
 	listed func(workspace, app string) bool
@@ -156,7 +156,7 @@ func (r relay) Receive(ctx context.Context, deliver func(core.Event)) {
 	delivering.Wait()
 }
 
-// await waits until an installed app is listed or an uninstalled one is not, appliedWithin at most.
+// await waits until an installed app is listed, or an uninstalled one no longer is, for at most appliedWithin.
 func (r relay) await(ctx context.Context, e core.Event) {
 	if e.Name != core.EventBundleInstalled && e.Name != core.EventBundleUninstalled {
 		return

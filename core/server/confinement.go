@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/statekey"
 )
 
-// confinement finds out how apps can be confined on this machine, and logs it.
+// confinement determines how apps can be confined on this machine, and logs it.
 func (s *Server) confinement(ctx context.Context) instance.Confinement {
 	c := instance.Confinement{Probe: process.ProbeSandbox(ctx), Home: s.config().Home}
 	if s.config().File != "" {
@@ -18,7 +18,7 @@ func (s *Server) confinement(ctx context.Context) instance.Confinement {
 	}
 	if file := s.config().Storage.Keys.File; file != "" {
 		c.Hide = append(c.Hide, file)
-	} else { // which the first linked account may make
+	} else { // which the first linked account may create
 		c.Hide = append(c.Hide, statekey.DefaultFile(s.config().Home))
 	}
 	s.takeCgroup(ctx, &c)
@@ -38,7 +38,7 @@ func (s *Server) confinement(ctx context.Context) instance.Confinement {
 	return c
 }
 
-// takeCgroup has the kernel hold the limits of apps, where the server's cgroup was delegated to it.
+// takeCgroup has the kernel enforce the limits of apps, if the server's cgroup is delegated to it.
 func (s *Server) takeCgroup(ctx context.Context, c *instance.Confinement) {
 	tree, err := cgroup.Take()
 	if err == nil {

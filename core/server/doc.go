@@ -1,6 +1,6 @@
-// Package server connects the packages of the service to each other.
+// Package server connects the packages of the server to each other.
 //
-// It owns the order in which they start (start.go) and stop (closers.go), and the reload of the
-// configuration (reload.go), which swaps plugins such as that of auth and the session store while
-// requests are served. It has no behaviour of its own beyond that. Only the command imports it.
+// It owns the order in which they start (start.go) and stop (closers, in server.go), and the reload of the
+// configuration (reload.go), which swaps plugins, such as auth adapters and the session store, while
+// requests are served. Only the command imports it.
 package server

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// providersOf is what access knows of the auth adapters of a configuration, which are running.
+// providersOf returns the providers for package access, from a configuration and its running auth adapters.
 func providersOf(c *config.Config, running []pluginhost.Member[*pluginhost.Auth]) []access.Provider {
 	all := make([]access.Provider, len(c.Auth))
 	for i, a := range c.Auth {
@@ -26,8 +26,8 @@ func providersOf(c *config.Config, running []pluginhost.Member[*pluginhost.Auth]
 	return all
 }
 
-// enrollment is what admins and join of an auth section say. The first user becomes an admin only where
-// nobody else could be one: without admins in any section and without SERVICE_API_KEY.
+// enrollment returns the rules from admins and join of an auth section. The first user becomes an admin only if
+// nobody else could be one: there are no admins in any section, and no SERVICE_API_KEY.
 func enrollment(c *config.Config, a config.Auth) access.Enrollment {
 	named := slices.ContainsFunc(c.Auth, func(one config.Auth) bool { return len(one.Admins) > 0 })
 	e := access.Enrollment{Admins: a.Admins, FirstAdmin: c.APIKey == "" && !named}
@@ -41,8 +41,8 @@ func enrollment(c *config.Config, a config.Auth) access.Enrollment {
 	return e
 }
 
-// advertisedScopes returns the OAuth scopes that clients of /mcp are asked to request: those of auth.scopes, else those
-// that the adapter needs to know who is calling. A provider refuses clients that ask for a scope it does not have.
+// advertisedScopes returns the OAuth scopes that clients of /mcp are asked to request: auth.scopes, or else those that
+// the adapter needs to identify the caller. A provider refuses clients that ask for a scope that it does not support.
 func advertisedScopes(c *config.Config) []string {
 	var all []string
 	for _, a := range c.Auth {
@@ -60,8 +60,8 @@ func advertisedScopes(c *config.Config) []string {
 }
 
 // audiences returns the audiences that are accepted in the tokens of every provider: the server's base URL
-// with and without a slash, and the URL of /mcp. Without a configured base URL every address of the server
-// counts as one.
+// with and without a trailing slash, and the URL of /mcp. Without a configured base URL, every address of the
+// server counts as a base URL.
 func audiences(c *config.Config, addr *net.TCPAddr) []string {
 	bases := []string{c.HTTP.BaseURL}
 	if c.HTTP.BaseURL == "" {
@@ -88,8 +88,8 @@ func loopbackNames(addr *net.TCPAddr) []string {
 	return names
 }
 
-// redirectURI is where an identity provider redirects browsers to whose section does not say it: below the
-// base URL; "" derives it from the request.
+// redirectURI returns where an identity provider redirects browsers if its section does not say so: a path below
+// the base URL. "" means that it is derived from the request.
 func redirectURI(c *config.Config) string {
 	if c.HTTP.BaseURL == "" {
 		return ""

@@ -17,9 +17,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// This file answers the commands of the operator (package control), and what admins ask about the server.
+// This file serves the operator's commands (package control), and the queries of admins about the server.
 
-// Status describes the server to the commands of its operator.
+// Status describes the server for the operator's commands.
 func (s *Server) Status() control.Status {
 	c := s.config()
 	return control.Status{
@@ -28,10 +28,11 @@ func (s *Server) Status() control.Status {
 	}
 }
 
-// OwnerToken is a token for the commands of the owner on this machine.
+// OwnerToken returns a token for the owner's commands on this machine.
 func (s *Server) OwnerToken() core.Secret { return s.access.OwnerToken() }
 
-// configFile is the path of the configuration file, for commands that run in another directory; "" for none.
+// configFile returns the absolute path of the configuration file, for commands that run in another directory; "" for
+// none.
 func configFile(file string) string {
 	if path, err := filepath.Abs(file); err == nil && file != "" {
 		return path
@@ -39,7 +40,7 @@ func configFile(file string) string {
 	return file
 }
 
-// localURL is an address that works on this machine: that of a listener on all addresses is not one.
+// localURL returns an address of the server that works on this machine. A listener's unspecified address does not.
 func (s *Server) localURL() string {
 	a := s.addr()
 	ip := a.IP
@@ -53,7 +54,7 @@ func (s *Server) localURL() string {
 	return s.scheme() + net.JoinHostPort(ip.String(), strconv.Itoa(a.Port))
 }
 
-// leaf is the certificate that the server shows, DER; nil without TLS.
+// leaf returns the certificate that the server presents, in DER; nil without TLS.
 func (s *Server) leaf() []byte {
 	if s.certificate == nil {
 		return nil
@@ -61,7 +62,7 @@ func (s *Server) leaf() []byte {
 	return s.certificate.Current().Certificate[0]
 }
 
-// LogLevels changes levels of the log by component until the next start, and returns those in force.
+// LogLevels changes the log levels of components until the next start, and returns the levels in effect.
 func (s *Server) LogLevels(change map[string]string) (map[string]string, error) {
 	if s.o.LogLevels == nil {
 		return nil, errors.New("the levels of this server's log cannot be changed")
@@ -106,14 +107,14 @@ func (s *Server) Plugins() []control.Plugin {
 	return all
 }
 
-// Attach makes the calls of a plugin on a process that somebody else started.
+// Attach directs the calls to a plugin to a process that somebody else started.
 func (s *Server) Attach(ctx context.Context, a control.Attach, attached func(control.Attached)) error {
 	return s.host.Attach(ctx, plugins.Kind(a.Kind), a.Name, a.Socket, func(info plugins.Info) {
 		attached(control.Attached{Name: info.Name, Version: info.Version})
 	})
 }
 
-// Apps returns the apps of all workspaces, by workspace and name.
+// Apps returns the apps of all workspaces, sorted by workspace and name.
 func (s *Server) Apps() []control.App {
 	list := []control.App{}
 	all := s.apps.All()
@@ -125,8 +126,8 @@ func (s *Server) Apps() []control.App {
 	return list
 }
 
-// pluginStates are the states of the plugins, for GET /v1/plugins: those of the commands of the operator, without
-// what belongs to this machine.
+// pluginStates returns the states of the plugins for GET /v1/plugins: the same as for the operator's commands, without
+// details of this machine.
 func (s *Server) pluginStates() []adminapi.Plugin {
 	var all []adminapi.Plugin
 	for _, p := range s.Plugins() {
@@ -138,9 +139,9 @@ func (s *Server) pluginStates() []adminapi.Plugin {
 	return all
 }
 
-// AppRuns waits until an app of the default workspace runs, and reports whether it does. It does not wait
-// for an app that is dead, or was stopped by somebody; one that is stopped only because its start has not
-// begun yet is waited for. It waits until ctx ends for one that is not installed yet.
+// AppRuns waits until an app of the default workspace runs, and reports whether it does. It returns false at once
+// for an app that is dead, or that somebody stopped. It waits for an app that is stopped only because its start has
+// not begun yet and, until ctx ends, for an app that is not installed yet.
 func (s *Server) AppRuns(ctx context.Context, name string) bool {
 	return appRuns(ctx, s.apps, s.store, name)
 }

@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	reachEvery   = 30 * time.Second // between two questions to the identity providers
+	reachEvery   = 30 * time.Second // between two checks of the identity providers
 	reachTimeout = 10 * time.Second
 )
 
-// providerWatch knows which identity providers can be reached. A server whose provider is unavailable is ready: it serves
-// its apps, API keys, and people who are logged in. But nobody else gets in, so it is logged, measured and shown.
+// providerWatch tracks which identity providers can be reached. A server with an unreachable provider is ready: it still
+// serves its apps, API keys, and people who are logged in. But nobody else can log in, so the outage is logged, measured
+// and shown.
 type providerWatch struct {
 	access *access.Access
 	log    hclog.Logger
-	again  chan struct{} // has one when other providers are configured
+	again  chan struct{} // capacity 1; filled when the configured providers change
 
 	mu    sync.Mutex
-	state map[string]error // by name; nil for one that can be reached
+	state map[string]error // by provider name; nil if it can be reached
 }
 
-// run asks until ctx ends.
+// run checks the providers until ctx ends.
 func (w *providerWatch) run(ctx context.Context) {
 	tick := time.NewTicker(reachEvery)
 	defer tick.Stop()
@@ -45,11 +46,11 @@ func (w *providerWatch) run(ctx context.Context) {
 	}
 }
 
-// changed makes it ask at once.
+// changed makes run check the providers at once.
 func (w *providerWatch) changed() {
 	select {
 	case w.again <- struct{}{}:
-	default: // it will ask anyway
+	default: // a check is already pending
 	}
 }
 
@@ -73,7 +74,7 @@ func (w *providerWatch) ask(ctx context.Context) {
 	w.state = now
 }
 
-// check names the providers that cannot be reached.
+// check returns an error that names the providers that cannot be reached.
 func (w *providerWatch) check(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +87,7 @@ func (w *providerWatch) check(context.Context) error {
 	return errors.Join(all...)
 }
 
-// up says of each provider whether it can be reached.
+// up returns, by provider name, whether each provider can be reached.
 func (w *providerWatch) up() map[string]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

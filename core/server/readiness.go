@@ -10,9 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// checks are what /readyz tests: all that a request may need. Registries are not among them: only an
-// install needs one, and a server that cannot install still serves its apps. Audit sinks are where nothing is done
-// that is not recorded.
+// checks returns what /readyz tests: everything that a request may need. Registries are not included: only an
+// installation needs one, and a server that cannot install still serves its apps. Audit sinks are included if
+// actions that cannot be recorded are refused (audit.failClosed).
 func (s *Server) checks() []httpapi.Check {
 	home := s.config().Home
 	all := []httpapi.Check{
@@ -31,7 +31,7 @@ func (s *Server) checks() []httpapi.Check {
 	return all
 }
 
-// checkAudit fails when what cannot be recorded would be refused now.
+// checkAudit fails if an action would currently be refused because it cannot be recorded.
 func (s *Server) checkAudit(ctx context.Context) error {
 	if err := s.audit.log.Ready(); err != nil {
 		return err
@@ -39,7 +39,8 @@ func (s *Server) checkAudit(ctx context.Context) error {
 	return s.host.Probe(ctx, plugins.KindAudit)
 }
 
-// writable writes a file into the home, which holds the files of apps and the data of plugins, and removes it.
+// writable checks that the home, which holds the files of apps and the data of plugins, is writable: it writes a file
+// and removes it.
 func writable(home string) error {
 	path := filepath.Join(home, ".writable")
 	err := os.WriteFile(path, []byte("written by the readiness check\n"), 0o600)

@@ -18,8 +18,8 @@ import (
 const drainTimeout = 15 * time.Second
 
 // Reload reads the configuration again and applies what can be applied (config.Reload). Changed adapters are started and
-// checked first; when one fails, nothing changes and the error says why. A reload fails no request, ends no session and
-// restarts no app but those whose sandbox settings changed.
+// checked first; if one fails, nothing changes and the error says why. A reload does not fail requests or end sessions,
+// and restarts only apps with changed sandbox settings.
 func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -37,8 +37,8 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 	return done, nil
 }
 
-// Plan says what Reload would change. To find out whom changed identity providers know, it starts their adapters and ends
-// them again.
+// Plan returns what Reload would change. To find out which users changed identity providers know, it starts their
+// adapters and stops them again.
 func (s *Server) Plan(ctx context.Context) (control.Plan, error) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -75,14 +75,15 @@ func (s *Server) reload(ctx context.Context, read *config.Config) (config.Change
 		return changes, s.allProblems(ctx, read, err)
 	}
 	for _, one := range x.sections {
-		if one.part.Changes() && !slices.Contains(changes.Applied, one.name) { // the same settings, another binary
+		if one.part.Changes() && !slices.Contains(changes.Applied, one.name) { // same settings, different binary
 			changes.Applied = append(changes.Applied, one.name)
 		}
 	}
 	return changes, s.apply(ctx, next, x, changes.Applied)
 }
 
-// apply puts a configuration to use. What can fail comes first. Replaced adapters are closed after their last calls.
+// apply puts a configuration into effect. Steps that can fail come first. Replaced adapters are closed after their last
+// calls.
 func (s *Server) apply(ctx context.Context, next *config.Config, x *exchange, changed []string) error {
 	var models *chat.Models
 	var err error

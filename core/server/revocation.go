@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// feedSettles is how long after a feed was opened the verdicts are dropped that were cached while there
-	// was none: what was revoked meanwhile is not repeated.
+	// feedSettles is the delay after which a new feed drops the cached verdicts. It has to, because the adapter does not
+	// repeat revocations from the time when there was no feed.
 	feedSettles = time.Second
-	// firstFeedPause and longestFeedPause are how long the next feed is waited for after one that ended.
+	// firstFeedPause and longestFeedPause bound the pause between the end of a feed and the next one.
 	firstFeedPause, longestFeedPause = 50 * time.Millisecond, 5 * time.Second
 )
 
-// revoker is what a feed changes. *access.Access implements it.
+// revoker carries out the revocations of a feed. *access.Access implements it.
 type revoker interface {
 	Revoke(ctx context.Context, r core.Revocation) error
 	ForgetVerdicts()
 }
 
-// feed follows the revocations of one auth adapter.
+// feed receives the revocations of one auth adapter.
 type feed struct {
 	adapter interface {
 		auth.Revoker
@@ -37,8 +37,8 @@ type feed struct {
 	log    hclog.Logger
 }
 
-// run follows the adapter until ctx ends. It opens the feed again when it ends, as after a restart of the
-// plugin.
+// run receives revocations until ctx ends. It reopens the feed whenever it ends, for example because the plugin
+// restarted.
 func (f feed) run(ctx context.Context) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = firstFeedPause, longestFeedPause
@@ -63,8 +63,8 @@ func (f feed) run(ctx context.Context) {
 	}
 }
 
-// apply carries out a revocation, and retries until it succeeds. One that the adapter may not make is
-// ignored: it speaks for its own issuer alone.
+// apply carries out a revocation, and retries until it succeeds. It ignores revocations for issuers other than the
+// adapter's own.
 func (f feed) apply(ctx context.Context, r auth.Revocation) error {
 	about, err := f.adapter.Describe(ctx)
 	if err != nil {
@@ -88,13 +88,13 @@ func (f feed) apply(ctx context.Context, r auth.Revocation) error {
 	return err
 }
 
-// feeds are the feeds of the running auth adapters. The zero value has none.
+// feeds holds the feeds of the running auth adapters. The zero value has none.
 type feeds struct {
 	mu   sync.Mutex
 	stop map[*pluginhost.Auth]func()
 }
 
-// follow follows an adapter, if it reports revocations, until leave or close.
+// follow opens the feed of an adapter, if it reports revocations, until unfollow or closeFeeds.
 func (s *Server) follow(handle *pluginhost.Auth) {
 	if !handle.Revokes() {
 		return
@@ -134,11 +134,11 @@ func (s *Server) closeFeeds(context.Context) error {
 	return nil
 }
 
-// pendingRevocations bounds the changes that wait; beyond it one check of all users replaces them.
+// pendingRevocations limits the number of waiting changes. Beyond it, one check of all users replaces them.
 const pendingRevocations = 256
 
-// endRevoked has /mcp end the sessions and streams of users whose access was revoked, until the server
-// closes. Event streams of /v1 watch for themselves.
+// endRevoked makes /mcp end the sessions and streams of users who lost access, until the server
+// closes. The event streams of /v1 watch for revocations themselves.
 func (s *Server) endRevoked() {
 	changes, overflow := make(chan string, pendingRevocations), make(chan struct{}, 1)
 	stopWatching := s.access.WatchRevocations(func(userID string) {

@@ -38,17 +38,17 @@ import (
 // Options configure a Server.
 type Options struct {
 	Config   *config.Config
-	Load     func() (*config.Config, error) // reads the configuration anew, for Reload
+	Load     func() (*config.Config, error) // reads the configuration again, for Reload
 	Builtins pluginhost.Builtins
 	Version  string
 	Commit   string // of the source that the server was built from; "" when unknown
 	Logger   hclog.Logger
 
-	LogLevels  *logging.Levels // of Logger; nil: they cannot be changed
-	BodyBudget int64           // bytes that the large bodies of requests in flight may hold; 0 means no bound
+	LogLevels  *logging.Levels // of Logger; nil if they cannot be changed
+	BodyBudget int64           // bytes that large request bodies in flight may use; 0 means no limit
 }
 
-// Server is the running service.
+// Server is a running server.
 type Server struct {
 	o       Options
 	log     hclog.Logger
@@ -79,7 +79,7 @@ type Server struct {
 	tracer      *tracing.Tracer // nil when tracing is off
 	endpoint    *mcphttp.Endpoint
 	http        *httpapi.Server
-	failed      chan error // the error of a broken listener
+	failed      chan error // receives the error of a broken listener
 
 	reloading sync.Mutex
 	current   atomic.Pointer[config.Config] // the effective configuration
@@ -87,8 +87,8 @@ type Server struct {
 	closers   closers
 }
 
-// Start starts everything in order. After an error nothing is left running. Apps start in the
-// background, so that a slow one does not delay the rest.
+// Start starts everything in order. After an error, nothing is left running. Apps start in the
+// background, so that a slow app does not delay the rest.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{o: o, log: o.Logger, version: o.Version, started: time.Now(), failed: make(chan error, 1)}
 	s.current.Store(o.Config)
@@ -111,16 +111,16 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	return s, nil
 }
 
-// config returns the configuration in effect, which a reload replaces.
+// config returns the configuration in effect. A reload replaces it.
 func (s *Server) config() *config.Config { return s.current.Load() }
 
-// features are the feature flags of the configuration in effect.
+// features looks up the feature flags of the configuration in effect.
 type features func() *config.Config
 
 // Enabled reports whether a flag is on.
 func (f features) Enabled(flag string) bool { return f().Features.Enabled(flag) }
 
-// URL is the address the server listens on.
+// URL returns the URL of the address that the server listens on.
 func (s *Server) URL() string { return s.scheme() + s.listener.Addr().String() }
 
 func (s *Server) scheme() string {
@@ -130,10 +130,10 @@ func (s *Server) scheme() string {
 	return "http://"
 }
 
-// WorkspaceID is the workspace of callers who name none.
+// WorkspaceID returns the id of the workspace of callers who do not name one.
 func (s *Server) WorkspaceID() string { return core.DefaultWorkspaceID }
 
-// Failed returns a channel with the error of a broken listener.
+// Failed returns a channel that receives the error of a broken listener.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Close refuses new requests, lets those in flight finish until ctx ends, and stops everything in the
@@ -157,7 +157,7 @@ func (c *closers) add(name string, close func(context.Context) error) {
 	c.list = append(c.list, closer{name, close})
 }
 
-// close closes everything that was added, also after an error, and forgets it.
+// close closes everything that was added, even after an error, and clears the list.
 func (c *closers) close(ctx context.Context) error {
 	c.mu.Lock()
 	list := c.list

@@ -37,7 +37,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// The steps of Start, in their order. Each registers its closer as soon as it has something to close.
+// This file has the steps of Start, in order. Each step registers its closer as soon as it has something to close.
 
 // openTracing comes first, so that Close exports the spans of everything else last.
 func (s *Server) openTracing(ctx context.Context) (err error) {
@@ -64,7 +64,7 @@ func (s *Server) openAdapters(ctx context.Context) (err error) {
 }
 
 func (s *Server) openState(ctx context.Context) (err error) {
-	if err := config.CreateHome(s.config().Home); err != nil { // the first start on a machine
+	if err := config.CreateHome(s.config().Home); err != nil { // this may be the first start on a machine
 		return err
 	}
 	keys, err := statekey.Load(ctx, s.config())
@@ -90,7 +90,7 @@ func (s *Server) openState(ctx context.Context) (err error) {
 	return nil
 }
 
-// listenError says why an address cannot be listened on, and what to do.
+// listenError returns an error that says why the server cannot listen on an address, and what to do.
 func listenError(address string, err error) error {
 	cause := err
 	if o, ok := errors.AsType[*net.OpError](err); ok {
@@ -160,7 +160,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	})
 	s.runApprovals()
 	var makeKey func() error
-	if !s.store.Shared() { // servers of a cluster need the same one
+	if !s.store.Shared() { // servers of a cluster need the same key
 		makeKey = s.makeKey
 	}
 	s.accounts = accounts.New(accounts.Options{
@@ -194,7 +194,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	return nil
 }
 
-// runApprovals ends approvals that expire, until the server closes.
+// runApprovals ends expired approvals until the server closes.
 func (s *Server) runApprovals() {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -209,7 +209,7 @@ func (s *Server) runApprovals() {
 	})
 }
 
-// declaredViews returns the views of a configuration, which were checked when it was loaded.
+// declaredViews returns the views of a configuration. They were checked when it was loaded.
 func declaredViews(c *config.Config) (all []view.Declared) {
 	for _, d := range c.Views {
 		if v, err := view.New(d.View); err == nil {
@@ -219,7 +219,7 @@ func declaredViews(c *config.Config) (all []view.Declared) {
 	return all
 }
 
-// makeKey makes the key of the state, for the first linked account of a server without one.
+// makeKey creates the key that encrypts the state, for the first linked account of a server without a key.
 func (s *Server) makeKey() error {
 	keys, path, err := statekey.Create(s.config().Home)
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *Server) makeKey() error {
 	return nil
 }
 
-// openAccounts connects the linked accounts with the apps, and revokes what is left to revoke.
+// openAccounts connects the linked accounts with the apps, and starts to revoke tokens in the background.
 func (s *Server) openAccounts() {
 	s.accounts.SetApps(s.apps)
 	s.store.WatchMembers(s.accounts.MembersChanged)
@@ -306,7 +306,7 @@ func (s *Server) openEndpoints(context.Context) error {
 	return nil
 }
 
-// mounts are what is served beside /v1.
+// mounts returns the routes that are served in addition to /v1.
 func (s *Server) mounts() []func(httpapi.Router) {
 	c, all := s.config(), []func(httpapi.Router){s.endpoint.Mount, apidocs.New(httpapi.OpenAPI()).Mount}
 	if c.HTTP.Console {
@@ -336,7 +336,7 @@ func (s *Server) openMetrics(ctx context.Context) error {
 	return nil
 }
 
-// openApps starts the apps and serves requests at the same time.
+// openApps starts the apps and, at the same time, starts to serve requests.
 func (s *Server) openApps(ctx context.Context) error {
 	if err := s.apps.Open(ctx); err != nil {
 		return err
