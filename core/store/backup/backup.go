@@ -17,9 +17,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// Write writes the state as of one moment into a new file, whether servers use it or not. The file has
-// the secrets of apps in it, and mode 0600. It appears complete, verified and synced, or not at all, and
-// never replaces another.
+// Write writes a consistent snapshot of the state into a new file, whether or not servers are using the state. The
+// file contains the secrets of apps, so it has mode 0600. It appears complete, verified and synced, or not at all, and
+// never replaces an existing file.
 func Write(ctx context.Context, at database.Location, file string) error {
 	if err := write(ctx, at, file); err != nil {
 		return fmt.Errorf("backup to %s: %w", file, explained(file, err))
@@ -27,8 +27,8 @@ func Write(ctx context.Context, at database.Location, file string) error {
 	return nil
 }
 
-// explained says what to do about an error of writing a file. A backup only reads the state: the disk that is full is
-// the file's.
+// explained adds advice to an error from writing a file. A backup only reads the state, so the disk that is full must be
+// the one with the file.
 func explained(file string, err error) error {
 	if !database.FileFull(err) {
 		return database.Explain(err)
@@ -69,7 +69,7 @@ func write(ctx context.Context, at database.Location, file string) (err error) {
 	return publish(part, file)
 }
 
-// createEmpty makes an empty file that only its owner can read.
+// createEmpty creates an empty file that only its owner can read.
 func createEmpty(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -78,7 +78,7 @@ func createEmpty(path string) error {
 	return f.Close()
 }
 
-// checkDirectory says what is wrong with the directory of a new file.
+// checkDirectory returns an error that says what is wrong with the directory of a new file.
 func checkDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -143,7 +143,7 @@ func copyOutOfServer(ctx context.Context, at database.Location, part string) err
 	return into.Close()
 }
 
-// publish gives a complete file its name, unless another file has it by now.
+// publish gives a complete file its final name, unless another file has that name by now.
 func publish(part, file string) error {
 	if err := syncPath(part); err != nil {
 		return err
@@ -154,7 +154,7 @@ func publish(part, file string) error {
 	return syncPath(filepath.Dir(file))
 }
 
-// syncPath syncs a file, or the names in a directory.
+// syncPath syncs a file, or the entries of a directory.
 func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -19,14 +19,14 @@ func copyAll(ctx context.Context, from, to *sql.Tx) error {
 	return nil
 }
 
-// stateSetting names the state for permissions of apps. No copy has it.
+// stateSetting is the setting that identifies the state for the permissions of apps. Copies leave it out.
 const stateSetting = "permissions.state"
 
-const maxTogetherBytes = 8 << 20 // of large values that are copied with one statement
+const maxTogetherBytes = 8 << 20 // of large values that one statement copies
 
 func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 	query := `SELECT * FROM ` + table
-	if table == "settings" { // permissions hold for the state in which they were decided, and not for a copy (package apps)
+	if table == "settings" { // permissions apply to the state in which they were decided, not to a copy (package apps)
 		query += ` WHERE name <> '` + stateSetting + `'`
 	}
 	rows, err := from.QueryContext(ctx, query)
@@ -67,8 +67,8 @@ func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 	return batch.Exec(ctx, to)
 }
 
-// Tables returns the tables that a backup holds, each after those it refers to. What is left out is valid
-// for a moment only: notices, runs, open questions, logins under way, kept results.
+// Tables returns the tables in a backup, each after the tables that it refers to. Tables with short-lived
+// content are left out: notices, runs, open questions, pending logins, kept results.
 func Tables() []string {
 	return []string{
 		"users", "identities", "workspaces", "members", "bundles", "bundle_parts", "installations", "pins", "standing_approvals", "cookies", "api_keys", "settings",

@@ -22,10 +22,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// Restore replaces the state by a backup, all or nothing. It refuses a file that is not a valid backup, a
-// state that a server has open, and, unless replace is set, to replace a state that exists. A file that
-// is replaced stays beside the new one under the name that is returned; the rows of a PostgreSQL database
-// are deleted.
+// Restore replaces the state with a backup, all or nothing. It returns an error if the file is not a valid backup,
+// if a server has the state open, or if a state exists and replace is not set. A replaced SQLite file is kept
+// next to the new one, under the name that is returned; the rows of a PostgreSQL database are deleted.
 func Restore(ctx context.Context, at database.Location, file string, replace bool) (kept string, err error) {
 	if err := Verify(ctx, file); err != nil {
 		return "", fmt.Errorf("restore from %s: %w", file, err)
@@ -77,8 +76,8 @@ func restoreFile(ctx context.Context, path, file string, replace bool) (kept str
 	return kept, errors.Join(os.Rename(part, path), syncPath(filepath.Dir(path)))
 }
 
-// forgetState makes the permissions of apps in a restored file those of another state: they are pending until a person
-// confirms them.
+// forgetState removes the identity of the state from a restored file, so that the permissions of apps are pending until
+// a person confirms them.
 func forgetState(ctx context.Context, part string) (err error) {
 	db, err := database.OpenSQLite(part, database.Visitor())
 	if err != nil {
@@ -89,8 +88,8 @@ func forgetState(ctx context.Context, part string) (err error) {
 	return err
 }
 
-// keepOld gives the state a second name, and moves the log beside it, which must not be read with another
-// state. An intact state gets the log written into it first.
+// keepOld gives the state a second name. It also moves the log next to it, which must not be read with another
+// state. If the state is intact, the log is first written into it.
 func keepOld(ctx context.Context, path string) (kept string, err error) {
 	kept = path + ".replaced-" + time.Now().UTC().Format("20060102-150405.000")
 	if db, err := database.OpenSQLite(path, database.Visitor()); err == nil {
@@ -110,8 +109,8 @@ func keepOld(ctx context.Context, path string) (kept string, err error) {
 
 const copyPrefix = ".restore-"
 
-// removeStale removes the copies that restores into a directory left when they were killed. The caller holds the lock
-// of the state, so that no other restore uses them.
+// removeStale removes copies that killed restores left in a directory. The caller holds the lock of the state, so no
+// other restore is using them.
 func removeStale(dir string) error {
 	stale, err := filepath.Glob(filepath.Join(dir, copyPrefix+"*"))
 	return errors.Join(err, removeAll(stale...))
@@ -130,7 +129,7 @@ func copyFile(ctx context.Context, file, dir string) (string, error) {
 	}
 	_, err = io.Copy(to, from)
 	if err = errors.Join(err, to.Sync(), to.Close()); err == nil {
-		if err = Verify(ctx, to.Name()); err != nil { // the file may have been exchanged since it was verified
+		if err = Verify(ctx, to.Name()); err != nil { // the file may have been replaced since it was verified
 			err = fmt.Errorf("the copy is not a valid backup: %w", err)
 		}
 	}
@@ -140,7 +139,7 @@ func copyFile(ctx context.Context, file, dir string) (string, error) {
 	return to.Name(), nil
 }
 
-// restoreServer fills a PostgreSQL database that no server uses.
+// restoreServer restores a backup into a PostgreSQL database that no server is using.
 func restoreServer(ctx context.Context, at database.Location, file string, replace bool) (err error) {
 	c, err := database.ParseURL(at.URL)
 	if err != nil {
@@ -168,7 +167,7 @@ func restoreServer(ctx context.Context, at database.Location, file string, repla
 		return err
 	}
 	defer func() { _ = source.Close() }()
-	if err := migrations.Apply(ctx, goose.DialectSQLite3, source, hclog.NewNullLogger()); err != nil { // a backup of an older version
+	if err := migrations.Apply(ctx, goose.DialectSQLite3, source, hclog.NewNullLogger()); err != nil { // the backup may be from an older version
 		return err
 	}
 	db := database.OpenPool(c)
@@ -204,7 +203,7 @@ func fillServer(ctx context.Context, source, db *sql.DB, c *pgx.ConnConfig, repl
 	})
 }
 
-// hasState reports whether there is more than what a server creates when it starts.
+// hasState reports whether the database contains more than what a server creates at its first start.
 func hasState(ctx context.Context, tx *sql.Tx) (used bool, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM users WHERE id <> $1) OR EXISTS (SELECT 1 FROM installations)
 		OR EXISTS (SELECT 1 FROM collections) OR EXISTS (SELECT 1 FROM settings WHERE name <> $3) OR EXISTS (SELECT 1 FROM usage_records)
@@ -212,8 +211,8 @@ func hasState(ctx context.Context, tx *sql.Tx) (used bool, err error) {
 	return used, err
 }
 
-// giveTo gives a file to the owner of a directory: root may restore for a server that runs as another user, which
-// could not open the state otherwise. For other users there is nothing to give away.
+// giveTo changes the owner of a file to that of a directory: root may restore for a server that runs as another user,
+// which otherwise could not open the state. It does nothing for users other than root.
 func giveTo(file, dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil || os.Geteuid() != 0 {

@@ -14,12 +14,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// A backup has a sum for each of its tables, in a table of its own. SQLite checks the structure of a file,
-// not the content of its rows: a flipped bit in a message would be restored.
+// A backup has a separate table with a checksum of each of its tables. SQLite checks the structure of a file but
+// not the content of its rows: without checksums, a flipped bit in a message would be restored.
 
 const createSums = `CREATE TABLE ` + database.BackupSums + ` (part TEXT PRIMARY KEY, rows BIGINT NOT NULL, sha256 TEXT NOT NULL)`
 
-// writeSums adds the sums to a backup that is otherwise complete.
+// writeSums adds the checksums to a backup that is otherwise complete.
 func writeSums(ctx context.Context, path string) error {
 	db, err := database.OpenSQLite(path, database.Copier())
 	if err != nil {
@@ -33,7 +33,7 @@ func writeSums(ctx context.Context, path string) error {
 			}
 		}
 		for _, table := range Tables() {
-			if there, err := hasTable(ctx, tx, table); err != nil || !there { // in the state of an older version
+			if there, err := hasTable(ctx, tx, table); err != nil || !there { // missing in the state of an older version
 				if err != nil {
 					return err
 				}
@@ -56,7 +56,7 @@ type part struct {
 	rows      int64
 }
 
-// verifySums compares the tables of a backup with its sums. A backup of a version that wrote none passes.
+// verifySums compares the tables of a backup with its checksums. A backup from a version that wrote none passes.
 func verifySums(ctx context.Context, db *sql.DB) error {
 	there, err := hasTable(ctx, db, database.BackupSums)
 	if err != nil || !there {
@@ -81,8 +81,8 @@ func verifySums(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// checkParts returns an error unless there is a sum for each table that a backup holds and that this one has, and for
-// nothing else. A backup of an older version may lack tables.
+// checkParts returns an error unless the checksums cover exactly those of Tables that the backup has. A backup from an
+// older version may lack tables.
 func checkParts(ctx context.Context, db *sql.DB, parts []part) error {
 	for _, p := range parts {
 		if !slices.Contains(Tables(), p.name) {
@@ -129,7 +129,7 @@ func readParts(ctx context.Context, q database.Querier) ([]part, error) {
 	return all, rows.Err()
 }
 
-// sumTable returns how many rows a table of a backup has, and the SHA-256 of their columns and values.
+// sumTable returns the number of rows in a table of a backup, and the SHA-256 of their columns and values.
 func sumTable(ctx context.Context, q database.Querier, table string) (count int64, sum string, err error) {
 	rows, err := q.QueryContext(ctx, `SELECT * FROM "`+table+`" ORDER BY rowid`)
 	if err != nil {
@@ -159,7 +159,7 @@ func sumTable(ctx context.Context, q database.Querier, table string) (count int6
 	return count, hex.EncodeToString(h.Sum(nil)), rows.Err()
 }
 
-// addValue adds a value to a sum so that no other list of values has the same bytes.
+// addValue adds a value to a checksum, in an encoding that is unique for each list of values.
 func addValue(h hash.Hash, value any) {
 	kind, content := byte('n'), []byte(nil)
 	switch v := value.(type) {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unfinishedPattern is the name of a directory in which a backup is written, beside the file that it becomes. It is
-// locked while a process writes in it, so that what a killed one has left is known.
+// unfinishedPattern is the name pattern of the directory in which a backup is written, next to the final file. A process
+// holds a lock on the directory while it writes there, so that what a killed process left behind can be recognized.
 const unfinishedPattern = ".ropewalk-backup-*"
 
 // unfinished is the directory of a backup that is being written.
@@ -21,7 +21,7 @@ type unfinished struct {
 	lock *os.File
 }
 
-// beginIn makes the directory of a new backup in dir, and removes those that killed backups have left there.
+// beginIn creates the directory for a new backup in dir, and removes directories that killed backups left there.
 func beginIn(dir string) (*unfinished, error) {
 	if err := removeAbandoned(dir); err != nil {
 		return nil, err
@@ -38,17 +38,17 @@ func beginIn(dir string) (*unfinished, error) {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return nil, errors.Join(err, os.Remove(made))
 		}
-		// Another backup took it for an abandoned one before it was locked.
+		// Another backup removed it before it was locked, because it looked abandoned.
 	}
 }
 
-// file is the path of the backup in the directory.
+// file returns the path of the backup in the directory.
 func (u *unfinished) file() string { return filepath.Join(u.dir, "backup.db") }
 
 // remove removes the directory.
 func (u *unfinished) remove() error { return errors.Join(os.RemoveAll(u.dir), u.lock.Close()) }
 
-// removeAbandoned removes what killed backups of this user have left in dir: copies of the state, with its secrets.
+// removeAbandoned removes what killed backups of this user left in dir: copies of the state, including its secrets.
 func removeAbandoned(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -61,7 +61,7 @@ func removeAbandoned(dir string) error {
 		path := filepath.Join(dir, e.Name())
 		lock, err := lockDirectory(path)
 		if err != nil || lock == nil {
-			continue // in use, gone by now, or somebody else's
+			continue // in use, already gone, or owned by another user
 		}
 		err = errors.Join(os.RemoveAll(path), lock.Close())
 		if err != nil {
@@ -71,8 +71,8 @@ func removeAbandoned(dir string) error {
 	return nil
 }
 
-// lockDirectory locks a directory of this user. It returns nil when another process has locked it, and an error that is
-// fs.ErrNotExist when it has been removed.
+// lockDirectory locks a directory of this user. It returns nil if another process holds the lock, and an error that is
+// fs.ErrNotExist if the directory was removed.
 func lockDirectory(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
 	if err != nil {

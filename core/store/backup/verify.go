@@ -16,12 +16,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// Verify reads a whole file and returns what is wrong with it as a backup, nil when it is valid.
+// Verify reads a whole file and returns nil if it is a valid backup, or else an error that says what is wrong with it.
 func Verify(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return err // opening it would create it
+		return err // checked first because opening the file would create it
 	case !info.Mode().IsRegular():
 		return errors.New("it is not a regular file")
 	}
@@ -34,15 +34,15 @@ func Verify(ctx context.Context, path string) error {
 	if err == nil {
 		err = verifyDatabase(ctx, db)
 	}
-	if database.Damaged(err) { // the advice for a server that cannot open its state is to restore a backup
+	if database.Damaged(err) { // not the usual advice, which is to restore a backup
 		return errors.New("the file is damaged or is not a backup: choose another one")
 	}
 	return err
 }
 
-// verifySchema refuses what no state has and what the sums do not cover: bytes behind the last page, which a restore
-// would copy however many there are, and programs in the file: a trigger or a view runs in the server, with every read
-// or write of its table.
+// verifySchema returns an error for content that no state has and that the checksums do not cover: bytes after the last
+// page, which a restore would copy however many there are, and triggers and views, which would run in the server with
+// every read or write of their table.
 func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
 	var pages, pageSize int64
 	if err := db.QueryRowContext(ctx, `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`).Scan(&pages, &pageSize); err != nil {
@@ -62,7 +62,7 @@ func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
 	return fmt.Errorf("it was changed: it has the %s %q, and no state has one", kind, name)
 }
 
-// CheckKeys returns what is wrong with the keys for a backup: nil when every app in it can be read with them.
+// CheckKeys returns nil if the keys decrypt every encrypted record in a backup, or else an error that says what is wrong.
 func CheckKeys(ctx context.Context, path string, keys *seal.Keys) error {
 	db, err := database.OpenSQLite(path, database.Reader())
 	if err != nil {
@@ -104,8 +104,9 @@ func verifyDatabase(ctx context.Context, db *sql.DB) error {
 	return verifySums(ctx, db)
 }
 
-// verifyDefinitions refuses tables and indexes that no state has, or that are defined otherwise: the sums do not cover
-// them, and an expression in one runs in the server. What a state has follows from its migrations.
+// verifyDefinitions returns an error for tables and indexes that no state has, or that have a different definition. The
+// checksums do not cover definitions, and their expressions run in the server. The expected definitions are those that
+// the file's migrations produce.
 func verifyDefinitions(ctx context.Context, db *sql.DB) (err error) {
 	dir, err := os.MkdirTemp("", "ropewalk-schema-")
 	if err != nil {
@@ -138,15 +139,15 @@ func verifyDefinitions(ctx context.Context, db *sql.DB) (err error) {
 		}
 	}
 	for what := range wanted {
-		if _, there := found[what]; !there && what != `table "`+database.BackupSums+`"` { // an older version wrote no sums
+		if _, there := found[what]; !there && what != `table "`+database.BackupSums+`"` { // older versions wrote no checksums
 			return fmt.Errorf("it was changed: it lacks the %s", what)
 		}
 	}
 	return nil
 }
 
-// readDefinitions returns the tables and indexes of a database with their canonical statements, without SQLite's own and
-// the table of migrations.
+// readDefinitions returns the tables and indexes of a database with their canonical statements. It leaves out SQLite's
+// own tables and the table of migrations.
 func readDefinitions(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, `SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'goose_db_version'`)
 	if err != nil {
@@ -164,8 +165,8 @@ func readDefinitions(ctx context.Context, db *sql.DB) (map[string]string, error)
 	return all, rows.Err()
 }
 
-// canonical returns a statement that creates a table or an index in the form in which two are compared: SQLite quotes the
-// names of tables that were renamed, and writes columns that were added behind the constraints.
+// canonical returns a CREATE TABLE or CREATE INDEX statement in a form that can be compared: SQLite quotes the names of
+// renamed tables, and puts added columns after the constraints.
 func canonical(statement string) string {
 	statement = regexp.MustCompile(`"(\w+)"`).ReplaceAllString(statement, "$1")
 	statement = strings.Join(strings.Fields(statement), " ")
