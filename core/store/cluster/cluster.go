@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	pollInterval   = time.Second            // of notices, should the database not wake the server
-	purgeInterval  = time.Minute            // of old notices
-	retryInterval  = 500 * time.Millisecond // after the database refused something
-	closeTimeout   = 2 * time.Second        // for events that are not yet written when the server stops
-	checkInterval  = 3 * time.Second        // of a silent notification connection
-	checkTimeout   = 3 * time.Second        // for its answer
-	maxUnwritten   = 1024                   // notices that wait to be written
+	pollInterval   = time.Second            // for notices, in case the database does not wake the server
+	purgeInterval  = time.Minute            // for old notices
+	retryInterval  = 500 * time.Millisecond // after a database error
+	closeTimeout   = 2 * time.Second        // for events that are still unwritten when the server stops
+	checkInterval  = 3 * time.Second        // for a silent notification connection
+	checkTimeout   = 3 * time.Second        // for the response to a check
+	maxUnwritten   = 1024                   // notices waiting to be written
 	maxWriteAtOnce = 200
 )
 
-// Cluster connects this server with the others on one PostgreSQL database. It has a connection of its
-// own, on which the database wakes it when another server writes a notice; while that is broken, notices
-// are polled every second.
+// Cluster connects this server with the other servers on one PostgreSQL database. It has its own
+// connection, on which the database wakes it when another server writes a notice. While that connection is
+// broken, the server polls for notices every second.
 type Cluster struct {
 	config *pgx.ConnConfig
 	db     *database.Database
@@ -44,7 +44,7 @@ type Cluster struct {
 	health      health
 }
 
-// Connect makes the notification connection, and holds database.LockInUse with it: from then on nobody
+// Connect opens the notification connection, which holds database.LockInUse: from then on nobody
 // can restore a backup. Call Start or Disconnect next.
 func Connect(ctx context.Context, c *pgx.ConnConfig, log hclog.Logger) (*Cluster, error) {
 	conn, err := listenOn(ctx, c)
@@ -56,10 +56,10 @@ func Connect(ctx context.Context, c *pgx.ConnConfig, log hclog.Logger) (*Cluster
 	}, nil
 }
 
-// Disconnect closes the connection of a Cluster that was not started.
+// Disconnect closes the connection of a Cluster that has not been started.
 func (c *Cluster) Disconnect(ctx context.Context) { closeConn(ctx, c.conn) }
 
-// Start joins the other servers; no notice that they write from now on is missed. stop leaves them, and
+// Start joins the cluster. From now on, no notice of another server is missed. stop leaves the cluster, and
 // returns when everything has ended. The schema must be up to date.
 func (c *Cluster) Start(ctx context.Context, db *database.Database) (stop func() error, err error) {
 	c.db = db
@@ -80,17 +80,17 @@ func (c *Cluster) Start(ctx context.Context, db *database.Database) (stop func()
 	}, nil
 }
 
-// ServerID is the name of this server among those on the database.
+// ServerID returns the id of this server, which is unique among the servers on the database.
 func (c *Cluster) ServerID() string { return c.id }
 
-// Subscribe has deliver called for each event that another server publishes, its Data as JSON, until
-// the returned function is called; after that deliver is not called any more. deliver must not wait.
+// Subscribe calls deliver for each event that another server publishes, with its Data as JSON. After stop
+// has returned, deliver is no longer called. deliver must not block.
 func (c *Cluster) Subscribe(deliver func(core.Event)) (stop func()) {
 	return c.subscribers.addEvents(deliver)
 }
 
-// Changes returns what other servers change, until ctx ends: the channel is closed then. A slow reader
-// loses nothing, but gets once what changed many times.
+// Changes returns a channel with the changes that other servers make. It is closed when ctx ends. A slow reader
+// does not miss changes, but repeated changes of the same thing are delivered once.
 func (c *Cluster) Changes(ctx context.Context) <-chan core.Change {
 	out := make(chan core.Change)
 	q := newChangeQueue()
@@ -102,7 +102,7 @@ func (c *Cluster) Changes(ctx context.Context) <-chan core.Change {
 	return out
 }
 
-// Publish queues an event for the other servers, without waiting.
+// Publish queues an event for the other servers, without blocking.
 func (c *Cluster) Publish(e core.Event) error {
 	n, err := eventNotice(e)
 	switch {
@@ -116,13 +116,13 @@ func (c *Cluster) Publish(e core.Event) error {
 	return nil
 }
 
-// Notify writes a change for the other servers, who learn of it when the transaction commits. It must be
-// the last statement of the transaction: until the commit no other server can write a notice.
+// Notify writes a change for the other servers, which they receive when the transaction commits. It must be
+// the last statement of the transaction, because no other server can write a notice until the commit.
 func (c *Cluster) Notify(ctx context.Context, tx *sql.Tx, change core.Change) error {
 	return writeNotices(ctx, tx, c.id, []notice{{change: change}})
 }
 
-// post queues a notice, without waiting; false when too many wait already.
+// post queues a notice, without blocking. It returns false if the queue is full.
 func (c *Cluster) post(n notice) bool {
 	select {
 	case c.outbox <- n:
@@ -132,7 +132,7 @@ func (c *Cluster) post(n notice) bool {
 	}
 }
 
-// sleep waits; false when ctx ends first.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

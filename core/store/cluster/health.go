@@ -8,21 +8,21 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// lateAfter is how long notices may stay unread or unwritten before Check reports it. They are read every
-// second at least, with or without a notification connection.
+// lateAfter is how long notices may stay unread or unwritten before Check reports it. They are read at least
+// every second, with or without a notification connection.
 const lateAfter = 3 * time.Second
 
-// health is whether notices come in and go out.
+// health tracks whether notices are being read and written.
 type health struct {
 	mu           sync.Mutex
-	readAt       time.Time // when the table was last read to its end
+	readAt       time.Time // when the table was last read to the end
 	readErr      error     // of the latest attempt
-	waitingSince time.Time // since when notices could not be written; zero when none waits
+	waitingSince time.Time // since when notices have been waiting to be written; zero if none are waiting
 	writeErr     error
 }
 
-// Check returns core.CodeUnavailable when the notices of other servers have not been read, or those of
-// this one not been written, for three seconds.
+// Check returns core.CodeUnavailable if, for three seconds, the notices of other servers have not been read or
+// this server's own notices have not been written.
 func (c *Cluster) Check() error {
 	h := &c.health
 	h.mu.Lock()
@@ -53,14 +53,14 @@ func (h *health) readDone(err error) {
 	}
 }
 
-// writeBegins records that notices wait to be written.
+// writeBegins records that notices are waiting to be written.
 func (h *health) writeBegins() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.waitingSince = time.Now()
 }
 
-// writeDone records the end of an attempt to write them.
+// writeDone records the end of an attempt to write notices.
 func (h *health) writeDone(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

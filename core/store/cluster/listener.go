@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// listenOn makes a notification connection.
+// listenOn opens a notification connection.
 func listenOn(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
@@ -35,7 +35,7 @@ func closeConn(ctx context.Context, conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// listen wakes the reader until ctx ends. When the connection breaks or goes silent it makes another.
+// listen wakes the reader until ctx ends. If the connection breaks or goes silent, it opens another.
 func (c *Cluster) listen(ctx context.Context, conn *pgx.Conn) {
 	for {
 		err := c.waitForNotices(ctx, conn)
@@ -63,8 +63,8 @@ func (c *Cluster) reconnect(ctx context.Context) *pgx.Conn {
 	return conn
 }
 
-// waitForNotices wakes the reader until the connection breaks or ctx ends, and closes it. A connection on
-// which nothing arrives is checked: one that went silent looks like one without notices.
+// waitForNotices wakes the reader until the connection breaks or ctx ends, and then closes the connection. If
+// nothing arrives, it checks the connection: a dead connection looks like one without notices.
 func (c *Cluster) waitForNotices(ctx context.Context, conn *pgx.Conn) error {
 	defer closeConn(ctx, conn)
 	for {
@@ -75,8 +75,8 @@ func (c *Cluster) waitForNotices(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// waitOnce returns when there is a notice, or when none came for a while and the connection was found to
-// be alive.
+// waitOnce returns when there is a notice, or when none has come within checkInterval and a check has shown that
+// the connection is alive.
 func (c *Cluster) waitOnce(ctx context.Context, conn *pgx.Conn) error {
 	quiet, cancel := context.WithTimeout(ctx, checkInterval)
 	defer cancel()
@@ -92,6 +92,6 @@ func (c *Cluster) waitOnce(ctx context.Context, conn *pgx.Conn) error {
 func (c *Cluster) wakeReader() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // it is awake
+	default: // it is already awake
 	}
 }

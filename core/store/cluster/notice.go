@@ -9,28 +9,28 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// notice is what one server tells the others: that something was changed, an event, or a part of a peer
+// notice is a message from one server to the others: a change, an event, or a part of a peer
 // request.
 type notice struct {
 	n       int64
 	origin  string
 	change  core.Change
-	owner   string // of an event for one person
+	owner   string // recipient of an event for one person; subject of a peer request
 	payload string // an event's data
 }
 
 const (
-	kindEvent core.ChangeKind = "event" // whose Name is the event's
+	kindEvent core.ChangeKind = "event" // Name is the name of the event
 	maxEvent                  = 1 << 20 // bytes of an event's data
-	pageSize                  = 500     // notices that are read at once
+	pageSize                  = 500     // notices read at a time
 
-	// keepNotices is how long notices can be read. A server that was away for longer learns that it
+	// keepNotices is how long notices are kept. A server that was disconnected for longer detects that it
 	// missed some.
 	keepNotices = "2 minutes"
 )
 
-// writeNotices adds notices and wakes the servers when the transaction commits. From here to the commit
-// no other server can add any: it must be the last statement.
+// writeNotices adds notices, and wakes the servers when the transaction commits. No other server can add notices
+// until the commit, so this must be the last statement of the transaction.
 func writeNotices(ctx context.Context, tx *sql.Tx, origin string, add []notice) error {
 	var last int64
 	if err := tx.QueryRowContext(ctx, `UPDATE counters SET n = n + $1 WHERE name = 'notices' RETURNING n`, len(add)).Scan(&last); err != nil {
@@ -52,7 +52,7 @@ func writeNotices(ctx context.Context, tx *sql.Tx, origin string, add []notice) 
 	return err
 }
 
-// readNotices returns the next notices after a number, and the number to go on from. missed reports that
+// readNotices returns the next notices after a number, and the number to continue from. missed reports that
 // some in between are gone.
 func readNotices(ctx context.Context, db *database.Database, after int64) (found []notice, next int64, missed bool, err error) {
 	var last int64
@@ -73,7 +73,7 @@ func readNotices(ctx context.Context, db *database.Database, after int64) (found
 	if err != nil {
 		return nil, after, false, err
 	}
-	if len(found) == 0 { // too old already, or the database was exchanged
+	if len(found) == 0 { // already too old, or the database was replaced
 		return nil, last, true, nil
 	}
 	return found, next, missed, nil

@@ -10,10 +10,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// A peer request is a question of one server to another one of its deployment. It travels as notices:
-// ask, with which it begins; working, again and again while the other server works on it; answer, or
-// cancel, with which it ends. All four have the id of the server they are for as their workspace, and what the
-// question is about as their owner.
+// A peer request is a question from one server to another server of its deployment. It travels as notices:
+// it starts with ask, and ends with answer or cancel. In between, the other server repeatedly sends working while
+// it works on the request. In all four, the workspace is the id of the server that the notice is for, and the
+// owner is the topic of the question.
 const (
 	kindAsk     core.ChangeKind = "ask"
 	kindWorking core.ChangeKind = "heard"
@@ -22,36 +22,37 @@ const (
 )
 
 const (
-	// AcceptTimeout is how long a server that is alive takes at most to accept a request.
+	// AcceptTimeout is how long a live server may take to accept a request.
 	AcceptTimeout = 3 * time.Second
-	// MaxMessage is the size of a question or an answer, bytes.
+	// MaxMessage is the maximum size of a question or an answer, in bytes.
 	MaxMessage = 4 << 20
 
-	workingInterval = 5 * time.Second  // at which a server that works on a request says so
-	workingTimeout  = 15 * time.Second // a server that says nothing for so long has ended
-	maxRequests     = 256              // of one topic that one server works on
+	workingInterval = 5 * time.Second  // between two working notices for a request
+	workingTimeout  = 15 * time.Second // a server that sends nothing for this long has ended
+	maxRequests     = 256              // of one topic that a server works on at a time
 	replyQueue      = 16
 )
 
-// Handler answers a question of another server. It returns when ctx ends.
+// Handler answers a question from another server. It must return when ctx ends.
 type Handler = func(ctx context.Context, question json.RawMessage) json.RawMessage
 
-// requests are those of this server: what it asked, and what it works on. The zero value has none.
+// requests holds the peer requests of this server: those that it sent, and those that it is working on. The zero
+// value has none.
 type requests struct {
 	mu      sync.Mutex
-	pending map[string]chan notice // asked by this server, by id
-	topics  map[string]*topic      // that this server answers questions about
+	pending map[string]chan notice // sent by this server, by request id
+	topics  map[string]*topic      // that this server answers questions about, by name
 }
 
-// topic is what one handler answers.
+// topic holds the questions of one handler.
 type topic struct {
 	handle  func(notice)
-	working map[string]context.CancelFunc // on these questions, by id
+	working map[string]context.CancelFunc // cancels the questions in progress, by request id
 }
 
-// Request has another server answer a question about a topic. core.CodeNotFound when there is no such server any more;
-// core.CodeUnavailable when it ended before it answered, or question or answer are larger than 4 MiB.
-// When ctx ends, the other server stops working on it.
+// Request has another server answer a question about a topic. The error is core.CodeNotFound if the server no longer
+// exists, and core.CodeUnavailable if it ended before it answered, or if question or answer are larger than 4 MiB.
+// When ctx ends, the other server stops working on the question.
 func (c *Cluster) Request(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error) {
 	if len(question) > MaxMessage {
 		return nil, core.Errorf(core.CodeUnavailable, "the question is too large to be handed to another server")
@@ -109,14 +110,14 @@ func (r *requests) close(id string) {
 	delete(r.pending, id)
 }
 
-// Handle has handler called for each question of another server about a topic, at most 256 at a time, until stop is
-// called. stop cancels those that are worked on, and returns when the last one is answered.
+// Handle calls handler for each question from another server about a topic, at most 256 at a time, until stop is
+// called. stop cancels the questions in progress, and returns when the last one is answered.
 func (c *Cluster) Handle(name string, handler Handler) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &c.requests
 	var working sync.WaitGroup
 	t := &topic{working: map[string]context.CancelFunc{}}
-	t.handle = func(ask notice) { // called with the lock held
+	t.handle = func(ask notice) { // called with r.mu held
 		if len(t.working) >= maxRequests {
 			return
 		}
@@ -166,7 +167,7 @@ func (c *Cluster) answer(ctx context.Context, ask notice, handler Handler) {
 	}
 }
 
-// accept processes a notice of a peer request, if it is one, whichever server it is for.
+// accept processes a notice if it is part of a peer request, and reports whether it is, whichever server it is for.
 func (r *requests) accept(n notice, self string) (isRequest bool) {
 	switch n.change.Kind {
 	case kindAsk, kindWorking, kindAnswer, kindCancel:
@@ -190,7 +191,7 @@ func (r *requests) accept(n notice, self string) (isRequest bool) {
 	default:
 		select {
 		case r.pending[n.change.Name] <- n:
-		default: // nobody waits
+		default: // nobody is waiting
 		}
 	}
 	return true

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// read hands on the notices of the other servers, until ctx ends.
+// read passes the notices of other servers to the subscribers until ctx ends.
 func (c *Cluster) read(ctx context.Context) {
 	poll, purge := time.NewTicker(pollInterval), time.NewTicker(purgeInterval)
 	defer poll.Stop()

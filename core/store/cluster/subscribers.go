@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// subscribers are those in this server who get the notices of the others. The zero value has none.
+// subscribers holds the recipients of notices in this server. The zero value has none.
 type subscribers struct {
 	mu      sync.Mutex
 	events  map[*func(core.Event)]struct{}
@@ -60,8 +60,8 @@ func (s *subscribers) addChanges(q *changeQueue) (remove func()) {
 	}
 }
 
-// changeQueue is what a subscriber has not received yet. A change that is queued already is not added
-// again, so the queue is never longer than the list of what can change.
+// changeQueue holds the changes that a subscriber has not received yet. A change that is already queued is not
+// added again, so the queue cannot grow beyond the number of things that can change.
 type changeQueue struct {
 	mu       sync.Mutex
 	list     []core.Change
@@ -91,7 +91,7 @@ func (q *changeQueue) removeAll() []core.Change {
 	return all
 }
 
-// deliver passes changes to a channel until ctx ends, and closes the channel then.
+// deliver passes changes to a channel until ctx ends, and then closes the channel.
 func (q *changeQueue) deliver(ctx context.Context, out chan<- core.Change) {
 	defer close(out)
 	for {

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 )
 
-// write writes the notices of the outbox until ctx ends, and then those that are queued already.
+// write writes the notices of the outbox until ctx ends, and then those that are still queued.
 func (c *Cluster) write(ctx context.Context) {
 	var batch []notice
 	for ctx.Err() == nil {
@@ -24,7 +24,7 @@ func (c *Cluster) write(ctx context.Context) {
 	}
 }
 
-// addQueued adds what is queued in the outbox to a batch.
+// addQueued adds the queued notices of the outbox to a batch, up to maxWriteAtOnce.
 func (c *Cluster) addQueued(batch []notice) []notice {
 	for len(batch) < maxWriteAtOnce {
 		select {
@@ -38,7 +38,7 @@ func (c *Cluster) addQueued(batch []notice) []notice {
 	return batch
 }
 
-// writeBatch tries until the batch is written; false when ctx ends first.
+// writeBatch retries until the batch is written. It returns false if ctx ends first.
 func (c *Cluster) writeBatch(ctx context.Context, batch []notice) bool {
 	c.health.writeBegins()
 	for warned := false; ; warned = true {
