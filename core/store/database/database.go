@@ -12,42 +12,42 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Kind says which of the two databases it is.
+// Kind is the kind of a database.
 type Kind int
 
-// The two databases.
+// The kinds of databases.
 const (
 	SQLite Kind = iota
 	PostgreSQL
 )
 
-// Location is where the state is.
+// Location says where the state is stored.
 type Location struct {
-	Path string      // the SQLite file, usually <home>/ropewalk.db; made with mode 0600
-	URL  core.Secret // of a PostgreSQL database, which is then used instead; Path still names the home
+	Path string      // the SQLite file, usually <home>/ropewalk.db; created with mode 0600
+	URL  core.Secret // of a PostgreSQL database to use instead of the file; Path still determines the home
 }
 
 // Database is an open database. It is safe for concurrent use. All writes to an SQLite file go through
-// one connection, so that they queue in the process instead of failing on each other's locks; reads
-// have connections of their own and never wait for a write.
+// one connection, so that they queue in the process instead of failing on each other's locks. Reads
+// have their own connections and never wait for a write.
 type Database struct {
 	kind     Kind
 	write    *sql.DB
 	read     *sql.DB
-	snapshot sql.IsolationLevel // at which all reads of a transaction see one moment
+	snapshot sql.IsolationLevel // the level at which all reads of a transaction see one snapshot
 	group    *groupCommit       // nil with PostgreSQL
 	deadline *deadline
-	observer Observer     // nil: nobody measures
-	guard    func() error // refuses writes to a file that is no longer in its place; nil: never
+	observer Observer     // nil measures nothing
+	guard    func() error // returns an error if the file is no longer in its place, which refuses writes; nil for no check
 	log      hclog.Logger
 
 	closers []func() error // in the order of opening
 }
 
-// Kind returns which database it is.
+// Kind returns the kind of the database.
 func (db *Database) Kind() Kind { return db.kind }
 
-// LockRow returns what ends a SELECT of the rows c that the transaction is going to change.
+// LockRow returns the clause to append to a SELECT of rows with the alias c that the transaction is going to change.
 func (db *Database) LockRow() string {
 	if db.kind == PostgreSQL {
 		return "FOR UPDATE OF c"
@@ -65,17 +65,17 @@ func (db *Database) Close() error {
 	return errors.Join(all...)
 }
 
-// Querier is a transaction, or a database outside of any.
+// Querier is a transaction, or a database outside any transaction.
 type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Do is what a transaction consists of. Its statements run under ctx, which has a deadline.
+// Do is the body of a transaction. Its statements must run with ctx, which has a deadline.
 type Do = func(ctx context.Context, tx *sql.Tx) error
 
-// Update runs one writing transaction: when it returns nil, all of it is durable; when it returns an
-// error, nothing of it happened. what names the operation in the error.
+// Update runs a writing transaction. If it returns nil, the whole transaction is durable; if it returns an
+// error, nothing was changed. what names the operation in the error.
 func (db *Database) Update(ctx context.Context, what string, do Do) error {
 	return db.update(ctx, what, db.deadline.short, do)
 }
@@ -100,9 +100,9 @@ func (db *Database) update(ctx context.Context, what string, limit limiter, do D
 	return nil
 }
 
-// UpdateGrouped is Update for small writes that happen again and again while people chat: in an SQLite
-// file, those that wait at the same time share a transaction. do may be called twice: the second call
-// must overwrite what the first returned.
+// UpdateGrouped is Update for small writes that are frequent while people chat. In an SQLite file, writes
+// that wait at the same time share a transaction. do may be called twice: the second call must overwrite
+// the results of the first.
 func (db *Database) UpdateGrouped(ctx context.Context, what string, do Do) (err error) {
 	if db.group == nil {
 		return db.Update(ctx, what, do)
@@ -125,7 +125,7 @@ func (db *Database) guarded() error {
 	return db.guard()
 }
 
-// View runs reads that see the state as of one moment.
+// View runs reads that all see the same snapshot of the state.
 func (db *Database) View(ctx context.Context, what string, do Do) (err error) {
 	defer db.observe(read, time.Now(), &err)
 	ctx, finish := db.deadline.short(ctx)
@@ -139,14 +139,14 @@ func (db *Database) View(ctx context.Context, what string, do Do) (err error) {
 	return nil
 }
 
-// Get reads one row into dest. sql.ErrNoRows when there is none.
+// Get reads one row into dest. The error is sql.ErrNoRows if there is none.
 func (db *Database) Get(ctx context.Context, query string, args []any, dest ...any) (err error) {
 	defer db.observe(read, time.Now(), &err)
 	ctx, finish := db.deadline.short(ctx)
 	return Explain(finish(db.read.QueryRowContext(ctx, query, args...).Scan(dest...)))
 }
 
-// Select reads rows, and calls each for every one.
+// Select reads rows and calls each for every row.
 func (db *Database) Select(ctx context.Context, query string, args []any, each func(scan func(dest ...any) error) error) (err error) {
 	defer db.observe(read, time.Now(), &err)
 	ctx, finish := db.deadline.short(ctx)
@@ -167,7 +167,7 @@ func (db *Database) selectRows(ctx context.Context, query string, args []any, ea
 	return rows.Err()
 }
 
-// Exec runs one statement that writes, and returns how many rows it changed.
+// Exec runs one writing statement, and returns how many rows it changed.
 func (db *Database) Exec(ctx context.Context, query string, args ...any) (n int64, err error) {
 	defer db.observe(write, time.Now(), &err)
 	if err := db.guarded(); err != nil {
@@ -182,7 +182,7 @@ func (db *Database) Exec(ctx context.Context, query string, args ...any) (n int6
 	return n, Explain(err)
 }
 
-// InTransaction runs do in a transaction of its own, without a deadline.
+// InTransaction runs do in its own transaction, without a deadline.
 func InTransaction(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -194,7 +194,7 @@ func InTransaction(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) e
 	return tx.Commit()
 }
 
-// Rollback undoes a transaction. One that the driver has ended already is not an error.
+// Rollback rolls back a transaction. It is not an error if the driver has already ended it.
 func Rollback(tx *sql.Tx) error {
 	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
 		return err
@@ -202,22 +202,22 @@ func Rollback(tx *sql.Tx) error {
 	return nil
 }
 
-// Millis is a time as the tables hold it: milliseconds since 1970.
+// Millis returns a time as the tables store it: milliseconds since 1970.
 func Millis(t time.Time) int64 { return t.UnixMilli() }
 
-// FromMillis is the time that Millis made the number of, in UTC.
+// FromMillis is the inverse of Millis. The time is in UTC.
 func FromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// Read runs reads outside of any transaction.
+// Read runs reads outside any transaction.
 func (db *Database) Read(ctx context.Context, do func(ctx context.Context, q Querier) error) (err error) {
 	defer db.observe(read, time.Now(), &err)
 	ctx, finish := db.deadline.short(ctx)
 	return Explain(finish(do(ctx, db.read)))
 }
 
-// WritePool returns the connections that write, for statements that need settings of their own. They have
-// no deadline.
+// WritePool returns the pool of writing connections, for statements that need special settings. It does not
+// apply deadlines.
 func (db *Database) WritePool() *sql.DB { return db.write }
 
-// ReadPool returns the connections that read, without a deadline.
+// ReadPool returns the pool of reading connections. It does not apply deadlines.
 func (db *Database) ReadPool() *sql.DB { return db.read }

@@ -9,19 +9,19 @@ import (
 
 const (
 	statementTimeout = 5 * time.Second
-	// silentTimeout applies while the latest statement ran into its deadline: a request that needs
-	// several statements is answered about as soon as one that needs a single one.
+	// silentTimeout applies after a statement has exceeded its deadline, until one succeeds: a request with
+	// several statements then fails about as soon as a request with a single one.
 	silentTimeout = time.Second
 	longTimeout   = 5 * time.Minute
 )
 
-// errDeadline is the cause of a context that a deadline of this package ended.
+// errDeadline is the cause of contexts that a deadline of this package has ended.
 var errDeadline = errors.New("the database did not answer in time")
 
-// deadline bounds what is asked of PostgreSQL, whose connections may go silent. The zero value and nil
-// bound nothing: a file answers.
+// deadline limits the time of PostgreSQL statements, because connections may go silent. A nil deadline limits
+// nothing, for files.
 type deadline struct {
-	silent atomic.Bool // the latest statement ran into its deadline
+	silent atomic.Bool // the latest statement exceeded its deadline
 	reset  func()      // closes the idle connections of the pool
 }
 
@@ -45,8 +45,8 @@ func (d *deadline) long(ctx context.Context) (context.Context, func(error) error
 
 func keepError(err error) error { return err }
 
-// limit returns a context that ends after timeout, and a function to be called with the error of what
-// ran under it, which returns the error to report.
+// limit returns a context that ends after timeout, and a function that must be called with the error of the
+// statement that ran under the context. The function returns the error to report.
 func (d *deadline) limit(ctx context.Context, timeout time.Duration) (context.Context, func(error) error) {
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, errDeadline)
 	return limited, func(err error) error {
@@ -57,7 +57,7 @@ func (d *deadline) limit(ctx context.Context, timeout time.Duration) (context.Co
 		}
 		if ctx.Err() == nil && errors.Is(context.Cause(limited), errDeadline) {
 			if !d.silent.Swap(true) && d.reset != nil {
-				d.reset() // the other connections of the pool are likely to be silent, too
+				d.reset() // the other connections of the pool are probably silent too
 			}
 			return unavailable(errors.Join(errDeadline, err))
 		}

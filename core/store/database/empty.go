@@ -15,11 +15,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// A database without a schema is a new start. Beside the files of installed apps it is more likely that
-// the database was lost, or that storage.url names the wrong one: starting with it would look as if
+// A database without a schema usually means a first start. But if there are files of installed apps, it is more
+// likely that the database was lost, or that storage.url names the wrong one. To start with it would look as if
 // everything had been deleted.
 
-// CheckNewFile refuses to create the file at path beside installed apps.
+// CheckNewFile returns an error if the database file at path would have to be created although there are installed apps.
 func CheckNewFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -31,7 +31,7 @@ func CheckNewFile(path string) error {
 	return refuseBesideApps(filepath.Dir(path), "the file is missing or empty")
 }
 
-// CheckNewServer refuses a database without a schema beside installed apps.
+// CheckNewServer returns an error if a PostgreSQL database has no schema although there are installed apps.
 func CheckNewServer(ctx context.Context, db *sql.DB, path string) error {
 	version, err := migrations.Version(ctx, goose.DialectPostgres, db)
 	if err != nil || version > 0 || path == "" {

@@ -14,12 +14,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// examineTime is how long the pages of a file are read: a large file is not read to its end.
+// examineTime limits how long checkPages reads a file: a large file is not read to the end.
 const examineTime = 5 * time.Second
 
-// Examine says why a server could not open the state, or nil. It changes nothing. A file is read as far as
-// that takes a few seconds, and must not be open in a server; a file that does not exist is made by the
-// next start.
+// Examine returns an error that says why a server could not open the state, or nil. It does not change anything.
+// It reads a file for at most examineTime, and no server may have the file open. A missing file is not an error,
+// because the next start creates it.
 func Examine(ctx context.Context, at Location) error {
 	if at.URL != "" {
 		return Visible(Explain(examineServer(ctx, at)))
@@ -57,8 +57,8 @@ func examineFile(ctx context.Context, path string) (err error) {
 	return checkPages(ctx, db)
 }
 
-// checkPages returns an error for a file with damaged pages, as far as it is read within examineTime. The doctor and each
-// start of a server read the same.
+// checkPages returns an error if it finds a damaged page in a file within examineTime. `ropewalk doctor` and each start
+// of a server make the same check.
 func checkPages(ctx context.Context, db *sql.DB) error {
 	limited, cancel := context.WithTimeout(ctx, examineTime)
 	defer cancel()
@@ -75,7 +75,7 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// examineSchema returns an error when this program cannot bring the file up to date.
+// examineSchema returns an error if this program cannot bring the file's schema up to date.
 func examineSchema(ctx context.Context, db *sql.DB) error {
 	var tables int
 	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE name = 'goose_db_version'`).Scan(&tables); err != nil || tables == 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Explain adds what an operator can do about an error of the database itself. A PostgreSQL that cannot be
-// reached at the moment, and a disk that is full, are core.CodeUnavailable.
+// Explain adds advice for the operator to an error of the database itself. The error is core.CodeUnavailable if
+// PostgreSQL cannot be reached at the moment, or the disk is full.
 func Explain(err error) error {
 	if err == nil {
 		return nil
@@ -51,13 +51,13 @@ func Explain(err error) error {
 
 const damaged = "the file is damaged or is not a database"
 
-// Damaged says whether err is about a file that is damaged or not a database of SQLite.
+// Damaged reports whether err means that a file is damaged or is not an SQLite database.
 func Damaged(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (e.Code()&0xff == sqlite3.SQLITE_NOTADB || e.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// FileFull says whether err is about a file that the disk has no space for.
+// FileFull reports whether err means that the disk has no space for a file.
 func FileFull(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && e.Code()&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
@@ -79,7 +79,7 @@ func fileAdvice(code int) string {
 	return ""
 }
 
-// serverAdvice is about PostgreSQL's codes (its manual, appendix A).
+// serverAdvice returns the advice for a PostgreSQL error code (PostgreSQL manual, appendix A).
 func serverAdvice(code string) string {
 	switch code {
 	case "28P01", "28000":
@@ -96,14 +96,14 @@ func serverAdvice(code string) string {
 	return ""
 }
 
-// away reports whether a code is that of a server that is starting, stopping, full, or just lost its
-// connection.
+// away reports whether a code means that the server is starting or stopping, has no free connections, or that the
+// connection was lost.
 func away(code string) bool {
 	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") || code == "53300"
 }
 
-// unreachable reports whether an error is one of the connection itself. An error of a file is not, though
-// an error number of the system is a net.Error; nor is a caller that gave up or ran out of time.
+// unreachable reports whether an error concerns the connection itself. File errors do not count, although a
+// system error number is a net.Error, and neither does a caller that cancelled or ran out of time.
 func unreachable(err error) bool {
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[*net.OpError](err)
@@ -116,7 +116,7 @@ func unreachable(err error) bool {
 	return pgconn.SafeToRetry(err)
 }
 
-// Visible adds the cause that callers are not shown, for an operator.
+// Visible adds the cause, which callers do not see, to an error for an operator.
 func Visible(err error) error {
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Unwrap() != nil {
 		return fmt.Errorf("%w: %w", err, cause{e.Unwrap()})
@@ -124,8 +124,8 @@ func Visible(err error) error {
 	return err
 }
 
-// cause is an error in one line that says everything once: where TLS is optional pgx connects twice, and says of both
-// attempts what went wrong.
+// cause formats an error as one line without repetitions: if TLS is optional, pgx connects twice and reports both
+// failures.
 type cause struct{ error }
 
 func (c cause) Error() string {
@@ -147,7 +147,7 @@ func unavailable(cause error) error {
 	return core.Wrap(core.CodeUnavailable, cause, "PostgreSQL (storage.url) cannot be reached at the moment").WithRetryAfter(2 * time.Second)
 }
 
-// diskFull is the error about a disk that takes no more.
+// diskFull returns the error for a full disk.
 func diskFull(cause error) error {
 	return core.Wrap(core.CodeUnavailable, cause, "the disk of the database is full: nothing was changed; free some space and try again")
 }

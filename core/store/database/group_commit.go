@@ -6,13 +6,13 @@ import (
 	"errors"
 )
 
-// maxGroup is how many writes share a transaction of the file: those that queue behind them wait for
-// all of them.
+// maxGroup is how many writes can share a transaction. Writes that queue behind a group wait for all
+// of it.
 const maxGroup = 64
 
-// groupCommit writes to the file for many callers at a time. Writes that arrive while it writes share
-// the next transaction, and so its one wait for the disk. Each of them is still all or nothing, and an
-// error of one does not affect the others. PostgreSQL does the like by itself.
+// groupCommit writes to the file for many callers. Writes that arrive during a transaction share the
+// next one, which waits for the disk only once. Each write is still all or nothing, and an error
+// in one does not affect the others. PostgreSQL does something similar by itself.
 //
 // BenchmarkAppend in core/store measures it.
 type groupCommit struct {
@@ -40,8 +40,8 @@ func (g *groupCommit) close() error {
 	return nil
 }
 
-// write returns when what do does is durable, or not done at all. A write that is still queued ends
-// with ctx; one that has begun ends as do does.
+// write runs do and returns when its changes are durable, or were not made at all. If ctx ends, a queued
+// write is dropped; once a write has started, its result is that of do.
 func (g *groupCommit) write(ctx context.Context, do func(tx *sql.Tx) error) error {
 	w := groupedWrite{do, make(chan error, 1)}
 	select {
@@ -66,7 +66,7 @@ func (g *groupCommit) serve() {
 	}
 }
 
-// commitGroup commits the first write and those that are queued by then.
+// commitGroup commits the first write and the writes that are queued by then.
 func (g *groupCommit) commitGroup(ctx context.Context, first groupedWrite) {
 	tx, err := g.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -107,8 +107,8 @@ func (g *groupCommit) next(done int) (w groupedWrite, more bool) {
 	}
 }
 
-// inSavepoint does one of the writes of a transaction, and undoes it when it fails. Some errors, such as
-// that of a statement whose context ended, end the whole transaction: it is broken then.
+// inSavepoint runs one write of a transaction, and rolls it back if it fails. Some errors end the whole
+// transaction, for example when the context of a statement ends: broken is then true.
 func inSavepoint(ctx context.Context, tx *sql.Tx, do func(tx *sql.Tx) error) (err error, broken bool) {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT entry`); err != nil {
 		return err, true
@@ -122,7 +122,7 @@ func inSavepoint(ctx context.Context, tx *sql.Tx, do func(tx *sql.Tx) error) (er
 	return err, err != nil
 }
 
-// commitEach does the writes of a transaction that broke, each in a transaction of its own.
+// commitEach runs each write of a broken transaction in its own transaction.
 func (g *groupCommit) commitEach(ctx context.Context, all []groupedWrite) {
 	for _, w := range all {
 		w.result <- InTransaction(ctx, g.db, w.do)

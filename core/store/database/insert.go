@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Insert collects rows for one table and writes many of them with each statement.
+// Insert collects rows for one table, and writes many of them with each statement.
 type Insert struct {
 	Into string // INSERT INTO table (columns)
-	Then string // what follows the rows
+	Then string // the rest of the statement, after the rows
 	rows [][]any
 }
 
-// MaxArguments of one statement. Both databases take far more, but SQLite finds each by its name in a
-// list of all, which takes time that grows with their square.
+// MaxArguments is the maximum number of arguments of a statement. Both databases accept far more, but SQLite
+// finds each argument by name in a list, which takes quadratic time.
 const MaxArguments = 256
 
 // Add adds a row.
 func (in *Insert) Add(values ...any) { in.rows = append(in.rows, values) }
 
-// Len returns how many rows wait to be written.
+// Len returns the number of rows that are waiting to be written.
 func (in *Insert) Len() int { return len(in.rows) }
 
-// Exec writes the rows, and empties the collection.
+// Exec writes the rows, and removes them from in even if it fails.
 func (in *Insert) Exec(ctx context.Context, tx *sql.Tx) error {
 	defer func() { in.rows = in.rows[:0] }()
 	for rest := in.rows; len(rest) > 0; {
@@ -57,13 +57,13 @@ func (in *Insert) Exec(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// JSONList is a list as one argument of a statement, to be read with the JSON functions of the database.
+// JSONList returns a list as one argument of a statement, for the JSON functions of the database.
 func JSONList[T uint32 | string](all []T) string {
-	raw, _ := json.Marshal(all) // these always marshal
+	raw, _ := json.Marshal(all) // cannot fail for these types
 	return string(raw)
 }
 
-// Changed runs a statement in a transaction, and reports whether it changed a row.
+// Changed runs a statement in a transaction and reports whether it changed a row.
 func Changed(ctx context.Context, tx *sql.Tx, statement string, args ...any) (bool, error) {
 	result, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
@@ -73,7 +73,7 @@ func Changed(ctx context.Context, tx *sql.Tx, statement string, args ...any) (bo
 	return n > 0, err
 }
 
-// Collect reads the rows of a query, each with read. Without rows it returns an empty list.
+// Collect returns the rows of a query. It calls read for each row. Without rows, it returns an empty list.
 func Collect[T any](ctx context.Context, q Querier, query string, args []any, read func(rows *sql.Rows) (T, error)) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {

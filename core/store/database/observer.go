@@ -8,10 +8,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Observer measures the calls of a database.
+// Observer measures calls to a database.
 type Observer interface {
-	// DatabaseCall records a read or a write, a transaction as a whole. An error means that the database
-	// failed; that there is no such row is none.
+	// DatabaseCall records a read or a write; a transaction counts as one call. err is not nil if the database
+	// failed. A missing row is not an error.
 	DatabaseCall(system, operation string, took time.Duration, err error)
 }
 
@@ -24,7 +24,7 @@ const (
 // Observe sets the observer. Call it before the first use.
 func (db *Database) Observe(o Observer) { db.observer = o }
 
-// observe records a call that began then and ends now with the error.
+// observe records a call that started at began and ends now with err.
 func (db *Database) observe(operation string, began time.Time, err *error) {
 	if db.observer == nil {
 		return
@@ -32,7 +32,7 @@ func (db *Database) observe(operation string, began time.Time, err *error) {
 	db.observer.DatabaseCall(db.kind.String(), operation, time.Since(began), failure(*err))
 }
 
-// failure returns err if the database failed; an error of what was asked of it is none.
+// failure returns err if the database failed, or nil if the error is due to the request.
 func failure(err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -51,15 +51,15 @@ func (k Kind) String() string {
 	return "sqlite"
 }
 
-// Stats are the connections of a database.
+// Stats describes the connections of a database.
 type Stats struct {
-	Open   int           // connections
-	InUse  int           // of them
+	Open   int           // open connections
+	InUse  int           // connections in use
 	Waits  int64         // calls that waited for a connection
-	Waited time.Duration // of all of them
+	Waited time.Duration // total time of these waits
 }
 
-// Stats returns the connections now, those that read and those that write together.
+// Stats returns the current statistics of the reading and writing connections together.
 func (db *Database) Stats() Stats {
 	s := db.write.Stats()
 	all := Stats{s.OpenConnections, s.InUse, s.WaitCount, s.WaitDuration}

@@ -17,10 +17,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Advisory locks of this program.
+// The advisory locks of this program.
 const (
-	LockSchema = 0x726f7065_0001 // held exclusively while the schema is brought up to date
-	LockInUse  = 0x726f7065_0002 // held in common by every server, and exclusively by a restore
+	LockSchema = 0x726f7065_0001 // held exclusively while the schema is being migrated
+	LockInUse  = 0x726f7065_0002 // held in shared mode by every server, and exclusively by a restore
 )
 
 const (
@@ -28,11 +28,11 @@ const (
 	connections    = 16 // of one server
 )
 
-// errURL replaces the library's error, which repeats parts of the address.
+// errURL replaces the library's error, which would repeat parts of the address.
 var errURL = errors.New("storage.url: is not a PostgreSQL address, or a file it names cannot be read; " +
 	"want postgres://user:password@host:5432/database?sslmode=verify-full")
 
-// ParseURL reads a PostgreSQL address.
+// ParseURL parses a PostgreSQL address. Its error does not contain any part of the address.
 func ParseURL(address core.Secret) (*pgx.ConnConfig, error) {
 	c, err := pgx.ParseConfig(address.Reveal())
 	if err != nil {
@@ -48,8 +48,8 @@ func ParseURL(address core.Secret) (*pgx.ConnConfig, error) {
 	return c, nil
 }
 
-// dialer makes connections that notice within seconds when the other end is gone: an idle one by
-// keep-alive probes, one that waits for an acknowledgement by the user timeout (RFC 5482).
+// dialer returns a dialer for connections that detect within seconds when the other end is gone: by keep-alive
+// probes if they are idle, and by the user timeout (RFC 5482) if they wait for an acknowledgement.
 func dialer() *net.Dialer {
 	return &net.Dialer{
 		Timeout:         connectTimeout,
@@ -58,12 +58,12 @@ func dialer() *net.Dialer {
 	}
 }
 
-// Address is where a database is, for messages: without user and password.
+// Address describes the location of a database for messages, without user and password.
 func Address(c *pgx.ConnConfig) string {
 	return fmt.Sprintf("database %s at %s:%d", c.Database, c.Host, c.Port)
 }
 
-// OpenPool opens connections without any deadline, for administration such as migrations.
+// OpenPool opens a pool of connections without deadlines, for administration such as migrations.
 func OpenPool(c *pgx.ConnConfig) *sql.DB {
 	db := stdlib.OpenDB(*c)
 	db.SetMaxOpenConns(connections)
@@ -72,7 +72,7 @@ func OpenPool(c *pgx.ConnConfig) *sql.DB {
 	return db
 }
 
-// OpenServer opens the state in a PostgreSQL database whose schema is up to date.
+// OpenServer opens the state in a PostgreSQL database. The schema must be up to date.
 func OpenServer(c *pgx.ConnConfig, log hclog.Logger) *Database {
 	c = c.Copy()
 	if _, set := c.RuntimeParams["statement_timeout"]; !set {
@@ -88,8 +88,8 @@ func OpenServer(c *pgx.ConnConfig, log hclog.Logger) *Database {
 	return db
 }
 
-// AcquireInUse takes LockInUse for as long as conn is open; lock is the statement. It waits a moment for
-// those who hold it: they may have ended just now.
+// AcquireInUse acquires LockInUse for as long as conn is open; lock is the statement to use. It waits up to
+// three seconds for other holders, which may just be ending, and returns false if it did not get the lock.
 func AcquireInUse(ctx context.Context, conn *pgx.Conn, lock string) (bool, error) {
 	if _, err := conn.Exec(ctx, `SET lock_timeout = '3s'`); err != nil {
 		return false, err
@@ -101,7 +101,7 @@ func AcquireInUse(ctx context.Context, conn *pgx.Conn, lock string) (bool, error
 	return err == nil, err
 }
 
-// Exclusively runs do while no other server runs anything that needs the same lock.
+// Exclusively runs do while it holds the advisory lock key, so that no other server does work under this lock.
 func Exclusively(ctx context.Context, db *sql.DB, key int64, do func() error) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -116,8 +116,8 @@ func Exclusively(ctx context.Context, db *sql.DB, key int64, do func() error) er
 	return errors.Join(err, unlockErr)
 }
 
-// CheckUnused returns an error when servers use the PostgreSQL database. It is nil for a file, which nobody
-// can open while a server has it open.
+// CheckUnused returns an error if servers are using the PostgreSQL database. It returns nil for a file, which has
+// its own lock.
 func CheckUnused(ctx context.Context, at Location) error {
 	if at.URL == "" {
 		return nil

@@ -21,17 +21,17 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// This file is what is particular to SQLite, postgres.go what is to PostgreSQL. Statements elsewhere
-// use $1 for arguments, ON CONFLICT for upserts, and types that both read the same.
+// This file has the code that is specific to SQLite, and postgres.go the code for PostgreSQL. Statements elsewhere
+// use $1 for arguments, ON CONFLICT for upserts, and types that both databases treat in the same way.
 
-// Access is how connections to a file are set up.
+// Access says how to set up connections to a file.
 type Access struct {
 	connections int
 	pragmas     []string
 	txlock      string
 }
 
-// writer takes the write lock when a transaction begins, so that none fails half-way.
+// writer returns access that takes the write lock when a transaction starts, so that none fails halfway.
 func writer() Access {
 	return Access{connections: 1, txlock: "immediate", pragmas: []string{
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
@@ -45,24 +45,24 @@ func readers() Access {
 	}}
 }
 
-// Reader is access to a file for one reader.
+// Reader returns access to a file for a single reader.
 func Reader() Access {
 	return Access{connections: 1, txlock: "deferred", pragmas: []string{"query_only(1)"}}
 }
 
-// Visitor is access to a file that a server may have open.
+// Visitor returns access to a file that a server may have open.
 func Visitor() Access {
 	return Access{connections: 1, txlock: "deferred", pragmas: []string{"busy_timeout(10000)"}}
 }
 
-// Copier is access to a file that nothing else has open and that is thrown away when something fails:
-// without the safety that a running state needs.
+// Copier returns access to a file that nothing else has open, and that is discarded if something fails. It does
+// without the durability that a live state needs.
 func Copier() Access {
 	return Access{connections: 1, txlock: "deferred", pragmas: []string{"journal_mode(DELETE)", "synchronous(OFF)", "foreign_keys(0)"}}
 }
 
-// OpenFile opens the state in an SQLite file, makes it when it does not exist, and brings its schema up
-// to date. The caller holds the lock of its home.
+// OpenFile opens the state in an SQLite file, which it creates if needed, and brings its schema up to date. The
+// caller must hold the lock of the home.
 func OpenFile(ctx context.Context, path string, log hclog.Logger) (_ *Database, err error) {
 	db := &Database{kind: SQLite, log: log}
 	defer func() {
@@ -96,11 +96,11 @@ func OpenFile(ctx context.Context, path string, log hclog.Logger) (_ *Database, 
 	return db, err
 }
 
-// BackupSums is the table in which a backup has its sums. It is removed when a backup is opened as a state,
-// whose tables change.
+// BackupSums is the table with the checksums of a backup. It is removed when a backup is opened as a state,
+// because the tables then change.
 const BackupSums = "backup_parts"
 
-// OpenSQLite opens a file. It is made when it does not exist and access allows writing.
+// OpenSQLite opens a file. It creates the file if it does not exist and access allows writing.
 func OpenSQLite(path string, access Access) (*sql.DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -119,8 +119,8 @@ func OpenSQLite(path string, access Access) (*sql.DB, error) {
 	return db, nil
 }
 
-// makePrivate makes the file with mode 0600 when it does not exist, and takes the rights of others away
-// when it does: it holds secrets. SQLite gives the file's mode to the files it puts beside it.
+// makePrivate creates the file with mode 0600, or removes the access rights of other users if it exists, because
+// it contains secrets. SQLite gives the same mode to the files that it creates next to it.
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -134,7 +134,7 @@ func makePrivate(path string) error {
 }
 
 // Lock makes this process the only one that has the state open, until unlock is called or the process
-// ends, however it ends. The file itself stays; it holds the id of the process, for the message.
+// ends, however it ends. The lock file itself stays; it contains the process id, for the error message.
 func Lock(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -155,9 +155,8 @@ func Lock(path string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// inPlace returns a check that the file, and the directory it is in, are still those that were opened.
-// A server whose home was deleted or replaced would otherwise acknowledge writes that nobody ever
-// finds.
+// inPlace returns a check that the file and its directory are still the ones that were opened.
+// Otherwise, a server would acknowledge writes that are lost if its home was deleted or replaced.
 func inPlace(path string) (func() error, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

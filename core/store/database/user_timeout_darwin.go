@@ -2,5 +2,5 @@ package database
 
 import "syscall"
 
-// setUserTimeout does nothing: keep-alive probes and the deadlines of statements stand in for it.
+// setUserTimeout does nothing: keep-alive probes and statement deadlines take its place.
 func setUserTimeout(_, _ string, _ syscall.RawConn) error { return nil }

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTimeout is how long sent data may stay unacknowledged before the kernel ends the connection.
+// userTimeout is how long sent data may remain unacknowledged before the kernel closes the connection.
 const userTimeout = 5 * time.Second
 
-// setUserTimeout sets the TCP user timeout of a socket before it connects. A socket of another kind,
-// such as a Unix socket, has none.
+// setUserTimeout sets the TCP user timeout of a socket before it connects. Other sockets, such as Unix sockets,
+// do not have one.
 func setUserTimeout(_, _ string, c syscall.RawConn) error {
 	var set error
 	err := c.Control(func(fd uintptr) {

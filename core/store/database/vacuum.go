@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// An SQLite file is compacted when more than this share of it, and more than so many bytes, are unused.
+// An SQLite file is compacted when more than vacuumShare of it and more than vacuumBytes are unused.
 const (
 	vacuumShare = 0.25
 	vacuumBytes = 16 << 20
 )
 
-// Vacuum makes an SQLite file smaller when much of it is unused. Writes wait meanwhile. It does nothing with
+// Vacuum shrinks an SQLite file if much of it is unused. Writes wait until it is done. It does nothing for
 // PostgreSQL, which vacuums by itself.
 func (db *Database) Vacuum(ctx context.Context) error {
 	if db.kind != SQLite {
@@ -32,8 +32,8 @@ func (db *Database) Vacuum(ctx context.Context) error {
 	return nil
 }
 
-// Rewrite writes a table anew, so that what it contained before is in no file of the database any more:
-// an SQLite file as a whole, with its log. In PostgreSQL the log of the server may keep it for longer.
+// Rewrite rewrites a table, so that its earlier content is no longer in any file of the database. An SQLite
+// file is rewritten as a whole, with its log. The write-ahead log of PostgreSQL may keep the content for longer.
 func (db *Database) Rewrite(ctx context.Context, table string) error {
 	statements := []string{`VACUUM`, `PRAGMA wal_checkpoint(TRUNCATE)`}
 	if db.kind == PostgreSQL {
