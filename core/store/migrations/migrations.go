@@ -1,5 +1,5 @@
-// Package migrations owns the schema of the state: the baseline, the steps that follow it, one SQL file for each, and
-// which versions this program can bring up to date. Every statement is valid in SQLite and in PostgreSQL.
+// Package migrations owns the schema of the state: the baseline and the steps that follow it, with one SQL file for each.
+// It decides which versions this program can bring up to date. Every statement is valid in both SQLite and PostgreSQL.
 package migrations
 
 import (
@@ -16,17 +16,17 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// baseline is the version of the first file, which makes the whole schema. The steps before it were never released.
+// baseline is the version of the first file, which creates the whole schema. The steps before it were never released.
 const baseline = 62
 
-// Latest is the version that Apply brings a schema to.
+// Latest returns the version that Apply brings a schema to.
 func Latest() int64 {
 	names, _ := fs.Glob(files, "*.sql") // the pattern is valid
 	version, _ := goose.NumericComponent(names[len(names)-1])
 	return version
 }
 
-// Version returns the version of a database's schema, 0 for none.
+// Version returns the version of a database's schema, or 0 if it has none.
 func Version(ctx context.Context, dialect goose.Dialect, db *sql.DB) (int64, error) {
 	provider, err := newProvider(dialect, db)
 	if err != nil {
@@ -35,7 +35,7 @@ func Version(ctx context.Context, dialect goose.Dialect, db *sql.DB) (int64, err
 	return provider.GetDBVersion(ctx)
 }
 
-// Apply brings the schema up to date. One that Check refuses is left as it is.
+// Apply brings the schema up to date. It leaves a schema that Check refuses unchanged.
 func Apply(ctx context.Context, dialect goose.Dialect, db *sql.DB, log hclog.Logger) error {
 	provider, err := newProvider(dialect, db)
 	if err != nil {
@@ -58,8 +58,7 @@ func Apply(ctx context.Context, dialect goose.Dialect, db *sql.DB, log hclog.Log
 	return nil
 }
 
-// Check returns an error about a version that this program cannot bring up to date. 0 stands for a database without a
-// schema.
+// Check returns an error if this program cannot bring the version up to date. 0 means a database without a schema.
 func Check(found int64) error {
 	switch latest := Latest(); {
 	case found > latest:
@@ -71,8 +70,8 @@ func Check(found int64) error {
 	return nil
 }
 
-// Replay makes the schema of one SQLite database in another, empty one: the baseline and the steps after it that were
-// applied there, in their order.
+// Replay recreates the schema of one SQLite database in another, empty one: it applies the baseline and the later steps
+// that were applied there, in the same order.
 func Replay(ctx context.Context, from, to *sql.DB) error {
 	rows, err := from.QueryContext(ctx, `SELECT version_id FROM goose_db_version WHERE is_applied AND version_id >= $1 ORDER BY id`, baseline)
 	if err != nil {
@@ -96,7 +95,7 @@ func Replay(ctx context.Context, from, to *sql.DB) error {
 }
 
 func newProvider(dialect goose.Dialect, db *sql.DB) (*goose.Provider, error) {
-	// A step of a lower number may be newer than one that was applied: steps are written side by side.
+	// A step with a lower number may be newer than an applied one, because steps are written in parallel.
 	provider, err := goose.NewProvider(dialect, db, files, goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return nil, fmt.Errorf("reading the migrations: %w", err)
