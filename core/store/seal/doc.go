@@ -1,7 +1,7 @@
-// Package seal encrypts the records of the state that hold secrets: installed apps, with the values of
-// their environment and the credentials of remote servers, linked accounts, and browser logins under way.
+// Package seal encrypts records of the state that contain secrets: installed apps, with their environment
+// variables and the credentials for remote servers, linked accounts, OAuth clients, and pending browser logins.
 //
-// It owns the form of a key, the form of an encrypted record, and the pass that encrypts what is stored in
-// plain or with an older key. Where keys come from is decided by package statekey; what is encrypted is
-// decided by package store.
+// It owns the format of keys, the format of encrypted records, and the pass that encrypts records that are
+// stored in plain text or with an older key. Package statekey decides where keys come from, and package store
+// decides what is encrypted.
 package seal

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// No text is a record of a key that did not write it, and keys are never in an error.
+// A key never opens a record that it did not write, and errors never contain a key.
 func FuzzOpen(f *testing.F) {
 	text := core.Secret(strings.Repeat("00", keyBytes))
 	k, err := Parse(text)

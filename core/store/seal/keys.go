@@ -17,27 +17,27 @@ import (
 
 const keyBytes = 32 // AES-256
 
-// Keys are the keys of the state. The first one encrypts; all of them decrypt. A nil *Keys encrypts
-// nothing, and decrypts nothing.
+// Keys holds the keys of the state. The first key encrypts; all keys decrypt. A nil *Keys neither encrypts
+// nor decrypts.
 type Keys struct {
 	all []key
 }
 
 type key struct {
-	id     string // names the key without giving it away
+	id     string // identifies the key without revealing it
 	secret []byte
 	cipher cipher.AEAD
 }
 
-// NewKey makes a key, in the form that Parse reads.
+// NewKey returns a new random key in the form that Parse reads.
 func NewKey() core.Secret {
 	secret := make([]byte, keyBytes)
 	_, _ = rand.Read(secret) // never fails
 	return core.Secret(base64.StdEncoding.EncodeToString(secret))
 }
 
-// Parse reads keys: 32 bytes each, in base64 or as hexadecimal digits, separated by white space or commas.
-// A line that begins with # is a comment. Errors do not contain what was read.
+// Parse reads keys of 32 bytes each, in base64 or hexadecimal, separated by white space or commas.
+// A line that starts with # is a comment. Errors do not contain any of the text.
 func Parse(text core.Secret) (*Keys, error) {
 	keys := &Keys{}
 	lines := bufio.NewScanner(strings.NewReader(text.Reveal()))
@@ -82,7 +82,7 @@ func parseKey(field string) (key, error) {
 	return key{id: hex.EncodeToString(id[:4]), secret: secret, cipher: aead}, nil
 }
 
-// ID names the key that encrypts, without giving it away: "" when there is none.
+// ID identifies the key that encrypts, without revealing it; "" when there is none.
 func (k *Keys) ID() string {
 	if k == nil {
 		return ""
@@ -90,7 +90,7 @@ func (k *Keys) ID() string {
 	return k.all[0].id
 }
 
-// Text returns the keys in the form that Parse reads, one a line.
+// Text returns the keys in the form that Parse reads, one per line.
 func (k *Keys) Text() core.Secret {
 	var b strings.Builder
 	for _, key := range k.all {
@@ -99,10 +99,10 @@ func (k *Keys) Text() core.Secret {
 	return core.Secret(b.String())
 }
 
-// Before returns the keys with another key before them, which encrypts from then on.
+// Before returns the keys preceded by another key, which then encrypts.
 func (k *Keys) Before(first core.Secret) (*Keys, error) {
 	return Parse(first + "\n" + k.Text())
 }
 
-// First returns the key that encrypts, alone.
+// First returns only the key that encrypts.
 func (k *Keys) First() *Keys { return &Keys{all: k.all[:1]} }

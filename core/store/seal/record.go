@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// An encrypted record is sealed:v1:<key id>:<base64 of nonce, ciphertext and tag>. Records in plain are
-// JSON, which never begins like that.
+// prefix starts every encrypted record: sealed:v1:<key id>:<base64 of nonce, ciphertext and tag>. Plain text
+// records are JSON, which never starts like that.
 const prefix = "sealed:v1:"
 
-// UnknownKeyError says that a record is encrypted with a key that is not there.
+// UnknownKeyError means that a record is encrypted with a key that is not among the keys.
 type UnknownKeyError struct{ ID string }
 
 func (e *UnknownKeyError) Error() string {
@@ -18,8 +18,8 @@ func (e *UnknownKeyError) Error() string {
 		"(storage.keyFile, storage.keyCommand, storage.key)", e.ID)
 }
 
-// Seal encrypts a record with the first key; without keys it returns the record. about says where the
-// record belongs: it is needed to decrypt, so that a record cannot be moved to another place.
+// Seal encrypts a record with the first key; without keys it returns the record unchanged. about says where the
+// record belongs. Decryption needs the same value, so that a record cannot be moved to another place.
 func (k *Keys) Seal(plain []byte, about string) string {
 	if k == nil {
 		return string(plain)
@@ -28,8 +28,8 @@ func (k *Keys) Seal(plain []byte, about string) string {
 	return prefix + first.id + ":" + base64.StdEncoding.EncodeToString(first.cipher.Seal(nil, nil, plain, []byte(about)))
 }
 
-// Open returns the record of which Seal made stored. A record in plain is returned as it is. The error is
-// an *UnknownKeyError when its key is not among the keys.
+// Open decrypts a record that Seal returned. It returns a plain text record unchanged. The error is
+// an *UnknownKeyError if the record's key is not among the keys.
 func (k *Keys) Open(stored, about string) ([]byte, error) {
 	rest, sealed := strings.CutPrefix(stored, prefix)
 	if !sealed {
@@ -56,10 +56,10 @@ func (k *Keys) Open(stored, about string) ([]byte, error) {
 	return nil, &UnknownKeyError{ID: id}
 }
 
-// current reports whether a stored record is as Seal would write it now.
+// current reports whether a stored record is in the form that Seal would write now.
 func (k *Keys) current(stored string) bool {
 	if k == nil {
-		return true // nothing is decrypted that was encrypted
+		return true // without keys, encrypted records stay as they are
 	}
 	return strings.HasPrefix(stored, prefix+k.ID()+":")
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// AboutApp is the place of the record of an app, for Seal and Open.
+// AboutApp returns the place of the record of an app, for Seal and Open.
 func AboutApp(workspace, name string) string { return "app\x00" + workspace + "\x00" + name }
 
-// AboutLogin is the place of the record of a browser login under way, for Seal and Open.
+// AboutLogin returns the place of the record of a pending browser login, for Seal and Open.
 func AboutLogin(state string) string { return "login\x00" + state }
 
-// AboutAccount is the place of the record of a linked account, also of one that was unlinked.
+// AboutAccount returns the place of the record of a linked or unlinked account, for Seal and Open.
 func AboutAccount(id string) string { return "account\x00" + id }
 
-// AboutClient is the place of the record of a client that an authorization server registered.
+// AboutClient returns the place of the record of a registered OAuth client, for Seal and Open.
 func AboutClient(workspace, app, issuer, redirectURI string) string {
 	return strings.Join([]string{"client", workspace, app, issuer, redirectURI}, "\x00")
 }
 
-// table is a table with sealed records, and what its rows are found by.
+// table describes a table with sealed records, and the key columns of its rows.
 type table struct {
 	name  string
 	key   []string
@@ -49,23 +49,23 @@ func tables() []table {
 	}
 }
 
-// stored is a record as it is in the database.
+// stored is a record in the database.
 type stored struct {
 	table
-	values []string // of the key
+	values []string // of the key columns
 	record string
 }
 
 func (s stored) place() string { return s.about(s.values) }
 
-// Check decrypts every record, and returns what is wrong with the first that cannot be decrypted.
+// Check decrypts every record, and returns the error for the first record that cannot be decrypted.
 func Check(ctx context.Context, q database.Querier, k *Keys) error {
 	_, err := outdated(ctx, q, k)
 	return err
 }
 
-// Renew encrypts the records that are stored in plain, or with another key than the first, and returns how many. It
-// changes nothing when there is a record that it cannot decrypt. Rewrite completes it.
+// Renew encrypts the records that are stored in plain text, or with a key other than the first, and returns how many. It
+// changes nothing if there is a record that it cannot decrypt. Call Rewrite afterwards.
 func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err error) {
 	var todo []stored
 	err = db.Read(ctx, func(ctx context.Context, q database.Querier) error {
@@ -75,7 +75,7 @@ func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err erro
 	if err != nil {
 		return 0, err
 	}
-	if len(todo) > 0 { // until the files are rewritten again
+	if len(todo) > 0 { // until the database has been rewritten again
 		if _, err := db.Exec(ctx, `DELETE FROM settings WHERE name = $1`, RewrittenSetting); err != nil {
 			return 0, err
 		}
@@ -83,10 +83,10 @@ func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err erro
 	for _, s := range todo {
 		plain, err := k.Open(s.record, s.place())
 		if err != nil {
-			return n, err // outdated has just decrypted it
+			return n, err // unexpected: outdated has just decrypted it
 		}
 		err = db.Update(ctx, "encrypting "+s.what(s.values), func(ctx context.Context, tx *sql.Tx) error {
-			// A record that another server has changed meanwhile was encrypted by that.
+			// If another server has changed the record in the meantime, that server has encrypted it.
 			args := []any{k.Seal(plain, s.place()), s.record}
 			where := "record = $2"
 			for i, column := range s.key {
@@ -104,11 +104,11 @@ func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err erro
 	return n, nil
 }
 
-// RewrittenSetting is the name of the setting with the key for which the database was last rewritten.
+// RewrittenSetting is the name of the setting with the ID of the key for which the database was last rewritten.
 const RewrittenSetting = "seal.rewritten"
 
-// Rewrite removes from the files of the database what was there before the records were encrypted with the
-// present key, unless that was done already. What a crash interrupts is done at the next start.
+// Rewrite removes the earlier forms of records from the files of the database, after they were encrypted with the
+// current key. It does nothing if that was already done. After a crash, the next start does it.
 func Rewrite(ctx context.Context, db *database.Database, k *Keys) error {
 	if k == nil {
 		return nil
@@ -125,7 +125,7 @@ func Rewrite(ctx context.Context, db *database.Database, k *Keys) error {
 		if err := db.Rewrite(ctx, t.name); err != nil {
 			return err
 		}
-		if db.Kind() == database.SQLite { // which is rewritten as a whole
+		if db.Kind() == database.SQLite { // a file is rewritten as a whole
 			break
 		}
 	}
@@ -133,7 +133,7 @@ func Rewrite(ctx context.Context, db *database.Database, k *Keys) error {
 	return err
 }
 
-// outdated returns the records that Seal would write in another way.
+// outdated returns the records that are not in the form that Seal would write now.
 func outdated(ctx context.Context, q database.Querier, k *Keys) (todo []stored, err error) {
 	for _, t := range tables() {
 		of, err := t.outdated(ctx, q, k)
