@@ -11,18 +11,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// This file finds the page of a search with many matches that are all old: going through everything newer
-// would take too long. Conversations have their numbers in the order in which they were made, so those
-// with the highest numbers are likely to be the page. What is missing are conversations with other
-// numbers that were changed later than the last of these. The database finds them with the index of the
-// order alone, and they are few.
+// This file finds the page of a search with many matches that are all old, for which going through everything
+// newer would take too long. Conversations are numbered in the order of their creation, so the page probably
+// consists of those with the highest numbers. Only conversations with other numbers that were changed later
+// than the last of these can be missing. They are few, and the database finds them with just the index of
+// the order.
 //
-// BenchmarkConversations in core/store has the case.
+// BenchmarkConversations in core/store covers this case.
 
-const candidates = 10 // conversations with the highest numbers, for each place of the page
+const candidates = 10 // conversations with the highest numbers to read, for each place on the page
 
-// findByNumber returns what scan does, or false where the numbers tell nothing about the order: many
-// conversations were imported, or changed much later.
+// findByNumber returns the same as scan. It returns false if the numbers say nothing about the order, because
+// many conversations were imported or changed much later.
 func (p *Page) findByNumber(ctx context.Context, tx *sql.Tx, maxLater int, found *roaring.Bitmap) (numbers []uint32, ok bool, err error) {
 	highest, err := p.highest(ctx, tx, found)
 	if err != nil || len(highest) <= p.Limit {
@@ -37,7 +37,7 @@ func (p *Page) findByNumber(ctx context.Context, tx *sql.Tx, maxLater int, found
 	if err != nil || len(numbers) <= p.Limit {
 		return nil, false, err
 	}
-	// The plus keeps the database from using the index of the numbers.
+	// The plus prevents the database from using the index of the numbers.
 	later := fmt.Sprintf(All+` AND (c.%s, c.id) > ($2, $3) AND (+c.number < $4 OR +c.number > $5) AND +c.number <= $6`, p.Column)
 	args := []any{p.Collection, last.At, last.Key, highest[len(highest)-1], highest[0], found.Maximum()}
 	if rows, err = p.Query(ctx, tx, what+later, args, p.After, maxLater); err != nil {
@@ -52,8 +52,8 @@ func (p *Page) findByNumber(ctx context.Context, tx *sql.Tx, maxLater int, found
 	return numbers, seen < maxLater, err
 }
 
-// highest returns the highest numbers that are found, in descending order, from that of the last
-// conversation of the previous page on.
+// highest returns the highest numbers in found, in descending order, starting at that of the last
+// conversation of the previous page.
 func (p *Page) highest(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap) ([]uint32, error) {
 	from := found.Maximum()
 	if p.After.At != 0 {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// compactFrom is how many single rows of its words a search reads before it requests compaction.
+	// compactFrom is how many single rows a search may read for its words before it requests compaction.
 	compactFrom  = 1_000
-	compactRows  = 4_000 // rows compacted at a time: others wait for the file, or the collection, that long
-	maxRequested = 64    // collections that wait for compaction; a later search requests it again
+	compactRows  = 4_000 // rows compacted at a time: other writes to the file or the collection wait for it
+	maxRequested = 64    // collections waiting for compaction; beyond that, a later search requests it again
 )
 
-// Start compacts collections in the background, as searches request it, until stop is called.
+// Start compacts collections in the background when searches request it, until stop is called.
 func (x *Index) Start() (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -35,7 +35,7 @@ func (x *Index) Start() (stop func() error) {
 	}
 }
 
-// requestCompaction has a collection compacted some time. It does not wait.
+// requestCompaction requests the compaction of a collection, without blocking.
 func (x *Index) requestCompaction(collection int64) {
 	select {
 	case x.requested <- collection:
@@ -53,7 +53,7 @@ func (x *Index) compactAll(ctx context.Context, collection int64) {
 	}
 }
 
-// Compact compacts the first words of a collection that are not compacted yet, and reports whether there
+// Compact compacts the first words of a collection that are not yet compacted, and reports whether there
 // are more.
 func (x *Index) Compact(ctx context.Context, collection int64) (more bool, err error) {
 	err = x.db.Update(ctx, "compacting the search index", func(ctx context.Context, tx *sql.Tx) error {
@@ -71,7 +71,7 @@ func (x *Index) Compact(ctx context.Context, collection int64) (more bool, err e
 		case !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
-		// Rows that are added meanwhile are not returned, and stay.
+		// Rows that are added in the meantime are not returned, and stay.
 		rows, err := tx.QueryContext(ctx, `DELETE FROM words`+which+` RETURNING word, number`, args...)
 		if err != nil {
 			return err
@@ -99,8 +99,8 @@ func scanPostings(rows *sql.Rows) (postings, error) {
 	return all, rows.Err()
 }
 
-// lockCollection makes others wait that would change the stored sets of a collection. A transaction that
-// also locks a conversation locks the collection first.
+// lockCollection locks the stored sets of a collection against changes by other transactions. A transaction that
+// also locks a conversation must lock the collection first.
 func lockCollection(ctx context.Context, tx *sql.Tx, collection int64) error {
 	_, err := tx.ExecContext(ctx, `UPDATE collections SET last_number = last_number WHERE id = $1`, collection)
 	return err

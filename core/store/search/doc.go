@@ -1,10 +1,10 @@
 // Package search finds conversations by their words.
 //
-// It owns the inverted index: the words of titles and messages, as a row of its own for each word of a
-// conversation when it was written, and after compaction as one compressed set of conversation numbers
-// for each word and page of 65,536 conversations. It owns compaction, which runs in the background, and
-// the choice between going through an order and going through the index.
+// It owns the inverted index of the words of titles and messages. Each word of a conversation is first written
+// as a separate row. Compaction, which runs in the background, turns these rows into one compressed set of
+// conversation numbers for each word and page of 65,536 conversations. The package also chooses between going
+// through the conversations in order and using the index.
 //
-// It does not read conversations: it returns their numbers. A collection is the conversations of one
-// person in one workspace; a search never reads another's.
+// It does not return conversations but their numbers. A collection holds the conversations of one person in one
+// workspace, and a search reads only one collection.
 package search

@@ -10,22 +10,22 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// Index is the words of all conversations. It is safe for concurrent use.
+// Index is the search index of all conversations. It is safe for concurrent use.
 type Index struct {
 	db        *database.Database
 	log       hclog.Logger
 	limits    Limits
-	requested chan int64 // collections that wait for compaction
+	requested chan int64 // collections waiting for compaction
 
 	// selectSets selects words and numbers of the stored sets of the collection $1, the page $2 and the
-	// words in the JSON array $3. It must be planned as look-ups one by one, whatever is known of what is
-	// in the table, and also where a collection is much larger than others.
+	// words in the JSON array $3. The planner must use individual lookups, whatever its statistics, even if
+	// one collection is much larger than the others.
 	selectSets string
-	// selectWords selects $1, each word of the JSON array $2, $3 and $4.
+	// selectWords selects a row of $1, the word, $3 and $4 for each word of the JSON array $2.
 	selectWords string
 }
 
-// New returns the index in a database. Start begins its compaction.
+// New returns the index in a database. Start starts its compaction.
 func New(db *database.Database, log hclog.Logger, limits Limits) *Index {
 	x := &Index{db: db, log: log, limits: limits, requested: make(chan int64, maxRequested)}
 	if db.Kind() == database.PostgreSQL {
@@ -42,14 +42,14 @@ func New(db *database.Database, log hclog.Logger, limits Limits) *Index {
 	return x
 }
 
-// Document is a conversation as the index knows it.
+// Document identifies a conversation in the index.
 type Document struct {
 	Collection int64
 	Key        int64 // its id
 	Number     int64 // in its collection
 }
 
-// Add adds the words of texts to those that a conversation is found by.
+// Add adds the words of texts to the words of a conversation.
 func (x *Index) Add(ctx context.Context, tx *sql.Tx, d Document, texts ...string) error {
 	words := distinct(texts...)
 	if len(words) == 0 {
@@ -60,8 +60,8 @@ func (x *Index) Add(ctx context.Context, tx *sql.Tx, d Document, texts ...string
 	return err
 }
 
-// Replace removes the words of an old text, unless the new one or one of the others has them too, and
-// adds those of the new one. others returns the other texts of the conversation; it is called when it is
+// Replace removes the words of an old text, unless the new text or one of the others contains them too, and
+// adds the words of the new text. others returns the other texts of the conversation; it is called only if
 // needed.
 func (x *Index) Replace(ctx context.Context, tx *sql.Tx, d Document, old, text string, others func() ([]string, error)) error {
 	gone := distinct(old)
@@ -88,8 +88,8 @@ func (x *Index) Replace(ctx context.Context, tx *sql.Tx, d Document, old, text s
 	return x.Add(ctx, tx, d, text)
 }
 
-// RemoveFromSets removes a conversation with these texts from what was compacted of its collection, which
-// the transaction must have locked. Its single rows go with the conversation itself.
+// RemoveFromSets removes a conversation with these texts from the stored sets of its collection, which the
+// transaction must have locked. Its single rows are deleted with the conversation itself.
 func (x *Index) RemoveFromSets(ctx context.Context, tx *sql.Tx, d Document, texts ...string) error {
 	return x.removeFromSets(ctx, tx, d.Collection, d.Number, distinct(texts...))
 }
@@ -98,7 +98,7 @@ func (x *Index) RemoveFromSets(ctx context.Context, tx *sql.Tx, d Document, text
 // value is empty.
 type Bulk struct{ words postings }
 
-// Add adds the words of texts to those that the conversation of that number is found by.
+// Add adds the words of texts to the words of the conversation with that number.
 func (b *Bulk) Add(number int64, texts ...string) {
 	if b.words == nil {
 		b.words = postings{}
@@ -108,7 +108,7 @@ func (b *Bulk) Add(number int64, texts ...string) {
 	}
 }
 
-// AddBulk adds what a Bulk collected, compacted already. The transaction must have locked the collection.
+// AddBulk adds the words of a Bulk in compacted form. The transaction must have locked the collection.
 func (x *Index) AddBulk(ctx context.Context, tx *sql.Tx, collection int64, b Bulk) error {
 	return x.addSets(ctx, tx, collection, b.words)
 }

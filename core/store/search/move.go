@@ -10,8 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// Move gives what is indexed of one collection to another. It returns how much higher the numbers of the conversations
-// are there, which the caller changes: they come after last, the highest number that the other one has given out.
+// Move moves the index entries of one collection to another. It returns how much the numbers of the moved conversations
+// increase, so that they follow last, the highest number used in the other collection. The caller must change the numbers
+// of the conversations themselves.
 func (x *Index) Move(ctx context.Context, tx *sql.Tx, from, to, last int64) (shift int64, err error) {
 	for _, collection := range slices.Sorted(slices.Values([]int64{from, to})) {
 		if err := lockCollection(ctx, tx, collection); err != nil {
@@ -28,7 +29,8 @@ func (x *Index) Move(ctx context.Context, tx *sql.Tx, from, to, last int64) (shi
 	return shift, err
 }
 
-// movePage moves the first stored sets from a page on. It returns the next page, -1 when there is none.
+// movePage moves the stored sets of the first page that has any, starting at the given page. It returns the next page, or
+// -1 if there is none.
 func (x *Index) movePage(ctx context.Context, tx *sql.Tx, from, to, page, shift int64) (next int64, err error) {
 	var first sql.NullInt64
 	if err := tx.QueryRowContext(ctx, `SELECT MIN(page) FROM word_sets WHERE collection = $1 AND page >= $2`, from, page).Scan(&first); err != nil || !first.Valid {

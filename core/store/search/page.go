@@ -8,41 +8,41 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Limits are the numbers of conversations at which a search takes another way. The page is the same.
+// Limits holds the numbers of conversations at which a search changes its method. They do not affect the result.
 type Limits struct {
-	ByNumber int // conversations that are read by their numbers; more are looked for in the page's order
-	Scan     int // conversations of the order that are looked at in one query
-	Later    int // conversations with other numbers that were changed later (by_number.go)
+	ByNumber int // up to so many matches are read by their numbers; more are looked for in the page's order
+	Scan     int // conversations to go through, in order, in one query
+	Later    int // maximum number of conversations with other numbers that were changed later (by_number.go)
 }
 
-// DefaultLimits returns the limits that BenchmarkConversations in core/store was measured with.
+// DefaultLimits returns the limits that were measured with BenchmarkConversations in core/store.
 func DefaultLimits() Limits { return Limits{ByNumber: 4_000, Scan: 20_000, Later: 2_000} }
 
-// Position is a place in the order of a list: the last conversation of a page. The zero value is the
-// beginning.
+// Position is a place in the order of a list: that of the last conversation of a page. The zero value is the
+// start of the list.
 type Position struct {
 	At  int64 // the time that the list is ordered by
 	Key int64 // the conversation's id
 }
 
-// Page is what a page of a list is to contain.
+// Page describes the page of a list to find.
 type Page struct {
 	Collection int64
 	Terms      []Term
-	Column     string // of conversations that the list is ordered by, newest first
+	Column     string // the column of conversations that the list is ordered by, newest first
 	After      Position
 	Limit      int
-	Size       int // conversations of the collection
-	// Numbered begins, after the columns, a SELECT of the conversations c of the collection $1 whose
-	// numbers the JSON array $2 holds.
+	Size       int // number of conversations in the collection
+	// Numbered is the part after the columns of a SELECT of the conversations c of the collection $1 that have
+	// their numbers in the JSON array $2.
 	Numbered string
 }
 
-// All begins, after the columns, a SELECT of all conversations c of the collection $1.
+// All is the part after the columns of a SELECT of all conversations c of the collection $1.
 const All = ` FROM conversations c WHERE c.collection = $1`
 
-// Query returns the next conversations c after a position, in order. what is the columns and where they
-// come from.
+// Query returns the next conversations c after a position, in order. what holds the columns, followed by All or
+// Numbered.
 func (p *Page) Query(ctx context.Context, tx *sql.Tx, what string, args []any, after Position, limit int) (*sql.Rows, error) {
 	query := `SELECT ` + what
 	if after.At != 0 {
@@ -53,9 +53,9 @@ func (p *Page) Query(ctx context.Context, tx *sql.Tx, what string, args []any, a
 	return tx.QueryContext(ctx, query, append(args, limit)...)
 }
 
-// Find returns the numbers of conversations that match every term, among them all of the page and one
-// more, and how many match in all. A few matches are returned as they are. Many are met soon when the
-// conversations are gone through in the page's order.
+// Find returns the numbers of conversations that match every term, and the total number of matches. The numbers
+// include at least all conversations of the page and one more. If there are few matches, Find returns all of
+// them. If there are many, it goes through the conversations in the page's order, where it soon meets enough.
 func (x *Index) Find(ctx context.Context, tx *sql.Tx, p *Page) (numbers []uint32, total int, err error) {
 	var found *roaring.Bitmap
 	single := 0
@@ -79,8 +79,8 @@ func (x *Index) Find(ctx context.Context, tx *sql.Tx, p *Page) (numbers []uint32
 	return numbers, total, err
 }
 
-// scan returns the numbers of a page's conversations, and of one more, among others. It looks for them in
-// the first conversations of the order, then by their numbers (by_number.go), and then in all.
+// scan returns numbers that include those of a page's conversations and one more. It looks for them in the first
+// conversations of the order, then by number (by_number.go), and then in all conversations.
 func (p *Page) scan(ctx context.Context, tx *sql.Tx, limits Limits, found *roaring.Bitmap, many int) (numbers []uint32, err error) {
 	at := p.After
 	for round, last := 0, false; !last && len(numbers) <= p.Limit; round, many = round+1, 4*many {
@@ -108,7 +108,7 @@ func (p *Page) scan(ctx context.Context, tx *sql.Tx, limits Limits, found *roari
 	return numbers, nil
 }
 
-// scanPositions reads rows of a number and a position, and leaves the last position in at.
+// scanPositions reads rows of a number and a position. It leaves the last position in at.
 func scanPositions(rows *sql.Rows, at *Position, each func(number uint32)) error {
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {

@@ -11,12 +11,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// This file is about compacted words: not a row for each conversation that has the word, but a row for
-// each page of 65,536 conversations, with a compressed set of their numbers. Words are written as single
-// rows first, which is cheap, and compacted later, which makes searches for words of a hundred thousand
-// conversations cheap. A search reads both; a word that is in both does no harm.
+// This file handles compacted words. A compacted word does not have a row for each conversation that contains it,
+// but a row for each page of 65,536 conversations, with a compressed set of their numbers. Words are first written
+// as single rows, which is cheap, and compacted later, which makes searches for words of a hundred thousand
+// conversations cheap. A search reads both forms; a word may be in both.
 
-// postings are the numbers of the conversations that have a word, by word.
+// postings maps each word to the numbers of the conversations that contain it.
 type postings map[string]*roaring.Bitmap
 
 func (p postings) add(word string, number int64) {
@@ -26,7 +26,7 @@ func (p postings) add(word string, number int64) {
 	p[word].Add(uint32(number))
 }
 
-// setKey identifies a stored set: the numbers of one page that have a word.
+// setKey identifies a stored set: the conversations of one page that contain a word.
 type setKey struct {
 	word string
 	page uint32
@@ -34,7 +34,7 @@ type setKey struct {
 
 func pageOf(number int64) uint32 { return uint32(number) >> 16 }
 
-// pages splits the sets into those that are stored.
+// pages splits the sets into stored sets, one for each page.
 func (p postings) pages() map[setKey]*roaring.Bitmap {
 	cut := make(map[setKey]*roaring.Bitmap)
 	for word, numbers := range p {
@@ -58,7 +58,7 @@ func (x *Index) addSets(ctx context.Context, tx *sql.Tx, collection int64, add p
 		pages[at.page] = append(pages[at.page], at.word)
 	}
 	for page, words := range pages {
-		slices.Sort(words) // neighbouring rows are written together
+		slices.Sort(words) // so that neighbouring rows are written together
 		err := x.readSets(ctx, tx, collection, page, words, func(word string, stored *roaring.Bitmap) {
 			sets[setKey{word, page}].Or(stored)
 		})
@@ -72,7 +72,7 @@ func (x *Index) addSets(ctx context.Context, tx *sql.Tx, collection int64, add p
 	return nil
 }
 
-// removeFromSets removes a conversation from the stored sets of words of a collection, which the
+// removeFromSets removes a conversation from the stored sets of some words of a collection, which the
 // transaction must have locked. A set that becomes empty is deleted.
 func (x *Index) removeFromSets(ctx context.Context, tx *sql.Tx, collection, number int64, words []string) error {
 	page, less := pageOf(number), make(map[string]*roaring.Bitmap)
@@ -95,7 +95,7 @@ func (x *Index) removeFromSets(ctx context.Context, tx *sql.Tx, collection, numb
 	return writeSets(ctx, tx, collection, page, left, func(word string) *roaring.Bitmap { return less[word] })
 }
 
-// readSets reads the stored sets of some words on one page. Words without one are left out.
+// readSets reads the stored sets of some words on one page. Words without a set are skipped.
 func (x *Index) readSets(ctx context.Context, tx *sql.Tx, collection int64, page uint32, words []string, each func(word string, numbers *roaring.Bitmap)) error {
 	rows, err := tx.QueryContext(ctx, x.selectSets, collection, page, database.JSONList(words))
 	if err != nil {
@@ -137,12 +137,12 @@ func writeSets(ctx context.Context, tx *sql.Tx, collection int64, page uint32, w
 	return rows.Exec(ctx, tx)
 }
 
-// numbers returns the conversations of a collection that match a term. single is how many rows of one
-// conversation each were read for it.
+// numbers returns the numbers of the conversations of a collection that match a term. single is how many rows
+// that are not compacted were read for it.
 func (t Term) numbers(ctx context.Context, q database.Querier, collection int64) (found *roaring.Bitmap, single int, err error) {
 	which := ` WHERE collection = $1 AND word >= $2 AND word < $3`
 	if t.exact() {
-		which = ` WHERE collection = $1 AND word = $2 AND word < $3` // for planners that do not derive it
+		which = ` WHERE collection = $1 AND word = $2 AND word < $3` // equality stated for planners that do not derive it from the range
 	}
 	rows, err := q.QueryContext(ctx, `SELECT word, numbers FROM word_sets`+which, collection, t.low, t.high)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// This file splits texts into the words of the index. Case, width and accents do not matter. Scripts
+// This file splits texts into the words of the index. Case, width and accents are ignored. Scripts
 // without spaces (Han, Kana, Thai …) are split into overlapping pairs of characters.
 
 const (
-	maxWord   = 40     // characters; the rest of a longer one is not searched
-	maxText   = 64_000 // bytes of one message that are searched
-	maxTerms  = 8      // words of a query that count
-	minPrefix = 3      // characters from which on the last word of a query also matches as a prefix
+	maxWord   = 40     // in characters; the rest of a longer word is not searched
+	maxText   = 64_000 // of one text, in bytes; the rest is not searched
+	maxTerms  = 8      // words of a query; the rest is ignored
+	minPrefix = 3      // in characters; the last word of a query also matches as a prefix if it has at least so many
 )
 
-// distinct returns the words of texts, each once, in the order of their bytes: neighbouring rows
-// are written together.
+// distinct returns the words of texts without duplicates, in byte order, so that neighbouring rows are
+// written together.
 func distinct(texts ...string) []string {
 	var words []string
 	for _, text := range texts {
@@ -30,7 +30,7 @@ func distinct(texts ...string) []string {
 	return slices.Compact(words)
 }
 
-// split returns the words of a text in their order.
+// split returns the words of a text, in order.
 func split(text string) []string {
 	if len(text) > maxText {
 		text = text[:maxText]
@@ -75,17 +75,17 @@ func spaceless(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// Term is a range of words that one word of a query matches: from low on, before high.
+// Term is the range of words that one word of a query matches, from low (inclusive) to high (exclusive).
 type Term struct{ low, high []byte }
 
 func exactly(word string) Term { return Term{[]byte(word), []byte(word + "\x00")} }
 
-func startingWith(word string) Term { return Term{[]byte(word), []byte(word + "\xff")} } // which no UTF-8 holds
+func startingWith(word string) Term { return Term{[]byte(word), []byte(word + "\xff")} } // a byte that never occurs in UTF-8
 
 func (t Term) exact() bool { return t.high[len(t.high)-1] == 0 }
 
-// Terms returns what a query asks for: a conversation must match each term. There are none in a query
-// without a letter or digit.
+// Terms returns the terms of a query. A conversation must match each of them. A query without a letter or digit
+// has no terms.
 func Terms(query string) []Term {
 	words := split(query)
 	var all []Term
