@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// grant is how what an authorization server gave is stored, encrypted. It is the only place where tokens are written out.
+// grant is the stored form of a core.Grant, before encryption. It is the only place where tokens are written out.
 type grant struct {
 	Client       client    `json:"client"`
 	AccessToken  string    `json:"accessToken"`
@@ -41,7 +41,7 @@ func (c client) client() core.OAuthClient {
 	return core.OAuthClient{ID: c.ID, Secret: core.Secret(c.Secret), Method: c.Method, ExpiresAt: c.ExpiresAt}
 }
 
-// sealedGrant is the grant of an account as it is stored. Without a key nothing is stored: core.CodeNotConfigured.
+// sealedGrant returns the encrypted form of an account's grant. Without a key the error is core.CodeNotConfigured.
 func (s *Store) sealedGrant(id string, g core.Grant) (string, error) {
 	if !s.Encrypts() {
 		return "", core.Errorf(core.CodeNotConfigured, "tokens of accounts are stored encrypted only, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside of its home, name the file in storage.keyFile, and restart the server")
@@ -68,7 +68,7 @@ func (s *Store) openedGrant(id, record string) (core.Grant, error) {
 	}, nil
 }
 
-// Encrypts reports whether the records that hold secrets are stored encrypted.
+// Encrypts reports whether records that contain secrets are stored encrypted.
 func (s *Store) Encrypts() bool { return s.keys.Load() != nil }
 
 const selectAccounts = `SELECT c.id, c.workspace, c.owner, c.app, c.name, c.issuer, c.state, c.scopes, c.is_default <> 0, c.record, c.linked_at, c.expires_at FROM accounts c`
@@ -84,12 +84,12 @@ func (s *Store) scanAccount(scan func(dest ...any) error) (a core.Account, err e
 	return a, err
 }
 
-// LinkAccount stores an account with its grant, and returns it with its id. One of the same owner, app and name keeps its
-// id, and gets the new grant. The first of an owner at an app is the default. core.CodeNotFound when the app is not
-// installed.
+// LinkAccount stores an account with its grant, and returns it with its id. An existing account with the same owner, app
+// and name keeps its id and gets the new grant. An owner's first account at an app becomes the default. The error is
+// core.CodeNotFound if the app is not installed.
 func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, error) {
 	err := s.db.Update(ctx, "linking an account", func(ctx context.Context, tx *sql.Tx) error {
-		// The app must still be there at the end of the transaction, or its deletion would leave the account.
+		// The app must still exist at the end of the transaction, or its deletion would leave the account behind.
 		if _, err := s.findInstallation(ctx, tx, a.Workspace, a.App, s.db.LockRow()); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func asNumber(b bool) int64 {
 	return 0
 }
 
-// optionalMillis is 0 for the zero time.
+// optionalMillis is database.Millis, but 0 for the zero time.
 func optionalMillis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -137,7 +137,7 @@ func optionalMillis(t time.Time) int64 {
 	return database.Millis(t)
 }
 
-// Account returns an account; core.CodeNotFound when there is none, or not any more.
+// Account returns an account, or core.CodeNotFound.
 func (s *Store) Account(ctx context.Context, id string) (a core.Account, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
 		a, err = s.findAccount(ctx, q, id, "")
@@ -157,7 +157,7 @@ func (s *Store) findAccount(ctx context.Context, q database.Querier, id, lock st
 	return a, err
 }
 
-// Accounts returns the accounts of a workspace, by app and name.
+// Accounts returns the accounts of a workspace, sorted by app and name.
 func (s *Store) Accounts(ctx context.Context, workspace string) (all []core.Account, err error) {
 	err = s.db.Select(ctx, selectAccounts+` WHERE c.workspace = $1 ORDER BY c.app, c.name, c.id`, []any{workspace}, func(scan func(...any) error) error {
 		a, err := s.scanAccount(scan)
@@ -170,12 +170,12 @@ func (s *Store) Accounts(ctx context.Context, workspace string) (all []core.Acco
 	return all, nil
 }
 
-// RenewAccount has renew change the grant, the state and the scopes of an account. In a cluster no other server renews it
-// meanwhile: renew may use up a token that is good once. It must not be called for one account at the same time by one
-// server. renew reports whether it changed something; an error of renew is returned after what it changed is stored.
-// core.CodeNotFound if the account does not exist.
+// RenewAccount calls renew to change the grant, the state and the scopes of an account. No other server of the cluster can
+// renew the account at the same time, because renew may use up a single-use token. Calls on the same server must not
+// overlap for one account. renew reports whether it changed something. Its error is returned, but only after its changes
+// are stored. The error is core.CodeNotFound if the account does not exist.
 func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx context.Context, a *core.Account) (changed bool, err error)) (a core.Account, err error) {
-	if s.db.Kind() == database.SQLite { // one transaction at a time writes, and renewing waits for the network
+	if s.db.Kind() == database.SQLite { // only one transaction can write at a time, and renew waits for the network
 		if a, err = s.Account(ctx, id); err != nil {
 			return a, err
 		}
@@ -196,13 +196,13 @@ func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx cont
 		}
 		return s.updateGrant(ctx, tx, a)
 	})
-	if err != nil && changed { // the lock is lost with the connection, but the old token is used up
+	if err != nil && changed { // the lock was lost with the connection, but the old token is used up
 		err = s.putGrant(ctx, a)
 	}
 	return a, errors.Join(failed, err)
 }
 
-// putTries is how often what was renewed is written: what is lost here is lost for good.
+// putTries is how often putGrant tries to store a renewed grant: if it is lost here, it is lost for good.
 const putTries = 5
 
 // putGrant stores the grant, the state and the scopes of an account.
@@ -232,8 +232,8 @@ func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) err
 	return s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
 }
 
-// ChangeAccount changes an account. core.CodeNotFound when there is none, core.CodeConflict for a name that another one of
-// its owner at its app has.
+// ChangeAccount changes an account. The error is core.CodeNotFound if there is no such account, and core.CodeConflict if
+// the owner already has another account with the new name at the app.
 func (s *Store) ChangeAccount(ctx context.Context, id string, change core.AccountChange) (a core.Account, err error) {
 	err = s.db.Update(ctx, "changing an account", func(ctx context.Context, tx *sql.Tx) error {
 		if a, err = s.findAccount(ctx, tx, id, s.db.LockRow()); err != nil {
@@ -265,7 +265,8 @@ func (s *Store) ChangeAccount(ctx context.Context, id string, change core.Accoun
 	return a, err
 }
 
-// UnlinkAccount deletes an account; its tokens are among Revocations then. core.CodeNotFound when there is none.
+// UnlinkAccount deletes an account, and keeps its tokens for ClaimRevocations. The error is core.CodeNotFound if there is
+// no such account.
 func (s *Store) UnlinkAccount(ctx context.Context, id string) (a core.Account, err error) {
 	err = s.db.Update(ctx, "unlinking an account", func(ctx context.Context, tx *sql.Tx) error {
 		if a, err = s.findAccount(ctx, tx, id, s.db.LockRow()); err != nil {
@@ -281,7 +282,7 @@ func (s *Store) UnlinkAccount(ctx context.Context, id string) (a core.Account, e
 	return a, err
 }
 
-// unlink deletes the accounts that a condition selects, and remembers their tokens until they are revoked.
+// unlink deletes the accounts that a condition selects, and keeps their tokens until they are revoked.
 func (s *Store) unlink(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
 	now := database.Millis(time.Now())
 	times := fmt.Sprintf("$%d, $%d", len(args)+1, len(args)+2)

@@ -17,7 +17,7 @@ func placeOf(r core.ClientRegistration) string {
 	return seal.AboutClient(r.Workspace, r.App, r.Issuer, r.RedirectURI)
 }
 
-// OAuthClient returns the client that was registered; core.CodeNotFound when there is none.
+// OAuthClient returns the client of a registration, or core.CodeNotFound.
 func (s *Store) OAuthClient(ctx context.Context, r core.ClientRegistration) (core.OAuthClient, error) {
 	var record string
 	err := s.db.Get(ctx, `SELECT record FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND redirect_uri = $4`,
@@ -38,7 +38,7 @@ func (s *Store) OAuthClient(ctx context.Context, r core.ClientRegistration) (cor
 	return c.client(), nil
 }
 
-// PutOAuthClient stores a client in place of the one that was registered for the same.
+// PutOAuthClient stores the client of a registration, and replaces an existing one.
 func (s *Store) PutOAuthClient(ctx context.Context, r core.ClientRegistration, c core.OAuthClient) error {
 	raw, err := json.Marshal(toClient(c))
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) PutOAuthClient(ctx context.Context, r core.ClientRegistration, c
 	return nil
 }
 
-// DeleteOAuthClient forgets a client that the authorization server does not know any more.
+// DeleteOAuthClient deletes a client that the authorization server no longer knows.
 func (s *Store) DeleteOAuthClient(ctx context.Context, r core.ClientRegistration) error {
 	if _, err := s.db.Exec(ctx, `DELETE FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND redirect_uri = $4`,
 		r.Workspace, r.App, r.Issuer, r.RedirectURI); err != nil {
@@ -61,8 +61,8 @@ func (s *Store) DeleteOAuthClient(ctx context.Context, r core.ClientRegistration
 	return nil
 }
 
-// ClaimRevocations returns the tokens that are due to be revoked, at most limit accounts. No server gets them again before
-// retry.
+// ClaimRevocations returns the tokens of at most limit accounts that are due to be revoked. No server gets them again until
+// retry has passed.
 func (s *Store) ClaimRevocations(ctx context.Context, limit int, retry time.Duration) (due []core.AccountRevocation, err error) {
 	err = s.db.Update(ctx, "claiming revocations", func(ctx context.Context, tx *sql.Tx) error {
 		now := time.Now()
@@ -83,7 +83,7 @@ func (s *Store) ClaimRevocations(ctx context.Context, limit int, retry time.Dura
 	return due, err
 }
 
-// RevocationDone forgets the tokens of an account that was unlinked.
+// RevocationDone deletes the tokens of an unlinked account.
 func (s *Store) RevocationDone(ctx context.Context, account string) error {
 	if _, err := s.db.Exec(ctx, `DELETE FROM account_revocations WHERE id = $1`, account); err != nil {
 		return fmt.Errorf("deleting a revocation: %w", err)
@@ -91,8 +91,7 @@ func (s *Store) RevocationDone(ctx context.Context, account string) error {
 	return nil
 }
 
-// AppLists returns the lists that an app is published with, and the account that they are from; core.CodeNotFound when
-// there are none.
+// AppLists returns the lists that an app is published with and the account that they came from, or core.CodeNotFound.
 func (s *Store) AppLists(ctx context.Context, workspace, app string) (lists core.AppLists, account string, err error) {
 	var record string
 	err = s.db.Get(ctx, `SELECT account, record FROM account_lists WHERE workspace = $1 AND app = $2`, []any{workspace, app}, &account, &record)

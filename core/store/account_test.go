@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// eachSealed is each with a key.
+// eachSealed is like each, but with a key.
 func eachSealed(t *testing.T, test func(t *testing.T, all []*Store)) {
 	t.Run("sqlite", func(t *testing.T) {
 		s := openIn(t, Options{Path: t.TempDir() + "/ropewalk.db", Keys: keysOf(t, seal.NewKey())})
@@ -38,7 +38,7 @@ func linkOne(t *testing.T, s *Store) core.Account {
 	return a
 }
 
-// The renewal of a token that is good once happens once, on whichever server, and all servers have the new one then.
+// A single-use token is renewed once, on whichever server, and all servers then have the new token.
 func TestOneServerAtATimeRenewsAnAccount(t *testing.T) {
 	eachSealed(t, func(t *testing.T, all []*Store) {
 		a := linkOne(t, all[0])
@@ -47,7 +47,7 @@ func TestOneServerAtATimeRenewsAnAccount(t *testing.T) {
 		for i := range 30 {
 			s := all[i%len(all)]
 			if len(all) == 1 && i > 0 {
-				break // package accounts has one renewal at a time in a process
+				break // package accounts runs one renewal at a time per process
 			}
 			calls.Go(func() error {
 				got, err := s.RenewAccount(t.Context(), a.ID, func(_ context.Context, a *core.Account) (bool, error) {
@@ -59,7 +59,7 @@ func TestOneServerAtATimeRenewsAnAccount(t *testing.T) {
 						return false, nil
 					}
 					renewals.Add(1)
-					<-time.After(50 * time.Millisecond) // the authorization server
+					<-time.After(50 * time.Millisecond) // the response time of the authorization server
 					a.Grant.AccessToken, a.Grant.RefreshToken = "access 2", "refresh 2"
 					return true, nil
 				})

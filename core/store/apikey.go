@@ -18,7 +18,7 @@ func apiKeyFields(k *core.APIKey, created, expires, used *int64, issuers *string
 	return append([]any{&k.ID, &k.Name, &k.Workspace, &k.Role, &k.Accounts, &k.View, &k.OrgRole, created, expires, used, issuers}, userFields(&k.User)...)
 }
 
-// scanAPIKey reads apiKeyColumns.
+// scanAPIKey scans apiKeyColumns.
 func scanAPIKey(scan func(dest ...any) error) (k core.APIKey, err error) {
 	var created, expires, used int64
 	var issuers string
@@ -30,7 +30,7 @@ func scanAPIKey(scan func(dest ...any) error) (k core.APIKey, err error) {
 	return k, nil
 }
 
-// optionalTime is the zero time for 0.
+// optionalTime is database.FromMillis, but the zero time for 0.
 func optionalTime(millis int64) time.Time {
 	if millis == 0 {
 		return time.Time{}
@@ -38,8 +38,8 @@ func optionalTime(millis int64) time.Time {
 	return database.FromMillis(millis)
 }
 
-// CreateAPIKey stores a key under the hash of its text and returns it with its id. core.CodeNotFound
-// when there is no such workspace, core.CodeLimitReached when the user has too many keys.
+// CreateAPIKey stores a key under the hash of its text and returns it with its id. The error is core.CodeNotFound
+// if there is no such workspace, and core.CodeLimitReached if the user has too many keys.
 func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (core.APIKey, error) {
 	now := time.Now()
 	k.ID, k.CreatedAt = newID("key_"), database.FromMillis(database.Millis(now))
@@ -71,8 +71,8 @@ func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (c
 // expiredKeyKept is how long an expired key is still listed.
 const expiredKeyKept = 30 * 24 * time.Hour
 
-// APIKey returns the key with a hash, with its user as of now; core.CodeNotFound when there is none or
-// it has expired.
+// APIKey returns the key with a hash, with the current data of its user. The error is core.CodeNotFound if there is
+// no such key or it has expired.
 func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, error) {
 	k, err := scanAPIKey(func(dest ...any) error {
 		return s.db.Get(ctx, `SELECT `+apiKeyColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id
@@ -87,7 +87,7 @@ func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, error) {
 	return k, nil
 }
 
-// APIKeys returns the keys of a workspace, the newest first; those of one user unless userID is "".
+// APIKeys returns the keys of a workspace, newest first. If userID is not "", it returns only that user's keys.
 func (s *Store) APIKeys(ctx context.Context, workspace, userID string) ([]core.APIKey, error) {
 	all := []core.APIKey{}
 	err := s.db.Select(ctx, `SELECT `+apiKeyColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id
@@ -103,8 +103,8 @@ func (s *Store) APIKeys(ctx context.Context, workspace, userID string) ([]core.A
 	return all, nil
 }
 
-// DeleteAPIKey revokes a key of a workspace, on all servers; of one user unless userID is "".
-// core.CodeNotFound when there is none.
+// DeleteAPIKey revokes a key of a workspace, on all servers. If userID is not "", the key must belong to that user.
+// The error is core.CodeNotFound if there is no such key.
 func (s *Store) DeleteAPIKey(ctx context.Context, workspace, userID, id string) error {
 	return s.changeMembers(ctx, "revoking an API key", workspace, func(ctx context.Context, tx *sql.Tx) ([]string, error) {
 		var owner string

@@ -15,10 +15,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// maxApprovals is how many approvals are listed.
+// maxApprovals is the maximum number of approvals on a page.
 const maxApprovals = 500
 
-// approvalRecord is what of an approval is not looked up by.
+// approvalRecord holds the fields of an approval that no query selects by.
 type approvalRecord struct {
 	Caller    core.User       `json:"caller"`
 	Key       string          `json:"key,omitempty"`
@@ -30,7 +30,7 @@ type approvalRecord struct {
 	Destructive bool   `json:"destructive,omitempty"`
 }
 
-// decisionRecord is who decided on an approval, and why.
+// decisionRecord records who decided on an approval, and why.
 type decisionRecord struct {
 	By     core.User `json:"by"`
 	Reason string    `json:"reason,omitempty"`
@@ -42,9 +42,9 @@ const (
 	selectApprovals = `SELECT ` + approvalColumns + ` FROM approvals`
 )
 
-// RequestApproval stores a request for an approval, unless the same call waits already: that request is
-// returned then, which may have expired (ExpireApprovals). core.CodeRateLimited when the caller has as many pending ones
-// as most.
+// RequestApproval stores a request for an approval. If the same call is already waiting, it returns that request instead,
+// which may have expired (see ExpireApprovals), and first is false. The error is core.CodeRateLimited if the caller
+// already has most pending requests.
 func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error) {
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false
@@ -81,8 +81,8 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 	return stored, first, err
 }
 
-// TakeApproval uses the approval of a call. It reports whether there was one: of several calls that are
-// made at the same time one gets it.
+// TakeApproval uses the approval of a call, and reports whether there was one. If several identical calls are
+// made at the same time, only one of them gets it.
 func (s *Store) TakeApproval(ctx context.Context, workspace, fingerprint string) (taken bool, err error) {
 	err = s.db.Update(ctx, "using an approval", func(ctx context.Context, tx *sql.Tx) error {
 		taken, err = database.Changed(ctx, tx, `
@@ -94,8 +94,8 @@ func (s *Store) TakeApproval(ctx context.Context, workspace, fingerprint string)
 	return taken, err
 }
 
-// DecideApproval stores the decision on a call that waits, and a standing approval with it when a.Always: core.CodeNotFound when the workspace has no such request,
-// core.CodeAlreadyAnswered when it does not wait any more.
+// DecideApproval stores the decision on a waiting call and, if a.Always is set, a standing approval. The error is
+// core.CodeNotFound if the workspace has no such request, and core.CodeAlreadyAnswered if it is no longer waiting.
 func (s *Store) DecideApproval(ctx context.Context, a core.Approval) error {
 	decision, err := json.Marshal(decisionRecord{By: a.DecidedBy, Reason: a.Reason, Always: a.Always})
 	if err != nil {
@@ -131,7 +131,7 @@ func noApproval(id string) error {
 	return core.Errorf(core.CodeNotFound, "no call %.100q waits for an approval", id)
 }
 
-// tooLate says why a decision on a call comes too late.
+// tooLate returns the error that says why a decision on a call comes too late.
 func tooLate(a core.Approval) error {
 	why := "user " + a.DecidedBy.ID + " has approved it already"
 	switch a.State {
@@ -147,8 +147,8 @@ func tooLate(a core.Approval) error {
 		WithDetails(map[string]any{"approval": a.ID, "state": a.State})
 }
 
-// CancelApproval ends the approval of a call that ended before it was made. It reports whether there was something to
-// end.
+// CancelApproval ends the approval of a call that its caller cancelled before it was made. It reports whether there was
+// an approval to end.
 func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended bool, err error) {
 	err = s.db.Update(ctx, "cancelling an approval", func(ctx context.Context, tx *sql.Tx) error {
 		ended, err = database.Changed(ctx, tx, `
@@ -162,8 +162,8 @@ func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended
 	return ended, err
 }
 
-// ExpireApprovals ends the approvals that have expired, and returns those that no other server has ended, and when the
-// next one expires; the zero time when there is none.
+// ExpireApprovals ends expired approvals. It returns those that no other server has ended, and the time when the next
+// approval expires, which is zero if there is none.
 func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, next time.Time, err error) {
 	next, err = s.nextExpiry(ctx)
 	if err != nil || next.IsZero() || next.After(time.Now()) {
@@ -194,7 +194,7 @@ func (s *Store) nextExpiry(ctx context.Context) (next time.Time, err error) {
 	return database.FromMillis(first.Int64), nil
 }
 
-// Approval returns one approval of a workspace; core.CodeNotFound when there is none.
+// Approval returns one approval of a workspace, or core.CodeNotFound.
 func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Approval, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
 		a, err = approvalIn(q.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND id = $2`, workspace, id))
@@ -209,8 +209,8 @@ func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Appr
 	return a, nil
 }
 
-// Approvals returns a page of the approvals of a workspace, the newest first. core.CodeBadRequest for an invalid limit or
-// cursor.
+// Approvals returns a page of the approvals of a workspace, newest first. The error is core.CodeBadRequest for an invalid
+// limit or cursor.
 func (s *Store) Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (page core.ApprovalPage, err error) {
 	limit := cmp.Or(q.Limit, maxApprovals)
 	if limit < 1 || limit > maxApprovals {
@@ -226,7 +226,7 @@ func (s *Store) Approvals(ctx context.Context, workspace string, q core.Approval
 			return page, err
 		}
 	}
-	// An approval that has expired counts as such also before ExpireApprovals has ended it.
+	// An expired approval counts as expired even before ExpireApprovals has ended it.
 	err = s.db.Select(ctx, selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
 		AND ($3 = '' OR CASE WHEN state IN ('pending', 'approved') AND expires_at <= $4 THEN 'expired' ELSE state END = $3)
 		AND ($5 = 0 OR decided_by <> '') AND (`+column+` < $6 OR `+column+` = $6 AND id > $7)
@@ -246,7 +246,7 @@ func (s *Store) Approvals(ctx context.Context, workspace string, q core.Approval
 	return page, nil
 }
 
-// approvalCursor is the last approval of the page before.
+// approvalCursor identifies the last approval of the previous page.
 type approvalCursor struct {
 	At int64  `json:"t"`
 	ID string `json:"id"`
@@ -257,7 +257,7 @@ func cursorAfter(a core.Approval, decided bool) string {
 	if decided {
 		c.At = database.Millis(a.DecidedAt)
 	}
-	raw, _ := json.Marshal(c) // always encodes
+	raw, _ := json.Marshal(c) // cannot fail
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
@@ -269,10 +269,10 @@ func (c *approvalCursor) decode(text string) error {
 	return nil
 }
 
-// scanner is a row that is read by Scan.
+// scanner adapts a scan function to a row.
 type scanner func(...any) error
 
-// Scan reads the row.
+// Scan scans the row.
 func (s scanner) Scan(into ...any) error { return s(into...) }
 
 func approvalIn(row interface{ Scan(into ...any) error }) (a core.Approval, err error) {

@@ -143,7 +143,7 @@ func TestDecidedApprovalsAreListedInPagesTheLastDecisionFirst(t *testing.T) {
 			d := decided(ws, a.ID, core.ApprovalRefused)
 			d.DecidedAt = at.Add(-time.Duration(i/2) * time.Second) // two at a time
 			if i == 6 {
-				continue // it waits
+				continue // still waiting
 			}
 			if err := s.DecideApproval(t.Context(), d); err != nil {
 				t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// putAttachments stores the attachments of the messages of a conversation. positions are those of the
-// messages.
+// putAttachments stores the attachments of consecutive messages of a conversation. position is the position of
+// the first message.
 func putAttachments(ctx context.Context, tx *sql.Tx, key int64, position int, add []message) error {
 	for i, m := range add {
 		for _, a := range m.Attachments {
@@ -24,7 +24,7 @@ func putAttachments(ctx context.Context, tx *sql.Tx, key int64, position int, ad
 	return nil
 }
 
-// copyAttachments gives a fork the attachments of the messages it has.
+// copyAttachments copies the attachments of a conversation's first rows messages to a fork.
 func copyAttachments(ctx context.Context, tx *sql.Tx, from, to int64, rows int) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO attachments (conversation, id, position, name, mime_type, content)
@@ -36,8 +36,8 @@ func copyAttachments(ctx context.Context, tx *sql.Tx, from, to int64, rows int) 
 	return err
 }
 
-// Attachment returns an attachment of a conversation. core.CodeNotFound unless the conversation exists, is
-// its owner's, and has the attachment.
+// Attachment returns an attachment of a conversation. The error is core.CodeNotFound unless the conversation exists,
+// belongs to ref.Owner, and has the attachment.
 func (s *Store) Attachment(ctx context.Context, ref core.ConversationRef, id string) (core.Attachment, error) {
 	a := core.Attachment{ID: id}
 	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {

@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// A home is where a state is: a file or a database.
+// home is the place of a state: a file or a database.
 type home struct {
 	name string
 	make func(t *testing.T) Options
@@ -92,7 +92,7 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 	return ref
 }
 
-// inventory is everything that is in every table, as text.
+// inventory returns the whole content of every table as text.
 func inventory(t *testing.T, s *Store) map[string][]string {
 	t.Helper()
 	all := make(map[string][]string)
@@ -324,7 +324,7 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 	}
 }
 
-// A restore that was killed leaves a copy of the backup, with its secrets and of its size.
+// A killed restore leaves a copy of the backup, with its secrets and of the same size.
 func TestARestoreRemovesWhatOneThatWasKilledLeft(t *testing.T) {
 	good := filepath.Join(t.TempDir(), "good")
 	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
@@ -342,7 +342,7 @@ func TestARestoreRemovesWhatOneThatWasKilledLeft(t *testing.T) {
 	}
 }
 
-// A state that root restores belongs to the user of the home, whose server could not open it otherwise.
+// A state that root restores must belong to the owner of the home, or the server could not open it.
 func TestAStateThatRootRestoresBelongsToTheOwnerOfItsDirectory(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a file away")
@@ -412,7 +412,7 @@ func TestAReplacedStateIsTheBackupAndAFileIsKept(t *testing.T) {
 	}
 }
 
-// passing are the tables of the moment, which a backup leaves out.
+// passing lists the tables with short-lived content, which a backup leaves out.
 var passing = []string{"counters", "notices", "runs", "unfinished", "queued", "questions", "logins", "approvals", "revocations", "used_messages", "results"}
 
 func TestABackupHoldsEveryTable(t *testing.T) {

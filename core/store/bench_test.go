@@ -23,8 +23,8 @@ func bothBench(b *testing.B, bench func(b *testing.B, s *Store)) {
 	b.Run("postgres", func(b *testing.B) { bench(b, openURL(b, newDatabase(b))) })
 }
 
-// One person has 100,000 conversations of two messages. The figures are of a whole page with its
-// total, the required one is 20 ms.
+// One person has 100,000 conversations of two messages each. The figures are for a whole page with its
+// total; the target is 20 ms.
 func BenchmarkConversations(b *testing.B) {
 	const n = 100_000
 	bothBench(b, func(b *testing.B, s *Store) {

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// each runs a test on an SQLite file and on a PostgreSQL database of its own.
+// each runs a test on an SQLite file and on a separate PostgreSQL database.
 func each(t *testing.T, test func(t *testing.T, s *Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, open(t)) })
 	t.Run("postgres", func(t *testing.T) { test(t, openURL(t, newDatabase(t))) })
@@ -29,10 +29,10 @@ func openURL(t testing.TB, url string) *Store {
 	return s
 }
 
-// databases is the one PostgreSQL of all tests here.
+// databases is the PostgreSQL server that all tests here share.
 var databases testenv.Databases
 
-// newDatabase makes an empty database and returns its address.
+// newDatabase creates an empty database and returns its address.
 func newDatabase(t testing.TB) string {
 	t.Helper()
 	return databases.New(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// compactAll packs the words of all collections.
+// compactAll compacts the words of all collections.
 func compactAll(t testing.TB, s *Store) {
 	t.Helper()
 	var collections []int64
@@ -61,7 +61,7 @@ func found(t *testing.T, s *Store, search string) string {
 
 func TestAfterPackingASearchFollowsEveryChange(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		// The next numbers are of two pages.
+		// The next numbers are on two pages.
 		first := talk(t, s, "first", said("user", "apple pear"))
 		if _, err := s.db.WritePool().ExecContext(t.Context(), `UPDATE collections SET last_number = 65533`); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestAfterPackingASearchFollowsEveryChange(t *testing.T) {
 		if _, err := s.UpdateConversation(t.Context(), second, core.ConversationPatch{Title: &title}); err != nil {
 			t.Fatal(err)
 		}
-		want("second ", "third") // it is said in it
+		want("second ", "third") // a message contains it
 		want("third ", "third")
 		title = "fourth"
 		if _, err := s.UpdateConversation(t.Context(), second, core.ConversationPatch{Title: &title}); err != nil {
@@ -138,7 +138,7 @@ func TestWordsAreCompactedWhilePeopleChat(t *testing.T) {
 		talk(t, s, "kept", said("user", "hello"))
 		done := make(chan struct{})
 		var compactions sync.WaitGroup
-		for range 2 { // two servers on one database do so at the same time
+		for range 2 { // as when two servers on one database compact at the same time
 			compactions.Go(func() {
 				for {
 					select {

@@ -19,7 +19,7 @@ import (
 
 const conversationPrefix = "conv_"
 
-// conversationKey returns the number in a conversation's id; core.CodeNotFound for what is not an id.
+// conversationKey returns the number in a conversation's id. The error is core.CodeNotFound if id is not a valid id.
 func conversationKey(id string) (int64, error) {
 	digits, _ := strings.CutPrefix(id, conversationPrefix)
 	n, err := strconv.ParseUint(digits, 16, 64)
@@ -41,8 +41,8 @@ func randomKey() int64 {
 	return int64(binary.NativeEndian.Uint64(b[:]))
 }
 
-// CreateConversation creates an empty conversation of c.Owner in c.Workspace, both of which must
-// exist, with c's title and metadata; it fills in the rest.
+// CreateConversation creates an empty conversation of c.Owner in c.Workspace, with c's title and metadata. Owner and
+// workspace must exist. It returns the conversation with the other fields filled in.
 func (s *Store) CreateConversation(ctx context.Context, c core.Conversation) (core.Conversation, error) {
 	var made core.Conversation
 	err := s.db.UpdateGrouped(ctx, "creating a conversation", func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -79,7 +79,7 @@ func (s *Store) createConversation(ctx context.Context, tx *sql.Tx, c core.Conve
 	return made, s.index.Add(ctx, tx, search.Document{Collection: collection, Key: key, Number: number}, made.Title)
 }
 
-// ensureCollection returns the key of a person's conversations in a workspace.
+// ensureCollection returns the key of a person's collection of conversations in a workspace, which it creates if needed.
 func ensureCollection(ctx context.Context, tx *sql.Tx, workspace, owner string) (int64, error) {
 	if _, err := tx.ExecContext(ctx, `
 		INSERT INTO collections (id, workspace, owner, conversations) VALUES ($1, $2, $3, 0)
@@ -91,8 +91,8 @@ func ensureCollection(ctx context.Context, tx *sql.Tx, workspace, owner string) 
 	return collection, err
 }
 
-// findConversation returns the keys of a conversation and its collection; core.CodeNotFound unless it
-// exists and is its owner's. lock ends the SELECT of a transaction that will change it.
+// findConversation returns the keys of a conversation and its collection. The error is core.CodeNotFound unless it
+// exists and belongs to ref.Owner. lock is appended to the SELECT in a transaction that will change the conversation.
 func findConversation(ctx context.Context, q database.Querier, ref core.ConversationRef, lock string) (key, collection int64, err error) {
 	if key, err = conversationKey(ref.ID); err != nil {
 		return 0, 0, err
@@ -106,7 +106,7 @@ func findConversation(ctx context.Context, q database.Querier, ref core.Conversa
 	return key, collection, err
 }
 
-// conversationColumns is what scanConversation reads, in its order, before further columns.
+// conversationColumns are the columns that scanConversation reads, in order, before any further columns.
 const conversationColumns = `c.id, c.title, c.metadata, c.last_model, c.created_at, c.updated_at,
 	c.message_count, c.preview, c.input_tokens, c.output_tokens, c.cost_usd`
 
@@ -120,7 +120,7 @@ func scanConversation(row interface{ Scan(...any) error }, workspace, owner stri
 	return c, err
 }
 
-// Conversation returns one; core.CodeNotFound unless it exists and is its owner's.
+// Conversation returns a conversation. The error is core.CodeNotFound unless it exists and belongs to ref.Owner.
 func (s *Store) Conversation(ctx context.Context, ref core.ConversationRef) (core.Conversation, error) {
 	var c core.Conversation
 	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
@@ -150,8 +150,8 @@ func readConversation(ctx context.Context, q database.Querier, ref core.Conversa
 	return c, nil
 }
 
-// UpdateConversation changes title and metadata, and returns the changed conversation.
-// core.CodeNotFound unless it exists and is its owner's.
+// UpdateConversation changes title and metadata, and returns the changed conversation. The error is
+// core.CodeNotFound unless it exists and belongs to ref.Owner.
 func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef, p core.ConversationPatch) (core.Conversation, error) {
 	var changed core.Conversation
 	err := s.db.Update(ctx, "changing a conversation", func(ctx context.Context, tx *sql.Tx) error {
@@ -185,7 +185,7 @@ func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef
 	return changed, err
 }
 
-// retitle changes a title, and makes the search index forget what only the old one says.
+// retitle changes a title, and removes words from the search index that only the old title contains.
 func (s *Store) retitle(ctx context.Context, tx *sql.Tx, collection, key int64, title string) error {
 	d := search.Document{Collection: collection, Key: key}
 	var old string
@@ -201,8 +201,8 @@ func (s *Store) retitle(ctx context.Context, tx *sql.Tx, collection, key int64, 
 	})
 }
 
-// DeleteConversation deletes a conversation and its messages. What it used stays in the usage.
-// core.CodeNotFound unless it exists and is its owner's.
+// DeleteConversation deletes a conversation and its messages, but not its usage records. The error is
+// core.CodeNotFound unless it exists and belongs to ref.Owner.
 func (s *Store) DeleteConversation(ctx context.Context, ref core.ConversationRef) error {
 	return s.db.Update(ctx, "deleting a conversation", func(ctx context.Context, tx *sql.Tx) error {
 		key, collection, err := findConversation(ctx, tx, ref, s.db.LockRow())
@@ -220,8 +220,8 @@ func (s *Store) DeleteConversation(ctx context.Context, ref core.ConversationRef
 	})
 }
 
-// removeFromIndex removes a conversation from the compacted part of the search index of its collection,
-// which the transaction must have locked.
+// removeFromIndex removes a conversation from the compacted part of its collection's search index. The
+// transaction must have locked the collection.
 func (s *Store) removeFromIndex(ctx context.Context, tx *sql.Tx, collection, key int64) error {
 	d := search.Document{Collection: collection, Key: key}
 	var title string
@@ -237,7 +237,7 @@ func (s *Store) removeFromIndex(ctx context.Context, tx *sql.Tx, collection, key
 	return s.index.RemoveFromSets(ctx, tx, d, append(contents(all), title)...)
 }
 
-// nullableJSON is JSON as it is stored: NULL when there is none.
+// nullableJSON returns JSON in its stored form: NULL when there is none.
 func nullableJSON(raw json.RawMessage) *string {
 	if len(raw) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// ChosenAccount returns the id of the account at an app that was chosen for a conversation, "" when there is none.
+// ChosenAccount returns the id of the account at an app that was chosen for a conversation, or "".
 func (s *Store) ChosenAccount(ctx context.Context, ref core.ConversationRef, app string) (account string, err error) {
 	key, err := conversationKey(ref.ID)
 	if err != nil {
@@ -27,7 +27,8 @@ func (s *Store) ChosenAccount(ctx context.Context, ref core.ConversationRef, app
 	return account, err
 }
 
-// ChooseAccount keeps which account at an app a conversation uses; core.CodeNotFound without the conversation.
+// ChooseAccount records which account at an app a conversation uses. The error is core.CodeNotFound if there is no such
+// conversation.
 func (s *Store) ChooseAccount(ctx context.Context, ref core.ConversationRef, app, account string) error {
 	return s.db.Update(ctx, "choosing the account of a conversation", func(ctx context.Context, tx *sql.Tx) error {
 		key, _, err := findConversation(ctx, tx, ref, "")

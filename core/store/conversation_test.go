@@ -19,7 +19,7 @@ func said(role, content string) core.Message { return core.Message{Role: role, C
 
 func dollars(f float64) *float64 { return &f }
 
-// talk makes a conversation of the owner with the given messages.
+// talk creates a conversation of the owner with the given messages.
 func talk(t testing.TB, s *Store, title string, add ...core.Message) core.ConversationRef {
 	t.Helper()
 	owner := core.Owner().User.ID
@@ -62,7 +62,7 @@ func TestAConversationComesBackAsItWasSaid(t *testing.T) {
 				Metadata: json.RawMessage(`{"skill":null,"toolCalls":[]}`), Timestamp: at},
 		}
 		c := grow(t, s, ref, add)
-		add[0].Content = "Hello\nthere, � � ☃" // what no database takes
+		add[0].Content = "Hello\nthere, � � ☃" // after the characters that no database accepts were replaced
 		if got := history(t, s, ref); !reflect.DeepEqual(got, add) {
 			t.Errorf("got  %+v\nwant %+v", got, add)
 		}
@@ -92,7 +92,7 @@ func TestTotalsGrowWithWhatTheModelsUsed(t *testing.T) {
 		if c.CostUSD == nil || *c.CostUSD != 0.5 || c.InputTokens != 102 || c.OutputTokens != 14 || c.LastModel != "b:two" || c.MessageCount != 4 {
 			t.Errorf("with prices: %+v", c)
 		}
-		c = grow(t, s, ref, nil, priced) // a call that was cut off before it said anything
+		c = grow(t, s, ref, nil, priced) // a call that was interrupted before it produced any text
 		if *c.CostUSD != 0.75 || c.MessageCount != 4 || c.Preview != "two" {
 			t.Errorf("usage alone: %+v", c)
 		}
@@ -107,7 +107,7 @@ func TestAnAppendThatFailsLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := talk(t, s, "", said("user", "first"))
 		before := grow(t, s, ref, nil)
-		if _, err := s.db.WritePool().ExecContext(t.Context(), `ALTER TABLE words RENAME TO hidden`); err != nil { // the last table it writes
+		if _, err := s.db.WritePool().ExecContext(t.Context(), `ALTER TABLE words RENAME TO hidden`); err != nil { // the last table that it writes
 			t.Fatal(err)
 		}
 		if _, err := s.AppendMessages(t.Context(), ref, []core.Message{said("assistant", "second")}, core.Usage{Model: "m", InputTokens: 1}); err == nil {
@@ -320,7 +320,7 @@ func TestALongMessageIsCutForThePreviewOnly(t *testing.T) {
 	})
 }
 
-// The statement of one is interrupted while others are in the same transaction.
+// One caller's statement is interrupted while others are in the same transaction.
 func TestACallerThatLeavesInTheMiddleSpoilsNoOthersWrite(t *testing.T) {
 	s := open(t)
 	owner := core.Owner().User.ID

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// PutCookie stores a login, and deletes those that have expired. Its identity must have been provisioned.
+// PutCookie stores a login, and deletes expired logins. The login's identity must have been provisioned.
 func (s *Store) PutCookie(ctx context.Context, c core.Cookie) error {
 	return s.db.Update(ctx, "storing a login", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM cookies WHERE expires_at <= $1`, database.Millis(time.Now())); err != nil {
@@ -24,7 +24,8 @@ func (s *Store) PutCookie(ctx context.Context, c core.Cookie) error {
 	})
 }
 
-// Cookie returns a login that has not expired, with its user as of now; core.CodeNotFound otherwise.
+// Cookie returns a login with the current data of its user. The error is core.CodeNotFound if there is no such login or it
+// has expired.
 func (s *Store) Cookie(ctx context.Context, hash string) (core.Cookie, error) {
 	c := core.Cookie{Hash: hash}
 	id, expires, checked := &c.Identity, int64(0), int64(0)
@@ -42,8 +43,8 @@ func (s *Store) Cookie(ctx context.Context, hash string) (core.Cookie, error) {
 	return c, nil
 }
 
-// ClaimCheck reports whether the caller is to ask the provider about a login: no other server began to in the
-// last pause, and none has asked since the login was read.
+// ClaimCheck reports whether the caller should ask the provider about a login: no other server has started to
+// within the last pause, and none has completed a check since the login was read.
 func (s *Store) ClaimCheck(ctx context.Context, c core.Cookie, pause time.Duration) (claimed bool, err error) {
 	now := time.Now()
 	err = s.db.Update(ctx, "claiming the check of a login", func(ctx context.Context, tx *sql.Tx) error {
@@ -54,7 +55,7 @@ func (s *Store) ClaimCheck(ctx context.Context, c core.Cookie, pause time.Durati
 	return claimed, err
 }
 
-// CookieChecked records that the provider confirmed a login, with the renewal and the session of c.
+// CookieChecked records that the provider has confirmed a login, with the renewal and the session of c.
 func (s *Store) CookieChecked(ctx context.Context, c core.Cookie) error {
 	_, err := s.db.Exec(ctx, `UPDATE cookies SET renewal = $1, session = $2, checked_at = $3 WHERE hash = $4`,
 		c.Renewal, c.Identity.Session, database.Millis(c.CheckedAt), c.Hash)
@@ -64,7 +65,7 @@ func (s *Store) CookieChecked(ctx context.Context, c core.Cookie) error {
 	return nil
 }
 
-// DeleteCookie ends a login, on all servers. It is not an error when there is none.
+// DeleteCookie ends a login, on all servers. It is not an error if there is no such login.
 func (s *Store) DeleteCookie(ctx context.Context, hash string) error {
 	return s.changeMembers(ctx, "ending a login", "", func(ctx context.Context, tx *sql.Tx) ([]string, error) {
 		var user string
@@ -76,7 +77,7 @@ func (s *Store) DeleteCookie(ctx context.Context, hash string) error {
 	})
 }
 
-// EndLogins ends all logins except those made with the API key that keyPrint names.
+// EndLogins ends all logins except those that were made while the SERVICE_API_KEY was the one that keyPrint identifies.
 func (s *Store) EndLogins(ctx context.Context, keyPrint string) error {
 	if _, err := s.db.Exec(ctx, `DELETE FROM cookies WHERE key_print <> $1`, keyPrint); err != nil {
 		return fmt.Errorf("ending the logins of another key: %w", err)

@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// writeUntilKilled is the child's first argument; the second is a file or a PostgreSQL address. What
-// it prints was acknowledged: "app <name>", or "turn <conversation> <its number>".
+// writeUntilKilled is the child's first argument; the second is a file or a PostgreSQL address. The child
+// prints what was acknowledged: "app <name>" or "turn <conversation> <number of the turn>".
 const writeUntilKilled = "write-until-killed"
 
 func optionsFor(place string) Options {
@@ -30,10 +30,10 @@ func optionsFor(place string) Options {
 	return Options{Path: place}
 }
 
-// childWriters is how many write at the same time in a child.
+// childWriters is the number of concurrent writers in a child.
 const childWriters = 3
 
-// writeForever is the child: several at a time write, each in a conversation of its own, until it is
+// writeForever is the child: concurrent writers write, each to its own conversation, until the child is
 // killed.
 func writeForever(place string) int {
 	ctx := context.Background()
@@ -49,7 +49,7 @@ func writeForever(place string) int {
 	return 1
 }
 
-// writeOn by turns installs an app and adds a turn to a conversation, and prints each once the store
+// writeOn alternately installs an app and adds a turn to a conversation, and prints each once the store
 // has acknowledged it.
 func writeOn(ctx context.Context, s *Store, name string) error {
 	owner := core.Owner().User.ID
@@ -104,7 +104,7 @@ func killWriters(t *testing.T, place string, rounds int) (acknowledged []string)
 	return acknowledged
 }
 
-// writeUntil runs the child, calls end after a few acknowledged writes, at a random moment, and
+// writeUntil runs the child, calls end at a random moment after a few acknowledged writes, and
 // returns what was acknowledged.
 func writeUntil(t *testing.T, place string, end func(*os.Process)) (acknowledged []string) {
 	t.Helper()
@@ -135,8 +135,8 @@ func writeUntil(t *testing.T, place string, end func(*os.Process)) (acknowledged
 	return acknowledged
 }
 
-// holdsAcknowledged checks that a state has all that was acknowledged, and of each turn all or
-// nothing.
+// holdsAcknowledged checks that a state contains everything that was acknowledged, and each turn either completely
+// or not at all.
 func holdsAcknowledged(t *testing.T, place string, acknowledged []string) {
 	t.Helper()
 	s, err := Open(t.Context(), optionsFor(place))

@@ -1,15 +1,16 @@
-// Package store keeps what must outlive the process: workspaces, users, members, installed apps,
-// conversations and what they used, login cookies, and the server's own settings.
+// Package store stores what must outlive the process: workspaces, users, members, installed apps,
+// conversations and their usage, login cookies, and the server's own settings.
 //
-// It owns the records and the promise that what it acknowledged is durable: when a method has returned
-// nil, neither a kill nor the loss of power takes the change away. A PostgreSQL whose synchronous_commit
-// is off does not keep this promise. A conversation is found by its owner in its workspace only; to
-// everybody else it does not exist. It does not own what the records mean, nor MCP sessions, which have a
-// plugin contract of their own.
+// It owns the records and the guarantee that acknowledged changes are durable: once a method has returned
+// nil, neither a kill nor a power failure loses the change. PostgreSQL with synchronous_commit off does
+// not keep this guarantee. Only the owner finds a conversation, in its workspace; to everybody else it
+// does not exist. The package does not own the meaning of the records, or MCP sessions, which have their
+// own plugin contract.
 //
-// Beneath it are the database with its transactions (database), the schema (migrations), the search
-// index (search), what servers of one deployment tell each other (cluster), and backups (backup).
+// Its subpackages are the database with its transactions (database), the schema (migrations), the search
+// index (search), encryption (seal), messages between the servers of one deployment (cluster), and backups
+// (backup).
 //
-// The default is an SQLite file in the home directory, which one server opens at a time. A PostgreSQL
-// database may be shared by several servers, which then also find each other's bundles there.
+// The default is an SQLite file in the home directory, which only one server can open at a time. Several
+// servers may share a PostgreSQL database, where they also find each other's bundles.
 package store

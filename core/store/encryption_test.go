@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// Each value is a secret of an app, in every place where an app has one.
+// secretOfApps is part of every secret of an app, in every place where an app can have one.
 const secretOfApps = "canary-7f3a"
 
 func furnishSecrets(t *testing.T, s *Store) {
@@ -32,7 +32,7 @@ func furnishSecrets(t *testing.T, s *Store) {
 				Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: secretOfApps + "-value", Token: secretOfApps + "-token"},
 			},
 		},
-		core.Installation{ // its pages stay in the file
+		core.Installation{ // deleted, but its pages stay in the file
 			Workspace: core.DefaultWorkspaceID, Name: "gone", ID: "gone", InstalledAt: time.UnixMilli(9).UTC(),
 			Env: map[string]core.Secret{"TOKEN": core.Secret(strings.Repeat(secretOfApps, 20_000))},
 		},
@@ -73,7 +73,7 @@ func keysOf(t *testing.T, texts ...core.Secret) *seal.Keys {
 	return k
 }
 
-// opening opens a state, calls use with it and closes it again.
+// opening opens a state, calls use with it, and closes it again.
 func opening(t *testing.T, o Options, use func(s *Store)) {
 	t.Helper()
 	s, err := Open(t.Context(), o)
@@ -86,7 +86,7 @@ func opening(t *testing.T, o Options, use func(s *Store)) {
 	}
 }
 
-// hasSecrets reports whether a secret of an app can be read in the state, in its files and in a backup.
+// hasSecrets returns where a secret of an app can be read: in files of the state and of a backup, or in a database.
 func hasSecrets(t *testing.T, o Options) (found []string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "backup.db")
@@ -146,11 +146,11 @@ func TestASecretIsInNoFileOfTheStateNorOfABackup(t *testing.T) {
 			o := h.make(t)
 			var want string
 			opening(t, o, func(s *Store) { furnishSecrets(t, s); want = records(t, s) })
-			if found := hasSecrets(t, o); len(found) < 2 { // of the state and of the backup: else the search finds nothing
+			if found := hasSecrets(t, o); len(found) < 2 { // in the state and the backup; otherwise the search itself is broken
 				t.Fatalf("without a key the secrets are in %v only", found)
 			}
 			old, present := seal.NewKey(), seal.NewKey()
-			for _, keys := range []*seal.Keys{keysOf(t, old), keysOf(t, present, old), keysOf(t, present)} { // taken over, rotated, the old key dropped
+			for _, keys := range []*seal.Keys{keysOf(t, old), keysOf(t, present, old), keysOf(t, present)} { // encrypt the plain text state, rotate, drop the old key
 				o.Keys = keys
 				opening(t, o, func(s *Store) {
 					if got := records(t, s); got != want {
@@ -212,7 +212,7 @@ func TestABackupIsRestoredWithItsKeyIntoEitherDatabase(t *testing.T) {
 	for _, h := range homes() {
 		to := h.make(t)
 		to.Keys = keysOf(t, present, old)
-		opening(t, to, func(*Store) {}) // what a server creates when it starts does not count as a state
+		opening(t, to, func(*Store) {}) // what a server creates at its first start does not count as a state
 		replace := to.URL == ""
 		if err := backup.CheckKeys(t.Context(), file, to.Keys); err != nil {
 			t.Fatal(err)
@@ -234,7 +234,7 @@ func TestARewriteThatWasInterruptedIsDoneAtTheNextStart(t *testing.T) {
 	o := homes()[0].make(t)
 	opening(t, o, func(s *Store) { furnishSecrets(t, s) })
 	keys := keysOf(t, seal.NewKey())
-	opening(t, o, func(s *Store) { // as a server that ends between the two steps
+	opening(t, o, func(s *Store) { // like a server that ends between the two steps
 		if n, err := seal.Renew(t.Context(), s.db, keys); n != 2 || err != nil {
 			t.Fatal(n, err)
 		}

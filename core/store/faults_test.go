@@ -17,12 +17,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// silencer passes connections on to PostgreSQL. Those that were accepted before silence pass nothing on
-// after it, and stay open; new ones work.
+// silencer forwards connections to PostgreSQL. Connections that were accepted before a call to silence forward
+// nothing afterwards, but stay open; new ones work.
 type silencer struct {
 	net.Listener
 	target string
-	age    atomic.Int64 // how often it fell silent
+	age    atomic.Int64 // how often it has fallen silent
 	mu     sync.Mutex
 	open   []net.Conn
 }

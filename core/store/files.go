@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	maxFiles  = 256 << 20 // bytes of one bundle's files, as they are stored
-	filesPart = 1 << 20   // bytes of one row
-	// keepFiles is how long files are kept that no app needs yet, or needs any more: an install stores the
-	// files first, then starts the app, and records it last.
+	maxFiles  = 256 << 20 // of one bundle's files, in bytes as stored
+	filesPart = 1 << 20   // of one row, in bytes
+	// keepFiles is how long files are kept that no app needs yet or any longer: an installation stores the
+	// files first, then starts the app, and records the app last.
 	keepFiles = time.Hour
 )
 
-// PutFiles stores the files of a bundle, read from content, under their sha256. Those that are stored
-// already are not read again. More than 256 MiB is core.CodePayloadTooLarge.
+// PutFiles stores the files of a bundle, read from content, under their SHA-256. It does not read files that are
+// already stored. The error is core.CodePayloadTooLarge for more than 256 MiB.
 func (s *Store) PutFiles(ctx context.Context, sum string, content io.Reader) error {
 	return s.db.UpdateLong(ctx, "storing the files of a bundle", func(ctx context.Context, tx *sql.Tx) error {
 		if err := purgeFiles(ctx, tx); err != nil {
@@ -61,7 +61,7 @@ func putParts(ctx context.Context, tx *sql.Tx, sum string, content io.Reader) er
 	}
 }
 
-// Files writes what PutFiles stored to to. core.CodeNotFound when it is not stored.
+// Files writes files that PutFiles stored to to. The error is core.CodeNotFound if they are not stored.
 func (s *Store) Files(ctx context.Context, sum string, to io.Writer) error {
 	for part := 0; ; part++ {
 		var content []byte
@@ -83,7 +83,7 @@ func (s *Store) Files(ctx context.Context, sum string, to io.Writer) error {
 	}
 }
 
-// purgeFiles deletes files that no app needs.
+// purgeFiles deletes files that no app needs and that are older than keepFiles.
 func purgeFiles(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `
 		DELETE FROM bundles WHERE kept_at < $1 AND NOT EXISTS (SELECT 1 FROM installations i WHERE i.files = bundles.sha256)`,

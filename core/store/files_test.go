@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// someFiles are bytes that do not compress, of a size that is no whole number of parts.
+// someFiles returns incompressible bytes, with a size that is not a multiple of the size of a part.
 func someFiles(n int) []byte {
 	content := make([]byte, n)
 	_, _ = rand.Read(content)
@@ -81,7 +81,7 @@ func TestFilesThatNoAppNeedsGoAfterAnHour(t *testing.T) {
 		keep("young")
 		wantFiles(t, s, "not needed", []byte("not needed"))
 		age()
-		keep("not needed") // an install is about to need them
+		keep("not needed") // an installation is about to need them
 		keep("next")
 		wantFiles(t, s, "needed", []byte("needed"))
 		wantFiles(t, s, "not needed", []byte("not needed"))

@@ -10,19 +10,19 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// A user has one identity in its own row, the first one, and any number in the table identities.
+// A user's first identity is in the user's own row. Any others are in the table identities.
 const (
-	// userOf is the id of the user with the issuer $1 and the subject $2, NULL when there is none.
+	// userOf selects the id of the user with the issuer $1 and the subject $2, NULL when there is none.
 	userOf = `COALESCE((SELECT i.user_id FROM identities i WHERE i.issuer = $1 AND i.subject = $2),
 		(SELECT f.id FROM users f WHERE f.issuer = $1 AND f.subject = $2))`
 
-	// issuersOf are the issuers that know a user u, one a line.
+	// issuersOf selects the issuers that know a user u, one per line.
 	issuersOf = `u.issuer || COALESCE((SELECT string_agg('
 ' || i.issuer, '') FROM identities i WHERE i.user_id = u.id), '')`
 )
 
-// firstIdentity returns the first identity of the user whom an identity belongs to, which it links to one if it can: the
-// identity itself, when the user is new.
+// firstIdentity returns the first identity of the user that an identity belongs to. If no user has the identity, it links
+// the identity to a matching user. If none matches, the user is new, and the identity itself is returned.
 func (s *Store) firstIdentity(ctx context.Context, tx *sql.Tx, id core.Identity, sameAs []string) (first core.Subject, linked bool, err error) {
 	var user sql.NullString
 	if err := tx.QueryRowContext(ctx, `SELECT `+userOf, id.Issuer, id.Subject).Scan(&user); err != nil {
@@ -43,8 +43,8 @@ func (s *Store) firstIdentity(ctx context.Context, tx *sql.Tx, id core.Identity,
 	return first, linked, err
 }
 
-// match returns the one user whom an issuer of sameAs knows by the email of an identity, "" if there is not exactly one. A
-// user whom the identity's own issuer knows under another subject is a different person.
+// match returns the id of the user that an issuer of sameAs knows by the email of an identity, or "" if there is not
+// exactly one such user. A user that the identity's own issuer knows under another subject is a different person.
 func (s *Store) match(ctx context.Context, tx *sql.Tx, id core.Identity, sameAs []string) (string, error) {
 	if len(sameAs) == 0 || id.User.Email == "" {
 		return "", nil
@@ -64,7 +64,7 @@ func (s *Store) match(ctx context.Context, tx *sql.Tx, id core.Identity, sameAs 
 	return "", nil
 }
 
-// Users returns everybody the server knows, by name.
+// Users returns all users that the server knows, sorted by name.
 func (s *Store) Users(ctx context.Context) (all []core.KnownUser, err error) {
 	err = s.db.View(ctx, "reading the users", func(ctx context.Context, tx *sql.Tx) (err error) {
 		all, err = readUsers(ctx, tx)

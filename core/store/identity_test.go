@@ -15,10 +15,10 @@ func knownAs(issuer, subject, email string) core.Identity {
 func TestAnIdentityIsLinkedByAnEmailThatANamedIssuerKnows(t *testing.T) {
 	const before, now = "https://before", "https://now"
 	for name, c := range map[string]struct {
-		known  []core.Identity // in this order, users of their own
+		known  []core.Identity // separate users, in this order
 		seen   core.Identity
 		sameAs []string
-		linked bool // to the first one
+		linked bool // to the first user
 	}{
 		"the same address":            {[]core.Identity{knownAs(before, "1", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), []string{before}, true},
 		"in other letters":            {[]core.Identity{knownAs(before, "1", "Ann@example.com")}, knownAs(now, "a", "ann@EXAMPLE.com"), []string{"https://third", before}, true},

@@ -11,15 +11,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/search"
 )
 
-// Transcript is a conversation from somewhere else. What it cost is not known here.
+// Transcript is a conversation from another system. Its cost is unknown.
 type Transcript struct {
 	Title    string
 	Messages []core.Message // a missing time means now
 }
 
-// ImportConversations stores conversations of owner in workspace, both of which must exist: all of them
-// or none. A few thousand at a time are stored much faster than one by one, and their part of the search
-// index is compacted already.
+// ImportConversations stores conversations of owner in workspace, all of them or none. Owner and workspace must
+// exist. Importing a few thousand at a time is much faster than one by one, and their part of the search index
+// is compacted from the start.
 func (s *Store) ImportConversations(ctx context.Context, workspace, owner string, all []Transcript) error {
 	return s.db.UpdateLong(ctx, "importing conversations", func(ctx context.Context, tx *sql.Tx) error {
 		collection, err := ensureCollection(ctx, tx, workspace, owner)

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// installation is how an installed app is stored, encrypted when there is a key. It is the only place where
-// the secrets of an app are written out.
+// installation is the stored form of an installed app, which is encrypted if there is a key. It is the only place
+// where the secrets of an app are written out.
 type installation struct {
 	ID         string            `json:"id,omitempty"`
 	Source     core.Source       `json:"source"`
@@ -50,8 +50,8 @@ type remote struct {
 	Scopes       string `json:"scopes,omitempty"`
 }
 
-// AddInstallation stores a new app. Its workspace must exist. core.CodeAlreadyInstalled when the
-// workspace has an app of that name: of several servers that add one at the same time, one does.
+// AddInstallation stores a new app. Its workspace must exist. The error is core.CodeAlreadyInstalled if the
+// workspace already has an app of that name. If several servers add one at the same time, only one succeeds.
 func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error {
 	what := fmt.Sprintf("storing app %s of %s", in.Name, in.Workspace)
 	record, err := s.sealed(in)
@@ -72,8 +72,8 @@ func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error
 	})
 }
 
-// ChangeInstallation changes the record of an app, and returns it. Nobody else changes it in between; an
-// error of change leaves it as it is. core.CodeNotFound when there is no such app.
+// ChangeInstallation changes the record of an app in one transaction, and returns it. An error from change leaves
+// the record unchanged. The error is core.CodeNotFound if there is no such app.
 func (s *Store) ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error) {
 	var in core.Installation
 	err := s.db.Update(ctx, "changing app "+name, func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -97,8 +97,8 @@ func (s *Store) ChangeInstallation(ctx context.Context, workspace, name string, 
 	return in, err
 }
 
-// DeleteInstallation deletes an installed app; one with the same name and another id stays. It is not an
-// error when there is none.
+// DeleteInstallation deletes an installed app, unless the app of that name has a different id. It is not an
+// error if there is no such app.
 func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id string) error {
 	return s.db.Update(ctx, "deleting app "+name, func(ctx context.Context, tx *sql.Tx) error {
 		in, err := s.findInstallation(ctx, tx, workspace, name, s.db.LockRow())
@@ -126,7 +126,7 @@ func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id stri
 	})
 }
 
-// Installation returns one installed app; core.CodeNotFound when there is none.
+// Installation returns an installed app, or core.CodeNotFound.
 func (s *Store) Installation(ctx context.Context, workspace, name string) (core.Installation, error) {
 	var in core.Installation
 	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
@@ -139,7 +139,7 @@ func (s *Store) Installation(ctx context.Context, workspace, name string) (core.
 	return in, err
 }
 
-// findInstallation reads one app; lock ends the SELECT of a transaction that will change it.
+// findInstallation reads an app. lock is appended to the SELECT in a transaction that will change the app.
 func (s *Store) findInstallation(ctx context.Context, q database.Querier, workspace, name, lock string) (core.Installation, error) {
 	var text string
 	var installedAt int64
@@ -154,7 +154,7 @@ func (s *Store) findInstallation(ctx context.Context, q database.Querier, worksp
 	return s.opened(text, workspace, name, database.FromMillis(installedAt))
 }
 
-// Installations returns every installed app of every workspace, by workspace and name.
+// Installations returns the installed apps of all workspaces, sorted by workspace and name.
 func (s *Store) Installations(ctx context.Context) ([]core.Installation, error) {
 	var all []core.Installation
 	err := s.db.Select(ctx, `SELECT workspace, name, record, installed_at FROM installations ORDER BY workspace, name`, nil, func(scan func(...any) error) error {
@@ -176,7 +176,7 @@ func (s *Store) Installations(ctx context.Context) ([]core.Installation, error) 
 	return all, nil
 }
 
-// sealed is the record of an app as it is stored, encrypted when there is a key.
+// sealed returns the stored record of an app, which is encrypted if there is a key.
 func (s *Store) sealed(in core.Installation) (string, error) {
 	plain, err := json.Marshal(toRecord(in))
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Store) sealed(in core.Installation) (string, error) {
 	return s.keys.Load().Seal(plain, seal.AboutApp(in.Workspace, in.Name)), nil
 }
 
-// opened is the app of a stored record.
+// opened returns the app in a stored record.
 func (s *Store) opened(stored, workspace, name string, at time.Time) (core.Installation, error) {
 	plain, err := s.keys.Load().Open(stored, seal.AboutApp(workspace, name))
 	if err != nil {
@@ -246,8 +246,8 @@ func conceal(in map[string]string) map[string]core.Secret {
 	return out
 }
 
-// KeptLists returns what was stored as the lists of an app with the hash of what decides them; core.CodeNotFound when nothing
-// was, or with another hash.
+// KeptLists returns the stored lists of an app. sum is the hash of everything that determines them. The error is
+// core.CodeNotFound if none are stored, or they were stored with a different hash.
 func (s *Store) KeptLists(ctx context.Context, workspace, app, sum string) (record string, err error) {
 	err = s.db.Get(ctx, `SELECT record FROM kept_lists WHERE workspace = $1 AND app = $2 AND sum = $3`, []any{workspace, app, sum}, &record)
 	switch {
@@ -259,7 +259,7 @@ func (s *Store) KeptLists(ctx context.Context, workspace, app, sum string) (reco
 	return record, nil
 }
 
-// PutKeptLists stores the lists of an app in place of those before. They go when the app is uninstalled.
+// PutKeptLists stores the lists of an app, and replaces earlier ones. They are deleted when the app is uninstalled.
 func (s *Store) PutKeptLists(ctx context.Context, workspace, app, sum, record string) error {
 	return s.db.Update(ctx, "storing the lists of app "+app, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO kept_lists (workspace, app, sum, record) VALUES ($1, $2, $3, $4)

@@ -19,8 +19,8 @@ const (
 	maxLimit     = 100
 )
 
-// Conversations returns a page of a person's conversations in a workspace. core.CodeBadRequest for an
-// invalid cursor, order or limit; a cursor is valid for the order and search it came from.
+// Conversations returns a page of a person's conversations in a workspace. The error is core.CodeBadRequest for an
+// invalid cursor, order or limit. A cursor is valid only for the order and search that it came from.
 func (s *Store) Conversations(ctx context.Context, workspace, owner string, q core.ConversationQuery) (core.ConversationPage, error) {
 	l, err := newListing(workspace, owner, q)
 	if err != nil {
@@ -35,9 +35,9 @@ func (s *Store) Conversations(ctx context.Context, workspace, owner string, q co
 	return page, err
 }
 
-// selectNumbered begins, after the columns, a SELECT of the conversations c of the collection $1 whose
-// numbers the JSON array $2 holds. It must be planned as look-ups one by one, whatever is known of what
-// is in the table, and also where a collection is much larger than others.
+// selectNumbered returns the part after the columns of a SELECT of the conversations c of the collection $1 that
+// have their numbers in the JSON array $2. The planner must use individual lookups, whatever its statistics, even
+// if one collection is much larger than the others.
 func selectNumbered(kind database.Kind) string {
 	if kind == database.PostgreSQL {
 		return ` FROM json_array_elements_text(CAST($2 AS JSON)) n CROSS JOIN LATERAL
@@ -47,7 +47,7 @@ func selectNumbered(kind database.Kind) string {
 	return ` FROM json_each($2) n CROSS JOIN conversations c WHERE c.collection = $1 AND c.number = n.value`
 }
 
-// listing is one reading of one page.
+// listing reads one page.
 type listing struct {
 	workspace, owner string
 	page             search.Page
@@ -59,7 +59,7 @@ type listing struct {
 type cursor struct {
 	SortBy core.ConversationSort `json:"s"`
 	Search string                `json:"q,omitempty"`
-	Total  int                   `json:"n"` // of a search; it is counted once
+	Total  int                   `json:"n"` // of a search, which is counted once
 	At     int64                 `json:"t"`
 	Key    int64                 `json:"k"`
 }
@@ -102,7 +102,7 @@ func (c *cursor) decode(text string) error {
 	return nil
 }
 
-// after encodes the cursor behind a conversation.
+// after encodes the cursor for the page after a conversation.
 func (c cursor) after(last core.Conversation) (string, error) {
 	c.At = database.Millis(last.UpdatedAt)
 	if c.SortBy == core.SortByCreated {
@@ -147,7 +147,7 @@ func (l *listing) read(ctx context.Context, tx *sql.Tx, index *search.Index) (co
 	return page, err
 }
 
-// readRows returns one conversation more than fits on the page, when there is one.
+// readRows returns the conversations of the page, and one more if there is one.
 func (l *listing) readRows(ctx context.Context, tx *sql.Tx, from string, args []any) ([]core.Conversation, error) {
 	rows, err := l.page.Query(ctx, tx, conversationColumns+from, args, l.page.After, l.page.Limit+1)
 	if err != nil {

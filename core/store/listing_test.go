@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/search"
 )
 
-// titles lists everything that a query finds, page by page.
+// titles returns the titles of all results of a query, read page by page.
 func titles(t *testing.T, s *Store, q core.ConversationQuery) []string {
 	t.Helper()
 	var all []string
@@ -38,7 +38,7 @@ func TestConversationsAreListedNewestFirstPageByPage(t *testing.T) {
 		var refs []core.ConversationRef
 		for i := range 7 {
 			refs = append(refs, talk(t, s, fmt.Sprint(i)))
-			at := database.Millis(time.Now()) - int64(1000-i/2) // some of the same moment
+			at := database.Millis(time.Now()) - int64(1000-i/2) // some have the same time
 			if _, err := s.db.WritePool().ExecContext(t.Context(), `UPDATE conversations SET created_at = $1, updated_at = $1 WHERE title = $2`, at, fmt.Sprint(i)); err != nil {
 				t.Fatal(err)
 			}
@@ -143,17 +143,17 @@ func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
 	})
 }
 
-// manyFrom is of how many conversations on a word is common once searchAsAmongMany was called.
+// manyFrom is the number of conversations from which a word counts as common after searchAsAmongMany was called.
 const manyFrom = 400
 
-// searchAsAmongMany has searches take their ways among many conversations at a tenth of the numbers.
+// searchAsAmongMany makes searches use the methods for many conversations at a tenth of the usual numbers.
 func searchAsAmongMany(s *Store) {
 	limits := search.DefaultLimits()
 	s.index = search.New(s.db, s.log, search.Limits{ByNumber: manyFrom, Scan: limits.Scan / 10, Later: limits.Later / 10})
 }
 
-// A word of many conversations is searched in another way than a rare one, and most of them are
-// packed.
+// A search for a word in many conversations works differently than a search for a rare word, and most of the
+// words are compacted.
 func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		searchAsAmongMany(s)
@@ -178,7 +178,7 @@ func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 	})
 }
 
-// Where a word's conversations stand in the list is not where their numbers do.
+// The conversations with a word are in a different order in the list than by number.
 func TestACommonWordOfLongAgoIsListedInTheOrderAskedFor(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		searchAsAmongMany(s)

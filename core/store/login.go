@@ -12,10 +12,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// maxLogins is how many browser logins may be under way; beyond it the oldest are deleted.
+// maxLogins is the maximum number of pending browser logins; beyond it the oldest are deleted.
 const maxLogins = 10_000
 
-// PutLogin stores a browser login under way, by the hash of its state.
+// PutLogin stores a pending browser login, under the hash of its state.
 func (s *Store) PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error {
 	return s.db.Update(ctx, "storing a browser login", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM logins WHERE expires_at <= $1`, database.Millis(time.Now())); err != nil {
@@ -30,8 +30,8 @@ func (s *Store) PutLogin(ctx context.Context, state string, login json.RawMessag
 	})
 }
 
-// TakeLogin returns a browser login under way and deletes it: of concurrent callers one gets it.
-// core.CodeNotFound when there is none, or it has expired.
+// TakeLogin returns a pending browser login and deletes it, so only one of several concurrent callers gets it.
+// The error is core.CodeNotFound if there is no such login or it has expired.
 func (s *Store) TakeLogin(ctx context.Context, state string) (json.RawMessage, error) {
 	var record string
 	err := s.db.Update(ctx, "taking a browser login", func(ctx context.Context, tx *sql.Tx) error {

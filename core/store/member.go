@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// Member returns the role a user was given in a workspace; core.CodeWorkspaceDenied when there is
-// none, or no such workspace.
+// Member returns the role that a user was given in a workspace. The error is core.CodeWorkspaceDenied if there is
+// no such member or workspace.
 func (s *Store) Member(ctx context.Context, userID, workspace string) (core.Role, error) {
 	var role core.Role
 	err := s.db.Get(ctx, `SELECT role FROM members WHERE workspace = $1 AND user_id = $2`, []any{workspace, userID}, &role)
@@ -27,9 +27,9 @@ func (s *Store) Member(ctx context.Context, userID, workspace string) (core.Role
 	return role, nil
 }
 
-// Members returns the members of a workspace, by name. core.CodeNotFound when there is no such
-// workspace. Owners and admins of the organization, who are admins of the default workspace anyway,
-// are listed only where they were added.
+// Members returns the members of a workspace, sorted by name. Owners and admins of the organization are always
+// admins of the default workspace, but are listed only where they were added. The error is core.CodeNotFound if
+// there is no such workspace.
 func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, error) {
 	var members []core.Member
 	err := s.db.View(ctx, "reading the members of "+workspace, func(ctx context.Context, tx *sql.Tx) error {
@@ -48,9 +48,9 @@ func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, e
 	return members, err
 }
 
-// PutMember adds a user to a workspace, or changes the role there. core.CodeNotFound when there is
-// no such user or workspace, core.CodeInvalidInput for a role other than admin and member,
-// core.CodeForbidden for taking the role admin from the owner of a personal workspace.
+// PutMember adds a user to a workspace or changes their role there. The error is core.CodeNotFound if there is
+// no such user or workspace, core.CodeInvalidInput for a role other than admin and member, and
+// core.CodeForbidden if it would take the role admin from the owner of a personal workspace.
 func (s *Store) PutMember(ctx context.Context, workspace, userID string, role core.Role) error {
 	if role != core.RoleAdmin && role != core.RoleMember {
 		return core.Errorf(core.CodeInvalidInput, "role: must be %s or %s", core.RoleAdmin, core.RoleMember)
@@ -77,9 +77,9 @@ func putMember(ctx context.Context, tx *sql.Tx, workspace, userID string, role c
 	return err
 }
 
-// DeleteMember removes a user from a workspace; the user's conversations there stay, for a return. It is
-// not an error when the user is not a member. core.CodeNotFound when there is no such
-// workspace, core.CodeForbidden for the owner of a personal one.
+// DeleteMember removes a user from a workspace. The user's conversations there stay, in case the user returns. It
+// is not an error if the user is not a member. The error is core.CodeNotFound if there is no such workspace, and
+// core.CodeForbidden for the owner of a personal workspace.
 func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) error {
 	return s.changeMembers(ctx, "removing a member of "+workspace, workspace, of(userID, func(ctx context.Context, tx *sql.Tx) error {
 		owner, err := personalOf(ctx, tx, workspace)
@@ -101,8 +101,8 @@ func (s *Store) removeMember(ctx context.Context, tx *sql.Tx, workspace, userID 
 	return err
 }
 
-// personalOf returns the user whose personal workspace it is, "" for none; core.CodeNotFound when there is
-// no such workspace.
+// personalOf returns the id of the user that a personal workspace belongs to, "" for other workspaces. The error is
+// core.CodeNotFound if there is no such workspace.
 func personalOf(ctx context.Context, q database.Querier, workspace string) (string, error) {
 	var owner *string
 	err := q.QueryRowContext(ctx, `SELECT personal_of FROM workspaces WHERE id = $1`, workspace).Scan(&owner)
@@ -115,8 +115,8 @@ func personalOf(ctx context.Context, q database.Querier, workspace string) (stri
 	return *owner, nil
 }
 
-// JoinOnce adds a user to a workspace unless that was done before: somebody who was removed later is
-// not added again. It reports whether the user joined now. core.CodeNotFound when there is no such
+// JoinOnce adds a user to a workspace unless it has done so before: a user who was removed later is
+// not added again. It reports whether the user joined now. The error is core.CodeNotFound if there is no such
 // workspace.
 func (s *Store) JoinOnce(ctx context.Context, userID, workspace string, role core.Role) (joined bool, err error) {
 	err = s.changeMembers(ctx, "joining a workspace", workspace, func(ctx context.Context, tx *sql.Tx) ([]string, error) {
@@ -134,8 +134,8 @@ func (s *Store) JoinOnce(ctx context.Context, userID, workspace string, role cor
 	return joined && err == nil, err
 }
 
-// SetGroupRoles makes a user a member of exactly the workspaces of roles (core.User.GroupRoles), apart from those that the
-// user joined in another way, where the role stays. A workspace that does not exist is left out.
+// SetGroupRoles makes a user a member of exactly the workspaces in roles (core.User.GroupRoles), in addition to those that
+// the user joined in another way, where the role stays the same. Workspaces that do not exist are ignored.
 func (s *Store) SetGroupRoles(ctx context.Context, userID, roles string) error {
 	return s.changeMembers(ctx, "giving the memberships of groups", "", of(userID, func(ctx context.Context, tx *sql.Tx) error {
 		kept := []string{}
@@ -175,9 +175,8 @@ func (s *Store) SetGroupRoles(ctx context.Context, userID, roles string) error {
 
 const settingFirstAdmin = "auth.firstAdmin"
 
-// ClaimFirstAdmin makes a user an admin of the organization if the server has had no other user from an
-// identity provider who was one. It reports whether it did: of all users at most one ever becomes the
-// first admin.
+// ClaimFirstAdmin makes a user an admin of the organization if no other user from an identity provider is or
+// was one. It reports whether it did so. At most one user ever becomes the first admin.
 func (s *Store) ClaimFirstAdmin(ctx context.Context, userID string) (claimed bool, err error) {
 	err = s.changeMembers(ctx, "naming the first admin", "", func(ctx context.Context, tx *sql.Tx) ([]string, error) {
 		var admins int
@@ -195,7 +194,8 @@ func (s *Store) ClaimFirstAdmin(ctx context.Context, userID string) (claimed boo
 	return claimed && err == nil, err
 }
 
-// claimFirstAdmin reports whether a user is the first admin; "" when there is to be none.
+// claimFirstAdmin records a user as the first admin and reports whether nobody was recorded before. The user ""
+// means that there will be no first admin.
 func claimFirstAdmin(ctx context.Context, tx *sql.Tx, userID string) (claimed bool, err error) {
 	return database.Changed(ctx, tx, `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, settingFirstAdmin, userID)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// MergeUsers gives everything of one user, identities included, to another and removes the first. Their conversations in a
-// workspace become one list. The first user's personal workspace becomes an ordinary one, with the second as an admin. If both
-// linked an account under the same name, the first one's is unlinked. Organization roles do not carry over. Errors:
-// core.CodeNotFound for an unknown user, core.CodeInvalidInput if both are the same, core.CodeForbidden for the instance's
-// owner.
+// MergeUsers moves everything that belongs to one user, including identities, to a second user and removes the first.
+// Their conversations in a workspace become one list. The first user's personal workspace becomes an ordinary one, with
+// the second user as an admin. If both linked an account under the same name, the first user's account is unlinked.
+// Organization roles do not carry over. Errors: core.CodeNotFound for an unknown user, core.CodeInvalidInput if both are
+// the same, core.CodeForbidden for the instance's owner.
 func (s *Store) MergeUsers(ctx context.Context, from, into string) error {
 	owner := core.Owner().User.ID
 	switch {
@@ -44,13 +44,13 @@ func (s *Store) MergeUsers(ctx context.Context, from, into string) error {
 	})
 }
 
-// mergeStatements give what the user $1 has to the user $2.
+// mergeStatements returns the statements that move what belongs to the user $1 to the user $2.
 func mergeStatements() []string {
 	return []string{ // ordered so that no constraint breaks
 		`UPDATE accounts SET is_default = 0 WHERE owner = $1 AND EXISTS (SELECT 1 FROM accounts o WHERE o.owner = $2
 		AND o.workspace = accounts.workspace AND o.app = accounts.app AND o.is_default <> 0)`,
 		`UPDATE accounts SET owner = $2 WHERE owner = $1`,
-		`DELETE FROM members WHERE user_id = $1 AND by_group = 1 AND $2 <> ''`, // the next token gives what the groups give
+		`DELETE FROM members WHERE user_id = $1 AND by_group = 1 AND $2 <> ''`, // the next token restores the roles from groups
 		`UPDATE members SET role = 'admin', by_group = 0 WHERE user_id = $2 AND workspace IN (SELECT workspace FROM members WHERE user_id = $1 AND role = 'admin')`,
 		`UPDATE members SET user_id = $2 WHERE user_id = $1 AND workspace NOT IN (SELECT workspace FROM members WHERE user_id = $2)`,
 		`UPDATE workspaces SET personal_of = NULL WHERE personal_of = $1 AND $2 <> ''`,
@@ -63,7 +63,7 @@ func mergeStatements() []string {
 	}
 }
 
-// mergeCollections puts the conversations of one user into the collections of another.
+// mergeCollections moves the conversations of one user into the collections of another.
 func (s *Store) mergeCollections(ctx context.Context, tx *sql.Tx, from, into string) error {
 	type collection struct {
 		id        int64

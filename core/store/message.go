@@ -15,13 +15,14 @@ import (
 
 const previewLength = 160 // characters
 
-// AppendMessages adds messages to the end of a conversation, together with what the model calls for them
-// used, and returns the changed conversation. Either all of it is stored, or nothing. The conversation's
-// totals grow with it, and the usage counts for the conversation, its workspace and its owner, whatever
-// it says of them. A missing time means now. Usage without a message is allowed: a call that broke off
-// costs, too. A message that was queued waits no more.
+// AppendMessages adds messages and the usage of their model calls to the end of a conversation, and returns
+// the changed conversation. All of it is stored, or nothing. The conversation's totals increase, and the usage
+// is recorded for the conversation, its workspace and its owner, whatever used itself says. A missing time
+// means now. Usage without a message is allowed, because an interrupted call also costs something. A message
+// with Queued set leaves the queue.
 //
-// core.CodeNotFound unless the conversation exists and is its owner's, and for a queued message that was withdrawn.
+// The error is core.CodeNotFound unless the conversation exists and belongs to ref.Owner, and for a queued message
+// that was withdrawn.
 func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
 	var changed core.Conversation
 	err := s.db.UpdateGrouped(ctx, "adding to a conversation", func(ctx context.Context, tx *sql.Tx) error {
@@ -41,7 +42,7 @@ func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, ad
 		if err != nil {
 			return err
 		}
-		if len(add) > 0 && add[0].Role == "user" { // of a run that a killed server did not end
+		if len(add) > 0 && add[0].Role == "user" { // left by a run that a killed server did not end
 			if add[0].Queued != "" {
 				if err := beginQueued(ctx, tx, key, add[0].Queued); err != nil {
 					return err
@@ -60,8 +61,8 @@ func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, ad
 	return changed, err
 }
 
-// Messages returns the messages of a conversation, in order. core.CodeNotFound unless it exists and is
-// its owner's.
+// Messages returns the messages of a conversation, in order. The error is core.CodeNotFound unless the conversation
+// exists and belongs to ref.Owner.
 func (s *Store) Messages(ctx context.Context, ref core.ConversationRef) ([]core.Message, error) {
 	out := []core.Message{}
 	err := s.db.View(ctx, "reading a conversation", func(ctx context.Context, tx *sql.Tx) error {
@@ -94,11 +95,11 @@ func (s *Store) Messages(ctx context.Context, ref core.ConversationRef) ([]core.
 	return out, err
 }
 
-// ForkConversation creates a conversation of the same owner from the beginning of one: its first
-// atMessage messages, or all when there are fewer or atMessage is negative. Title, metadata and the
-// totals of the copied messages are the same; no usage is recorded again.
+// ForkConversation creates a conversation of the same owner from the start of another: its first atMessage
+// messages, or all if there are fewer or atMessage is negative. The fork has the same title and metadata, and the
+// totals of the copied messages. Usage is not recorded again.
 //
-// core.CodeNotFound unless the conversation exists and is its owner's.
+// The error is core.CodeNotFound unless the conversation exists and belongs to ref.Owner.
 func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, atMessage int) (core.Conversation, error) {
 	var fork core.Conversation
 	err := s.db.Update(ctx, "forking a conversation", func(ctx context.Context, tx *sql.Tx) error {
@@ -143,8 +144,8 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 	return fork, err
 }
 
-// message is a message as it is stored: with what the model calls for it used, so that the totals of a
-// part of a conversation are known.
+// message is a stored message, with the usage of its model calls, so that the totals of a part of a conversation
+// are known.
 type message struct {
 	core.Message
 	spent spent
@@ -153,13 +154,13 @@ type message struct {
 const intoMessages = `INSERT INTO messages
 	(conversation, position, role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd, continues)`
 
-// row is a message of a conversation as intoMessages takes it.
+// row returns the values of a message for intoMessages.
 func (m message) row(conversation int64, position int) []any {
 	return []any{conversation, position, m.Role, m.Content, nullableJSON(m.Blocks), nullableJSON(m.Metadata), database.Millis(m.Timestamp),
 		m.spent.model, m.spent.input, m.spent.output, m.spent.cost, flag(m.Continues)}
 }
 
-// prepare makes messages of a caller fit to be stored.
+// prepare converts messages for storage: it cleans the text and fills in missing times.
 func prepare(add []core.Message, now time.Time) []message {
 	out := make([]message, len(add))
 	for i, m := range add {
@@ -172,8 +173,8 @@ func prepare(add []core.Message, now time.Time) []message {
 	return out
 }
 
-// appendMessages writes messages that total was used for, and returns the changed conversation. Unless
-// the messages say themselves what they used, total was used for the last of them.
+// appendMessages writes messages and returns the changed conversation. total is their usage. It is recorded with
+// the last message, unless the messages have their own usage.
 func (s *Store) appendMessages(ctx context.Context, tx *sql.Tx, collection, key int64, add []message, total spent, now time.Time) (core.Conversation, error) {
 	if n := len(add); n > 0 && !slices.ContainsFunc(add, func(m message) bool { return m.spent != (spent{}) }) {
 		add[n-1].spent = total
@@ -207,7 +208,7 @@ func (s *Store) appendMessages(ctx context.Context, tx *sql.Tx, collection, key 
 	return changed, s.index.Add(ctx, tx, search.Document{Collection: collection, Key: key, Number: number}, contents(add)...)
 }
 
-// countMessages counts messages without those that continue another.
+// countMessages counts the messages that do not continue another.
 func countMessages(all []message) (n int) {
 	for _, m := range all {
 		n += 1 - flag(m.Continues)
@@ -222,7 +223,7 @@ func flag(set bool) int {
 	return 0
 }
 
-// readMessages reads a conversation's first messages and those that continue them, all of them when limit
+// readMessages reads the first limit messages of a conversation and those that continue them, or all if limit
 // is negative.
 func readMessages(ctx context.Context, q database.Querier, key int64, limit int) ([]message, error) {
 	rows, err := q.QueryContext(ctx, `SELECT role, content, blocks, metadata, said_at, model, input_tokens, output_tokens, cost_usd, continues
@@ -250,9 +251,9 @@ func readMessages(ctx context.Context, q database.Querier, key int64, limit int)
 	return all, rows.Err()
 }
 
-// spent is what model calls used.
+// spent is the usage of model calls.
 type spent struct {
-	model         string // the last one
+	model         string // of the last call
 	input, output int64
 	cost          *float64
 }
@@ -268,7 +269,7 @@ func (s spent) plus(next spent) spent {
 	return spent{cmp.Or(next.model, s.model), s.input + next.input, s.output + next.output, core.SumKnown(s.cost, next.cost)}
 }
 
-// preview is the beginning of the latest message that is not empty, on one line.
+// preview returns the start of the latest message that is not empty, on one line.
 func preview(all []message) string {
 	for _, m := range slices.Backward(all) {
 		if line := strings.Join(strings.Fields(m.Content[:min(len(m.Content), 8*previewLength)]), " "); line != "" {
@@ -290,7 +291,7 @@ func contents(all []message) []string {
 	return out
 }
 
-// clean is text that every database takes: valid UTF-8 without NUL.
+// clean returns text in a form that every database accepts: valid UTF-8 without NUL.
 func clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/cluster"
 )
 
-// serve has a server answer until the test ends or stop is called.
+// serve makes a server answer until the test ends or stop is called.
 func serve(t *testing.T, s *Store, answer cluster.Handler) (stop func()) {
 	t.Helper()
 	stop = sync.OnceFunc(s.cluster.Handle("a", answer))

@@ -13,7 +13,7 @@ import (
 // Shared reports whether other servers may use the same state.
 func (s *Store) Shared() bool { return s.cluster != nil }
 
-// ServerID is the name of this server among those on the database, "" with a file.
+// ServerID returns the id of this server, which is unique among the servers on the database; "" with a file.
 func (s *Store) ServerID() string {
 	if s.cluster == nil {
 		return ""
@@ -21,8 +21,8 @@ func (s *Store) ServerID() string {
 	return s.cluster.ServerID()
 }
 
-// CheckNotices returns core.CodeUnavailable when notices of other servers do not arrive, or those of this one do
-// not leave. With a file there are no other servers.
+// CheckNotices returns core.CodeUnavailable if notices of other servers are not arriving, or this server's notices are
+// not being written. With a file there are no other servers, and it returns nil.
 func (s *Store) CheckNotices(context.Context) error {
 	if s.cluster == nil {
 		return nil
@@ -30,9 +30,9 @@ func (s *Store) CheckNotices(context.Context) error {
 	return s.cluster.Check()
 }
 
-// Changes returns what other servers change, within 2 s, until ctx ends: the channel is closed then. A
-// slow reader loses nothing, but gets once what changed many times. This server's own changes are not
-// among them. With a file there are no other servers.
+// Changes returns a channel with the changes that other servers make, which arrive within 2 s. It is closed when ctx
+// ends. A slow reader does not miss changes, but repeated changes of the same thing are delivered once. This server's
+// own changes are not included. With a file there are no other servers.
 func (s *Store) Changes(ctx context.Context) <-chan core.Change {
 	if s.cluster != nil {
 		return s.cluster.Changes(ctx)
@@ -45,8 +45,8 @@ func (s *Store) Changes(ctx context.Context) <-chan core.Change {
 	return none
 }
 
-// Send queues an event for the other servers, without waiting. One that cannot be written for long is
-// dropped, and the log says so. It does nothing with a file.
+// Send queues an event for the other servers, without blocking. An event that is too large or does not fit into the
+// queue is dropped and logged. It does nothing with a file.
 func (s *Store) Send(e core.Event) {
 	if s.cluster == nil {
 		return
@@ -56,8 +56,8 @@ func (s *Store) Send(e core.Event) {
 	}
 }
 
-// Receive calls deliver with each event that another server sends, its Data as JSON, until ctx ends.
-// deliver must not wait.
+// Receive calls deliver with each event that another server sends, with its Data as JSON, until ctx ends.
+// deliver must not block.
 func (s *Store) Receive(ctx context.Context, deliver func(core.Event)) {
 	if s.cluster != nil {
 		defer s.cluster.Subscribe(deliver)()
@@ -65,9 +65,9 @@ func (s *Store) Receive(ctx context.Context, deliver func(core.Event)) {
 	<-ctx.Done()
 }
 
-// RequestPeer has another server answer a question about a topic. core.CodeNotFound when there is no such server any
-// more; core.CodeUnavailable when it ended before it answered, or question or answer are larger than
-// 4 MiB. When ctx ends, the other server stops working on it.
+// RequestPeer has another server answer a question about a topic. The error is core.CodeNotFound if the server no
+// longer exists, and core.CodeUnavailable if it ended before it answered, or if question or answer are larger than
+// 4 MiB. When ctx ends, the other server stops working on the question.
 func (s *Store) RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error) {
 	if s.cluster == nil {
 		return nil, core.Errorf(core.CodeUnavailable, "there are no other servers: the state is a file")
@@ -75,8 +75,9 @@ func (s *Store) RequestPeer(ctx context.Context, server, topic string, question 
 	return s.cluster.Request(ctx, server, topic, question)
 }
 
-// ServePeers calls handle for each question of another server about a topic, at most 256 at a time, until ctx ends; it
-// returns when the last one is answered. handle returns when its context ends. A topic has one ServePeers at a time.
+// ServePeers calls handle for each question from another server about a topic, at most 256 at a time, until ctx ends. It
+// returns when the last question is answered. handle must return when its context ends. There can be only one ServePeers
+// for a topic at a time.
 func (s *Store) ServePeers(ctx context.Context, topic string, handle func(ctx context.Context, question json.RawMessage) json.RawMessage) {
 	if s.cluster != nil {
 		defer s.cluster.Handle(topic, handle)()
@@ -84,7 +85,7 @@ func (s *Store) ServePeers(ctx context.Context, topic string, handle func(ctx co
 	<-ctx.Done()
 }
 
-// notifyPeers tells the other servers of a change when the transaction commits. It must be the last
+// notifyPeers notifies the other servers of a change when the transaction commits. It must be the last
 // statement of the transaction.
 func (s *Store) notifyPeers(ctx context.Context, tx *sql.Tx, kind core.ChangeKind, workspace, name string) error {
 	if s.cluster == nil {
@@ -93,23 +94,23 @@ func (s *Store) notifyPeers(ctx context.Context, tx *sql.Tx, kind core.ChangeKin
 	return s.cluster.Notify(ctx, tx, core.Change{Kind: kind, Workspace: workspace, Name: name})
 }
 
-// memberWatchers are called when users, members, roles, keys, logins or names of workspaces have changed.
+// memberWatchers holds functions that are called when users, members, roles, keys, logins or workspace names have changed.
 type memberWatchers struct {
 	mu  sync.Mutex
 	all []func(userID string)
 }
 
-// WatchMembers has changed called with a user's id, "" for all users, whenever this server has changed a user, what the
-// user is a member of, a role, a key or a login. The change is durable then, and the method that made it returns when
-// changed has. Changes of other servers are among Changes.
+// WatchMembers registers changed, which is called with a user's id, "" for all users, whenever this server has changed a
+// user, a membership, a role, a key or a login. The change is already durable, and the method that made it returns after
+// changed does. Changes by other servers arrive through Changes.
 func (s *Store) WatchMembers(changed func(userID string)) {
 	s.members.mu.Lock()
 	defer s.members.mu.Unlock()
 	s.members.all = append(s.members.all, changed)
 }
 
-// changeMembers runs a transaction that changes what WatchMembers names, and announces that to this server and the others.
-// do returns whose rights may have changed: no users when nothing was changed, "" for all users.
+// changeMembers runs a transaction that changes something that WatchMembers reports, and announces the change to this
+// server and the others. do returns the ids of users whose rights may have changed: none if nothing changed, "" for all.
 func (s *Store) changeMembers(ctx context.Context, what, workspace string, do func(ctx context.Context, tx *sql.Tx) (users []string, err error)) error {
 	var users []string
 	err := s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -137,7 +138,7 @@ func (s *Store) changeMembers(ctx context.Context, what, workspace string, do fu
 	return nil
 }
 
-// of is do for a change that always concerns one user, "" for all.
+// of adapts do for a change that always affects the given user, "" for all users.
 func of(user string, do database.Do) func(ctx context.Context, tx *sql.Tx) ([]string, error) {
 	return func(ctx context.Context, tx *sql.Tx) ([]string, error) { return []string{user}, do(ctx, tx) }
 }

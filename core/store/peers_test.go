@@ -16,10 +16,10 @@ import (
 
 var _ event.Relay = (*Store)(nil)
 
-// soon is how long a test waits for what must come. The promise is 2 s, on a machine at rest.
+// soon is how long a test waits for something that must arrive. On an idle machine it takes 2 s at most.
 const soon = 15 * time.Second
 
-// next is the next thing of a channel, which must come soon.
+// next returns the next value from a channel, which must arrive soon.
 func next[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	select {
@@ -31,7 +31,7 @@ func next[T any](t *testing.T, from <-chan T) T {
 	}
 }
 
-// received gives what a store receives.
+// received returns a channel with the events that a store receives.
 func received(t *testing.T, s *Store) <-chan core.Event {
 	t.Helper()
 	out := make(chan core.Event, 10_000)
@@ -141,7 +141,7 @@ func TestEventsOfOneServerReachTheOthersInOrderWhateverTheirSize(t *testing.T) {
 		a.Send(dataChanged(i))
 	}
 	a.Send(big)
-	a.Send(core.Event{Name: core.EventDataChanged, Data: core.DataChanged{Tool: strings.Repeat("x", 1<<20)}}) // too big for anybody
+	a.Send(core.Event{Name: core.EventDataChanged, Data: core.DataChanged{Tool: strings.Repeat("x", 1<<20)}}) // too large to be sent
 	a.Send(core.Event{Name: "last"})
 	for name, at := range map[string]<-chan core.Event{"b": atB, "c": atC} {
 		for i := range n {
@@ -191,7 +191,7 @@ func TestAServerWhoseConnectionBreaksMakesAnother(t *testing.T) {
 	next(t, changes)
 	for n := 0; n != 2; {
 		if err := a.db.ReadPool().QueryRowContext(t.Context(), `SELECT COUNT(*) `+listeners).Scan(&n); err != nil {
-			t.Fatal(err) // the test's time is over, too
+			t.Fatal(err) // the time of the test is up too
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestAServerThatMissedNoticesReceivesChangeAll(t *testing.T) {
 	a := openURL(t, url)
 	changes := a.Changes(t.Context())
 	db := rawURL(t, url)
-	for range 2 { // once with nothing left, once with a gap
+	for range 2 { // once with no notices left, once with a gap
 		if _, err := db.ExecContext(t.Context(), `UPDATE counters SET n = n + 5`); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestAfterARestartOfPostgresServersReceiveNoticesAgain(t *testing.T) {
 	a, b := openURL(t, server.URL), openURL(t, server.URL)
 	at := received(t, b)
 	server.Kill()
-	a.Send(dataChanged(1)) // waits until it is back
+	a.Send(dataChanged(1)) // waits until the database is back
 	server.Start()
 	deadline := time.After(20 * time.Second)
 	select {

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// Pins returns the pins of one version of an app, by tool.
+// Pins returns the pins of one version of an app, keyed by tool name.
 func (s *Store) Pins(ctx context.Context, k core.PinKey) (map[string]core.Pin, error) {
 	found := map[string]core.Pin{}
 	err := s.db.Select(ctx, `
@@ -30,7 +30,7 @@ func (s *Store) Pins(ctx context.Context, k core.PinKey) (map[string]core.Pin, e
 	return found, nil
 }
 
-// AddPins pins tools that have no pin. A tool that another server has pinned meanwhile keeps that pin.
+// AddPins pins tools that have no pin. A tool that another server has pinned in the meantime keeps that pin.
 func (s *Store) AddPins(ctx context.Context, k core.PinKey, definitions map[string]string) error {
 	return s.db.Update(ctx, "pinning the tools of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
 		rows := database.Insert{
@@ -47,8 +47,8 @@ func (s *Store) AddPins(ctx context.Context, k core.PinKey, definitions map[stri
 	})
 }
 
-// OfferPin records that an app offers another definition than the pinned one, or a tool of a name that
-// has no pin. It reports whether this change is new: of several servers that see it, one gets true.
+// OfferPin records that an app offers a definition that differs from the pinned one, or a tool without a pin. It
+// reports whether this change is new: if several servers see it, only one gets true.
 func (s *Store) OfferPin(ctx context.Context, k core.PinKey, p core.Pin) (first bool, err error) {
 	err = s.db.Update(ctx, "recording a change of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
 		first = false
@@ -64,8 +64,8 @@ func (s *Store) OfferPin(ctx context.Context, k core.PinKey, p core.Pin) (first 
 	return first, err
 }
 
-// DecidePin accepts or refuses the change of a tool, if it is still the one given: core.CodeNotFound when
-// there is no such change any more.
+// DecidePin accepts or refuses the change to a tool. The error is core.CodeNotFound if offered is no longer what
+// the app offers.
 func (s *Store) DecidePin(ctx context.Context, k core.PinKey, tool, offered string, accept bool) error {
 	change := `SET refused = 1`
 	if accept {
@@ -88,8 +88,8 @@ func (s *Store) DecidePin(ctx context.Context, k core.PinKey, tool, offered stri
 	})
 }
 
-// ChangedPins returns the pins of a workspace whose tools were offered otherwise than accepted, the newest
-// change first.
+// ChangedPins returns the pins of a workspace for which the app offers a definition other than the accepted one, newest
+// change first. keys and pins have the same length and order.
 func (s *Store) ChangedPins(ctx context.Context, workspace string) (keys []core.PinKey, pins []core.Pin, err error) {
 	err = s.db.Select(ctx, `
 		SELECT app, bundle, version, tool, definition, offered, renamed_from, refused, changed_at FROM pins

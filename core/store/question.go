@@ -12,10 +12,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// keepQuestions is how long a question is kept after its time when nobody deleted it: its server was killed.
+// keepQuestions is how long a question is kept after its time if it was not deleted because its server was killed.
 const keepQuestions = time.Hour
 
-// PutQuestion stores a question of a run of this server, for as long as the run goes on.
+// PutQuestion stores a question from a run of this server. DeleteQuestions deletes it when the run ends.
 func (s *Store) PutQuestion(ctx context.Context, q core.Question) error {
 	return s.db.Update(ctx, "storing a question", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM questions WHERE open_until < $1`, database.Millis(time.Now().Add(-keepQuestions))); err != nil {
@@ -27,7 +27,7 @@ func (s *Store) PutQuestion(ctx context.Context, q core.Question) error {
 	})
 }
 
-// Question returns a question of a run of any server; core.CodeNotFound when there is none.
+// Question returns a question from a run of any server, or core.CodeNotFound.
 func (s *Store) Question(ctx context.Context, id string) (core.Question, error) {
 	q, form, until := core.Question{ID: id}, "", int64(0)
 	err := s.db.Get(ctx, `SELECT workspace, owner, form, open_until FROM questions WHERE id = $1`, []any{id}, &q.Workspace, &q.Owner, &form, &until)
@@ -44,8 +44,8 @@ func (s *Store) Question(ctx context.Context, id string) (core.Question, error) 
 	return q, nil
 }
 
-// SettleQuestion stores the reply to a question, if it is the first: core.CodeAlreadyAnswered when it is
-// not, core.CodeNotFound when there is no such question.
+// SettleQuestion stores the first reply to a question. The error is core.CodeAlreadyAnswered if there is a reply
+// already, and core.CodeNotFound if there is no such question.
 func (s *Store) SettleQuestion(ctx context.Context, id string, reply json.RawMessage) error {
 	return s.db.Update(ctx, "storing a reply", func(ctx context.Context, tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, `UPDATE questions SET reply = $1 WHERE id = $2 AND reply = ''`, string(reply), id)
@@ -66,7 +66,7 @@ func (s *Store) SettleQuestion(ctx context.Context, id string, reply json.RawMes
 	})
 }
 
-// ReplyTo returns the reply that SettleQuestion stored, nil when there is none yet.
+// ReplyTo returns the reply that SettleQuestion stored, or nil if there is none yet.
 func (s *Store) ReplyTo(ctx context.Context, id string) (json.RawMessage, error) {
 	var reply string
 	err := s.db.Get(ctx, `SELECT reply FROM questions WHERE id = $1`, []any{id}, &reply)
@@ -79,7 +79,7 @@ func (s *Store) ReplyTo(ctx context.Context, id string) (json.RawMessage, error)
 	return json.RawMessage(reply), nil
 }
 
-// DeleteQuestions deletes questions with their replies. Missing ones are not an error.
+// DeleteQuestions deletes questions and their replies. Missing questions are not an error.
 func (s *Store) DeleteQuestions(ctx context.Context, ids []string) error {
 	return s.db.Update(ctx, "deleting questions", func(ctx context.Context, tx *sql.Tx) error {
 		for _, id := range ids {

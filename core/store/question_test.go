@@ -12,7 +12,7 @@ func TestAQuestionHasOneReply(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		q := core.Question{ID: "elic_1", Workspace: "ws_a", Owner: "usr_a", Schema: json.RawMessage(`{"type":"object"}`), Until: time.UnixMilli(time.Now().UnixMilli()).UTC()}
 		old := core.Question{ID: "elic_old", Until: time.Now().Add(-2 * keepQuestions)}
-		for _, one := range []core.Question{old, q} { // the second sweeps the first away
+		for _, one := range []core.Question{old, q} { // the second deletes the first
 			if err := s.PutQuestion(t.Context(), one); err != nil {
 				t.Fatal(err)
 			}

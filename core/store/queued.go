@@ -11,11 +11,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// QueueMessage stores a message that waits for the end of the run of a conversation, and holds it for as long as a lease. It
-// waits until AppendMessages appends it or WithdrawQueued removes it. One that is not held any more is read as the last message
-// of its conversation, and becomes one with the next message of the user, or at the start.
+// QueueMessage stores a message that waits for the end of a conversation's run, and holds it for the given lease. It waits
+// until AppendMessages appends it or WithdrawQueued removes it. If it is no longer held, it is read as the last message of
+// its conversation, and becomes an ordinary message with the user's next message, or at the next start of a server.
 //
-// core.CodeConflict when a message waits already, core.CodeNotFound unless the conversation exists and is its owner's.
+// The error is core.CodeConflict if a message is already waiting, and core.CodeNotFound unless the conversation exists and
+// belongs to ref.Owner.
 func (s *Store) QueueMessage(ctx context.Context, ref core.ConversationRef, q core.QueuedMessage, lease time.Duration) error {
 	message, err := json.Marshal(q.Message)
 	if err != nil {
@@ -32,8 +33,8 @@ func (s *Store) QueueMessage(ctx context.Context, ref core.ConversationRef, q co
 	})
 }
 
-// HoldQueued holds a queued message for as long as a lease, from now on; 0 does not hold it any more. core.CodeNotFound when it
-// does not wait any more.
+// HoldQueued holds a queued message for the given lease from now on; 0 releases it. The error is core.CodeNotFound if the
+// message is no longer waiting.
 func (s *Store) HoldQueued(ctx context.Context, ref core.ConversationRef, id string, lease time.Duration) error {
 	return s.db.UpdateGrouped(ctx, "holding a queued message", func(ctx context.Context, tx *sql.Tx) error {
 		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
@@ -45,7 +46,7 @@ func (s *Store) HoldQueued(ctx context.Context, ref core.ConversationRef, id str
 	})
 }
 
-// QueuedMessage returns the message that waits in a conversation; core.CodeNotFound when none does.
+// QueuedMessage returns the message that is waiting in a conversation, or core.CodeNotFound.
 func (s *Store) QueuedMessage(ctx context.Context, ref core.ConversationRef) (q core.QueuedMessage, err error) {
 	err = s.db.View(ctx, "reading a queued message", func(ctx context.Context, tx *sql.Tx) error {
 		key, _, err := findConversation(ctx, tx, ref, "")
@@ -58,7 +59,8 @@ func (s *Store) QueuedMessage(ctx context.Context, ref core.ConversationRef) (q 
 	return q, err
 }
 
-// WithdrawQueued removes the message that waits in a conversation, and returns it; core.CodeNotFound when none does.
+// WithdrawQueued removes and returns the message that is waiting in a conversation. The error is core.CodeNotFound if there
+// is none.
 func (s *Store) WithdrawQueued(ctx context.Context, ref core.ConversationRef) (q core.QueuedMessage, err error) {
 	err = s.db.UpdateGrouped(ctx, "withdrawing a queued message", func(ctx context.Context, tx *sql.Tx) error {
 		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
@@ -95,7 +97,7 @@ func errNotQueued() error {
 	return core.Errorf(core.CodeNotFound, "no message is queued in this conversation; its run may have started")
 }
 
-// unlessChanged is an error when a statement changed nothing.
+// unlessChanged returns the error of a statement, or otherwise if the statement changed nothing.
 func unlessChanged(result sql.Result, err, otherwise error) error {
 	if err != nil {
 		return err
@@ -106,18 +108,19 @@ func unlessChanged(result sql.Result, err, otherwise error) error {
 	return otherwise
 }
 
-// beginQueued ends the wait of a queued message that is appended.
+// beginQueued removes a message from the queue because it is being appended.
 func beginQueued(ctx context.Context, tx *sql.Tx, key int64, id string) error {
 	result, err := tx.ExecContext(ctx, `DELETE FROM queued WHERE conversation = $1 AND id = $2`, key, id)
 	return unlessChanged(result, err, errNotQueued())
 }
 
-// takeQueued removes the queued message of a conversation that nobody has held since a time, and returns it: one message, or none.
+// takeQueued removes and returns the queued message of a conversation, if nobody has held it since the given time. It
+// returns one message or none.
 func takeQueued(ctx context.Context, tx *sql.Tx, key int64, since time.Time) ([]message, error) {
 	return leftQueued(tx.QueryRowContext(ctx, `DELETE FROM queued WHERE conversation = $1 AND held_until <= $2 RETURNING id, message`, key, database.Millis(since)))
 }
 
-// readQueued returns the queued message of a conversation that nobody holds.
+// readQueued returns the queued message of a conversation, if nobody holds it.
 func readQueued(ctx context.Context, tx *sql.Tx, key int64) ([]message, error) {
 	return leftQueued(tx.QueryRowContext(ctx, `SELECT id, message FROM queued WHERE conversation = $1 AND held_until <= $2`, key, database.Millis(time.Now())))
 }

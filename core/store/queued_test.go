@@ -89,7 +89,7 @@ func TestAQueuedMessageWaitsAndIsNotLost(t *testing.T) {
 
 		must(queue("q5", "of a server that ended", time.Hour))
 		must(s.EndUnfinished(t.Context()))
-		if s.Shared() { // another server has it
+		if s.Shared() { // another server may hold it
 			if got := waits(); got != "q5 of a server that ended" {
 				t.Errorf("%q waits", got)
 			}

@@ -7,22 +7,22 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Quota is how much one person may store, in all workspaces together. 0 is no limit.
+// Quota limits how much one person may store in all workspaces together. 0 means no limit.
 type Quota struct {
 	APIKeys       int
 	Conversations int
-	Bytes         int64 // of conversations: messages with what belongs to them, attachments, titles and metadata
+	Bytes         int64 // of conversations: messages with their blocks and metadata, attachments, titles and metadata
 }
 
-// bytesStep is how many bytes a conversation may grow before the quota is checked again: counting those of all
-// conversations of a person takes longer than storing a message.
+// bytesStep is how many bytes a conversation may grow before the quota is checked again: summing up all of a person's
+// conversations takes longer than storing a message.
 const bytesStep = 64 << 10
 
 func limitReached(what string, limit int64, setting string) error {
 	return core.Errorf(core.CodeLimitReached, "you have stored %d %s, as many as limits.%s allows; delete some first", limit, what, setting)
 }
 
-// allowKey returns core.CodeLimitReached when a person has as many API keys as the quota allows.
+// allowKey returns core.CodeLimitReached if a person already has as many API keys as the quota allows.
 func (s *Store) allowKey(ctx context.Context, tx *sql.Tx, userID string) error {
 	if s.quota.APIKeys == 0 {
 		return nil
@@ -35,7 +35,7 @@ func (s *Store) allowKey(ctx context.Context, tx *sql.Tx, userID string) error {
 	return err
 }
 
-// allowConversation returns core.CodeLimitReached when the owner of a collection may not have one conversation more.
+// allowConversation returns core.CodeLimitReached if the owner of a collection may not have more additional conversations.
 func (s *Store) allowConversation(ctx context.Context, tx *sql.Tx, collection int64, more int) error {
 	if s.quota.Conversations > 0 {
 		var stored int
@@ -51,7 +51,7 @@ func (s *Store) allowConversation(ctx context.Context, tx *sql.Tx, collection in
 	return s.allowBytes(ctx, tx, collection)
 }
 
-// allowBytes returns core.CodeLimitReached when the owner of a collection has stored more than the quota allows.
+// allowBytes returns core.CodeLimitReached if the owner of a collection has stored more than the quota allows.
 func (s *Store) allowBytes(ctx context.Context, tx *sql.Tx, collection int64) error {
 	if s.quota.Bytes == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (s *Store) allowBytes(ctx context.Context, tx *sql.Tx, collection int64) er
 	return err
 }
 
-// sizeOf is how many bytes messages count.
+// sizeOf returns how many bytes messages count towards the quota.
 func sizeOf(all []message) (n int64) {
 	for _, m := range all {
 		n += int64(len(m.Content) + len(m.Blocks) + len(m.Metadata))
@@ -76,5 +76,5 @@ func sizeOf(all []message) (n int64) {
 	return n
 }
 
-// asks reports whether messages begin a run: what a model answers is stored in any case.
+// asks reports whether messages start a run. Only those are subject to the quota: a model's answers are always stored.
 func asks(all []message) bool { return len(all) > 0 && all[0].Role == "user" }

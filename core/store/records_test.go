@@ -293,7 +293,7 @@ func provision(t *testing.T, s *Store, id core.Identity, sameAs ...string) core.
 	return u
 }
 
-// workspaces writes a user's workspaces as id:role, the personal one by that word.
+// workspaces returns a user's workspaces as id:role, with "personal" in place of ids other than the default one.
 func workspaces(t *testing.T, s *Store, u core.User) string {
 	t.Helper()
 	all, err := s.Workspaces(t.Context(), u)

@@ -11,18 +11,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// What one person's kept results may take, in all workspaces together. The oldest ones go first.
+// The limits of one person's kept results in all workspaces together. Beyond them, the oldest are deleted first.
 const (
 	maxKeptBytes = 64 << 20
 	maxKept      = 500
 )
 
-// deleteExpiredResults deletes at most $2 kept results that expired before $1.
+// deleteExpiredResults deletes at most $2 kept results that have expired by $1.
 const deleteExpiredResults = `DELETE FROM results WHERE id IN (SELECT id FROM results WHERE expires_at <= $1 LIMIT $2)`
 
-// KeepResult stores the text of a result until it expires, and deletes the person's oldest ones beyond what one person may
-// keep. It goes with its API key or with the membership of its person. core.CodePayloadTooLarge for a text that is larger
-// than all of one person's may be, core.CodeForbidden for somebody who is not a member any more.
+// KeepResult stores the text of a result until it expires, and deletes the person's oldest results beyond the limits. The
+// result is also deleted with its API key or the person's membership. The error is core.CodePayloadTooLarge for a text that
+// alone exceeds the limit, and core.CodeForbidden if the person is no longer a member.
 func (s *Store) KeepResult(ctx context.Context, r core.KeptResult) error {
 	text := clean(r.Text)
 	if len(text) > maxKeptBytes {
@@ -56,9 +56,8 @@ func (s *Store) KeepResult(ctx context.Context, r core.KeptResult) error {
 	})
 }
 
-// KeptResult returns the part of a kept result that begins at a character: so many characters, or fewer at the end. The
-// fields ID, Workspace, User and Key of r say which one, and whose: core.CodeNotFound for everybody else's, and for one that
-// expired.
+// KeptResult returns up to length characters of a kept result, starting at offset. ID, Workspace, User and Key of r must
+// match those of the result. Otherwise, or if the result has expired, the error is core.CodeNotFound.
 func (s *Store) KeptResult(ctx context.Context, r core.KeptResult, offset, length int) (core.KeptResult, error) {
 	var expires int64
 	err := s.db.Get(ctx, `SELECT tool, media_type, characters, expires_at, substr(content, CAST($5 AS INTEGER), CAST($6 AS INTEGER)) FROM results

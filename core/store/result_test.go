@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// keep keeps a result for an hour.
+// keep stores a result for an hour.
 func keep(t *testing.T, s *Store, r core.KeptResult) {
 	t.Helper()
 	r.Tool, r.MediaType, r.ExpiresAt = "a__b", "text/plain", time.Now().Add(time.Hour)
@@ -19,7 +19,7 @@ func keep(t *testing.T, s *Store, r core.KeptResult) {
 	}
 }
 
-// members are persons in the default workspace.
+// members returns new members of the default workspace.
 func members(t *testing.T, s *Store, names ...string) (all []core.User) {
 	t.Helper()
 	for _, name := range names {
@@ -32,7 +32,7 @@ func members(t *testing.T, s *Store, names ...string) (all []core.User) {
 	return all
 }
 
-// keptIDs are the ids of the results that are stored.
+// keptIDs returns the ids of the stored results.
 func keptIDs(t *testing.T, s *Store) string {
 	t.Helper()
 	var ids []string
@@ -140,7 +140,7 @@ func TestAPersonsOldestResultsGoBeyondTheQuota(t *testing.T) {
 		large := strings.Repeat("x", maxKeptBytes/2)
 		for _, id := range []string{"1", "2", "3"} {
 			keep(t, s, core.KeptResult{ID: id, Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large})
-			// Two of one millisecond are in no order.
+			// Two results of the same millisecond have no defined order.
 			if _, err := s.db.Exec(t.Context(), `UPDATE results SET expires_at = expires_at - 1000`); err != nil {
 				t.Fatal(err)
 			}

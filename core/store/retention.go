@@ -11,16 +11,16 @@ import (
 
 const (
 	purgeInterval = 10 * time.Minute
-	purgeBatch    = 5_000 // rows of one transaction: others wait for the file that long
+	purgeBatch    = 5_000 // rows per transaction: other writes to the file wait for it
 )
 
-// Retention is for how long records are kept; 0 means for ever.
+// Retention says how long records are kept; 0 means forever.
 type Retention struct {
-	Usage     time.Duration // what each model call used
-	Approvals time.Duration // calls that waited for a person, after they expired
+	Usage     time.Duration // the usage of each model call
+	Approvals time.Duration // approvals, counted from their expiry
 }
 
-// startPurging deletes what is older than the retention, at once and every ten minutes, until stop is called.
+// startPurging deletes records older than the retention, at once and then every ten minutes, until stop is called.
 func (s *Store) startPurging(r Retention) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -47,12 +47,12 @@ func (s *Store) startPurging(r Retention) (stop func() error) {
 	}
 }
 
-// Purge deletes what is older than the retention, and kept results that expired, and returns how many rows. An SQLite file gets smaller
-// when much of it is unused then; PostgreSQL reuses the space by itself.
+// Purge deletes records older than the retention and expired kept results, and returns the number of rows. If much of
+// an SQLite file is unused afterwards, Purge shrinks it; PostgreSQL reuses the space by itself.
 func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) {
 	for _, old := range []struct {
 		what   string
-		delete string // of at most $2 rows from before $1
+		delete string // deletes at most $2 rows from before $1
 		keep   time.Duration
 	}{
 		{"deleting old usage", `DELETE FROM usage_records WHERE id IN (SELECT id FROM usage_records WHERE used_at < $1 LIMIT $2)`, r.Usage},

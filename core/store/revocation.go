@@ -10,11 +10,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// revocationLife is how long a revocation is kept. It is longer than the longest session.
+// revocationLife is how long a revocation is kept: longer than the longest session.
 const revocationLife = 31 * 24 * time.Hour
 
-// Revoke records what was revoked, deletes the logins that rest on it, and notifies the other servers. A message that
-// counts once and was used before is core.CodeConflict. Call access.Access.Revoke, which calls it.
+// Revoke records a revocation, deletes the logins that depend on what was revoked, and notifies the other servers. The
+// error is core.CodeConflict if r.Once was used before. Do not call it directly: access.Access.Revoke does.
 func (s *Store) Revoke(ctx context.Context, r core.Revocation) error {
 	now := time.Now()
 	return s.changeMembers(ctx, "recording a revocation", "", func(ctx context.Context, tx *sql.Tx) ([]string, error) {
@@ -38,7 +38,7 @@ func (s *Store) Revoke(ctx context.Context, r core.Revocation) error {
 	})
 }
 
-// useOnce records that the message of a revocation was used.
+// useOnce records that the message of a revocation was used, or returns core.CodeConflict if it was used before.
 func useOnce(ctx context.Context, tx *sql.Tx, r core.Revocation, now time.Time) error {
 	if r.Once == "" {
 		return nil
@@ -56,7 +56,7 @@ func useOnce(ctx context.Context, tx *sql.Tx, r core.Revocation, now time.Time) 
 	return core.Errorf(core.CodeConflict, "the message was used already")
 }
 
-// endLogins deletes the logins that rest on what was revoked, and returns their users and that of the subject.
+// endLogins deletes the logins that depend on what was revoked. It returns the ids of their users and of the subject's user.
 func endLogins(ctx context.Context, tx *sql.Tx, r core.Revocation) (users []string, err error) {
 	if r.Subject == "" && r.Session == "" {
 		return nil, nil
@@ -77,8 +77,8 @@ func endLogins(ctx context.Context, tx *sql.Tx, r core.Revocation) (users []stri
 	return []string{user.String}, err
 }
 
-// Revoked reports whether what an identity rests on, its subject, token or session, was revoked after it was
-// authenticated, or after its token was issued.
+// Revoked reports whether an identity's subject, token or session was revoked after the identity was authenticated, or
+// after its token was issued.
 func (s *Store) Revoked(ctx context.Context, id core.Identity) (bool, error) {
 	var last sql.NullInt64
 	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {

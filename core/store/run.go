@@ -10,12 +10,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// ClaimRun claims a conversation for one run among all servers on the database, or extends the claim when
-// holder has it already. The claim ends with ReleaseRun, or when the lease expires because the server was
-// killed. The clocks of the servers must agree to a part of the lease.
+// ClaimRun claims a conversation for one run among all servers on the database, or extends the claim if
+// holder already has it. The claim ends with ReleaseRun, or when the lease expires because the server was
+// killed. The clocks of the servers must not differ by more than a fraction of the lease.
 //
-// core.CodeRunInProgress when another run has the claim, core.CodeNotFound unless the conversation exists
-// and is its owner's.
+// The error is core.CodeRunInProgress if another run has the claim, and core.CodeNotFound unless the conversation
+// exists and belongs to ref.Owner.
 func (s *Store) ClaimRun(ctx context.Context, ref core.ConversationRef, holder string, lease time.Duration) error {
 	return s.db.UpdateGrouped(ctx, "claiming a conversation for a run", func(ctx context.Context, tx *sql.Tx) error {
 		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
@@ -38,8 +38,8 @@ func (s *Store) ClaimRun(ctx context.Context, ref core.ConversationRef, holder s
 	})
 }
 
-// RunHolder returns the holder of the claim of a conversation: core.CodeNotFound when no run has one, and unless the
-// conversation exists and is its owner's.
+// RunHolder returns the holder of the claim of a conversation. The error is core.CodeNotFound if no run has a claim, and
+// unless the conversation exists and belongs to ref.Owner.
 func (s *Store) RunHolder(ctx context.Context, ref core.ConversationRef) (holder string, err error) {
 	err = s.db.View(ctx, "finding the run of a conversation", func(ctx context.Context, tx *sql.Tx) error {
 		key, _, err := findConversation(ctx, tx, ref, "")
@@ -54,7 +54,7 @@ func (s *Store) RunHolder(ctx context.Context, ref core.ConversationRef) (holder
 	return holder, err
 }
 
-// ReleaseRun ends the claim of holder. Without a claim it does nothing.
+// ReleaseRun ends the claim of holder. It does nothing if holder has no claim.
 func (s *Store) ReleaseRun(ctx context.Context, ref core.ConversationRef, holder string) error {
 	key, err := conversationKey(ref.ID)
 	if err != nil {

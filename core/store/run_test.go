@@ -28,7 +28,7 @@ func TestAConversationHasOneRunAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantCodes(t, core.CodeRunInProgress, map[string]error{"after another gave back what it had not": claim(ref, "b", time.Hour)})
-		err = errors.Join(s.ReleaseRun(t.Context(), ref, "a"), claim(ref, "b", -time.Second), // a lease that is over
+		err = errors.Join(s.ReleaseRun(t.Context(), ref, "a"), claim(ref, "b", -time.Second), // an expired lease
 			claim(ref, "c", time.Hour), s.DeleteConversation(t.Context(), ref), s.ReleaseRun(t.Context(), core.ConversationRef{ID: "none"}, "c"))
 		if err != nil {
 			t.Fatal(err)

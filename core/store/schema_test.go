@@ -29,7 +29,7 @@ func emptyDatabases(t *testing.T) map[Options]*sql.DB {
 	return map[Options]*sql.DB{{Path: path}: file, {URL: core.Secret(url)}: rawURL(t, url)}
 }
 
-// takeOldSteps gives a database the schema of before the baseline, with the table in which goose recorded each step.
+// takeOldSteps gives a database the schema from before the baseline, with goose's table of the applied steps.
 func takeOldSteps(t *testing.T, db *sql.DB, dialect goose.Dialect) {
 	t.Helper()
 	steps, err := os.ReadFile(filepath.Join("testdata", "steps_to_62.sql"))
@@ -92,8 +92,8 @@ func TestTheBaselineMakesTheSchemaOfTheStepsThatItReplaced(t *testing.T) {
 	}
 }
 
-// schemaOf returns the columns in their order, the constraints and the indexes of all tables. Names that the database
-// gave to constraints are left out: they keep the names of tables that were renamed.
+// schemaOf returns the columns in order, the constraints and the indexes of all tables. It leaves out the names of
+// constraints that the database chose, because these keep the old names of renamed tables.
 func schemaOf(t *testing.T, db *sql.DB, dialect goose.Dialect) (all []string) {
 	t.Helper()
 	query := `SELECT 'table ' || m.name, c.cid || ' ' || c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || coalesce(c.dflt_value, '-') || ' ' || c.pk
@@ -141,7 +141,7 @@ func TestTheBaselineCountsAsAppliedWhereItsVersionIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, err := s.User(t.Context(), "usr_old")
-		// The address and the role may come from an address that nobody verified: the next login brings them back.
+		// The email and the role may come from an unverified email address, so they are dropped until the next login.
 		if want := (core.User{ID: "usr_old", DisplayName: "Old", OrgRole: core.RoleMember}); err != nil || u != want {
 			t.Errorf("got %+v, %v, want %+v", u, err, want)
 		}
@@ -149,7 +149,7 @@ func TestTheBaselineCountsAsAppliedWhereItsVersionIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "backup")
-		if err := backup.Write(t.Context(), o.Location(), file); err != nil { // which verifies it
+		if err := backup.Write(t.Context(), o.Location(), file); err != nil { // Write verifies the backup
 			t.Errorf("a backup: %v", err)
 		}
 	}

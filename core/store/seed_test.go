@@ -9,11 +9,11 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// seed makes n conversations of the owner, a second apart. texts gives the title and the messages
+// seed creates n conversations of the owner, a second apart. texts returns the title and the messages
 // of each.
 func seed(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	t.Helper()
-	const batch = 10 // a transaction of PostgreSQL has five seconds, also on a busy machine
+	const batch = 10 // a PostgreSQL transaction has five seconds, even on a busy machine
 	begin := time.Now().Add(-time.Duration(n) * time.Second)
 	for from := 0; from < n; from += batch {
 		err := s.db.Update(t.Context(), "seeding", func(_ context.Context, tx *sql.Tx) error {
@@ -30,7 +30,7 @@ func seed(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	}
 }
 
-// imported is seed through ImportConversations, and longer ago.
+// imported is like seed, but uses ImportConversations and older times.
 func imported(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	t.Helper()
 	const batch = 5_000

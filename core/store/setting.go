@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Setting returns what the server itself stored under a name; core.CodeNotFound when nothing.
+// Setting returns the value of one of the server's own settings, or core.CodeNotFound.
 func (s *Store) Setting(ctx context.Context, name string) (string, error) {
 	var value string
 	err := s.db.Get(ctx, `SELECT value FROM settings WHERE name = $1`, []any{name}, &value)
@@ -23,7 +23,7 @@ func (s *Store) Setting(ctx context.Context, name string) (string, error) {
 	return value, nil
 }
 
-// Settings returns what is stored under names that begin with prefix, by name.
+// Settings returns the values of all settings with names that start with prefix, keyed by name.
 func (s *Store) Settings(ctx context.Context, prefix string) (map[string]string, error) {
 	found := map[string]string{}
 	err := s.db.Select(ctx, `SELECT name, value FROM settings WHERE substr(name, 1, $2) = $1`, []any{prefix, utf8.RuneCountInString(prefix)},
@@ -39,7 +39,7 @@ func (s *Store) Settings(ctx context.Context, prefix string) (map[string]string,
 	return found, nil
 }
 
-// PutSetting stores a value under a name.
+// PutSetting stores the value of a setting.
 func (s *Store) PutSetting(ctx context.Context, name, value string) error {
 	return s.db.Update(ctx, "storing setting "+name, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `

@@ -14,7 +14,7 @@ import (
 
 const selectStanding = `SELECT id, workspace, tool, definition, granted_by, created_at FROM standing_approvals`
 
-// grantStanding lets all calls of a decided call's tool go on, for as long as it is defined as it was for that call.
+// grantStanding stores a standing approval for the tool of a decided call, with the tool's definition at that call.
 func grantStanding(ctx context.Context, tx *sql.Tx, a core.Approval) error {
 	by, err := json.Marshal(a.DecidedBy)
 	if err != nil {
@@ -28,7 +28,7 @@ func grantStanding(ctx context.Context, tx *sql.Tx, a core.Approval) error {
 	return err
 }
 
-// HasStandingApproval reports whether the calls of a tool need no approval as it is defined.
+// HasStandingApproval reports whether there is a standing approval for a tool with this definition.
 func (s *Store) HasStandingApproval(ctx context.Context, workspace, tool, definition string) (bool, error) {
 	var n int
 	err := s.db.Get(ctx, `SELECT COUNT(*) FROM standing_approvals WHERE workspace = $1 AND tool = $2 AND definition = $3`, []any{workspace, tool, definition}, &n)
@@ -38,7 +38,7 @@ func (s *Store) HasStandingApproval(ctx context.Context, workspace, tool, defini
 	return n > 0, nil
 }
 
-// StandingApprovals returns the standing approvals of a workspace, by tool.
+// StandingApprovals returns the standing approvals of a workspace, sorted by tool.
 func (s *Store) StandingApprovals(ctx context.Context, workspace string) (all []core.StandingApproval, err error) {
 	err = s.db.Select(ctx, selectStanding+` WHERE workspace = $1 ORDER BY tool`, []any{workspace}, func(scan func(...any) error) error {
 		one, err := standingIn(scanner(scan))
@@ -51,7 +51,8 @@ func (s *Store) StandingApprovals(ctx context.Context, workspace string) (all []
 	return all, nil
 }
 
-// WithdrawApproval deletes a standing approval and returns it; core.CodeNotFound when the workspace has none with this id.
+// WithdrawApproval deletes and returns a standing approval. The error is core.CodeNotFound if the workspace has none with
+// this id.
 func (s *Store) WithdrawApproval(ctx context.Context, workspace, id string) (a core.StandingApproval, err error) {
 	err = s.db.Update(ctx, "withdrawing a standing approval", func(ctx context.Context, tx *sql.Tx) error {
 		a, err = standingIn(tx.QueryRowContext(ctx, `DELETE FROM standing_approvals WHERE workspace = $1 AND id = $2

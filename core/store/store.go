@@ -21,22 +21,22 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/search"
 )
 
-// Options say where the state is.
+// Options configure a Store.
 type Options struct {
-	Path   string      // the SQLite file, usually <home>/ropewalk.db; made with mode 0600
-	URL    core.Secret // of a PostgreSQL database, which is then used instead; Path still names the home
+	Path   string      // the SQLite file, usually <home>/ropewalk.db; created with mode 0600
+	URL    core.Secret // of a PostgreSQL database to use instead of the file; Path still determines the home
 	Logger hclog.Logger
-	// Observer measures the calls of the database; nil measures nothing.
+	// Observer measures calls to the database; nil measures nothing.
 	Observer database.Observer
-	// Keys encrypt the records that hold secrets; nil encrypts nothing.
+	// Keys encrypts records that contain secrets; nil encrypts nothing.
 	Keys *seal.Keys
-	// Retention is for how long records are kept.
+	// Retention says how long records are kept.
 	Retention Retention
-	// Quota is what one person may store.
+	// Quota limits what one person may store.
 	Quota Quota
 }
 
-// Location is where the state is, for packages that do not open it.
+// Location returns where the state is stored, for packages that do not use a Store.
 func (o Options) Location() database.Location { return database.Location{Path: o.Path, URL: o.URL} }
 
 // Store is the durable state. It is safe for concurrent use.
@@ -46,18 +46,18 @@ type Store struct {
 	db      *database.Database
 	keys    atomic.Pointer[seal.Keys] // nil encrypts nothing
 	index   *search.Index
-	cluster *cluster.Cluster // nil with a file, which no other server shares
+	cluster *cluster.Cluster // nil with a file, which cannot be shared
 	health  health
 	members memberWatchers
 
 	closers []func() error // in the order of opening
 }
 
-// Open opens the state, makes it when it does not exist, brings its schema up to date, and makes sure
-// that the default workspace and its owner exist. It refuses a file that another server has open, a
-// state that a newer version wrote, one that is damaged, and one whose records it has no key for, and says
-// what to do. Records that are not encrypted with the first key are encrypted with it. Any number of
-// servers may open a PostgreSQL database at a time.
+// Open opens the state, or creates it if it does not exist. It brings the schema up to date, and ensures
+// that the default workspace and its owner exist. It returns an error that says what to do if another server
+// has the file open, a newer version wrote the state, the file is damaged, or a key for its records is missing.
+// It encrypts records that are not encrypted with the first key. Any number of servers may open the same
+// PostgreSQL database.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{log: o.Logger, quota: o.Quota}
 	s.keys.Store(o.Keys)
@@ -79,15 +79,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// UseKeys encrypts from now on, in a state that had no keys. What is stored in plain is encrypted at the next start.
+// UseKeys sets the keys of a state that had none. Records that are stored in plain text are encrypted at the next start.
 func (s *Store) UseKeys(keys *seal.Keys) { s.keys.CompareAndSwap(nil, keys) }
 
-// Stats returns the connections of the database.
+// Stats returns statistics about the connections of the database.
 func (s *Store) Stats() database.Stats { return s.db.Stats() }
 
-// open returns where the state is, for messages.
+// open opens the state. It returns where the state is, for messages.
 func (s *Store) open(ctx context.Context, o Options) (where string, err error) {
-	if o.Path != "" { // one server has a home at a time, wherever its state is
+	if o.Path != "" { // only one server may use a home at a time, wherever its state is
 		unlock, err := database.Lock(o.Path + ".lock")
 		if err != nil {
 			return o.Path, err
@@ -117,7 +117,7 @@ func (s *Store) openFile(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// openServer opens the state in a PostgreSQL database, and joins the other servers there.
+// openServer opens the state in a PostgreSQL database, and joins the cluster of servers there.
 func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig, o Options) error {
 	joined, err := cluster.Connect(ctx, c, s.log)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Store) openServer(ctx context.Context, c *pgx.ConnConfig, o Options) er
 	return nil
 }
 
-// renewRecords encrypts with the first key what is stored in plain or with another key.
+// renewRecords encrypts records with the first key if they are stored in plain text or with another key.
 func (s *Store) renewRecords(ctx context.Context) error {
 	n, err := seal.Renew(ctx, s.db, s.keys.Load())
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Store) Close() error {
 	return errors.Join(all...)
 }
 
-// checkInterval is how long the result of a write check holds: each check waits for the disk.
+// checkInterval is how long the result of a write check is reused, because each check waits for the disk.
 const checkInterval = 2 * time.Second
 
 // health is the result of the latest write check. The zero value has none.
@@ -185,8 +185,8 @@ type health struct {
 	err error
 }
 
-// CheckWritable reports whether the state takes writes: core.CodeUnavailable with the reason when the
-// database cannot be reached, its disk is full, or its file is gone. The result is at most 2 s old.
+// CheckWritable returns nil if the state accepts writes. The error is core.CodeUnavailable, with the reason, if the
+// database cannot be reached, its disk is full, or its file is gone. The result may be up to 2 s old.
 func (s *Store) CheckWritable(ctx context.Context) error {
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
@@ -197,7 +197,7 @@ func (s *Store) CheckWritable(ctx context.Context) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO counters (name, n) VALUES ('check', $1) ON CONFLICT (name) DO UPDATE SET n = excluded.n`, database.Millis(time.Now()))
 		return err
 	})
-	if ctx.Err() == nil { // a caller that left says nothing about the state
+	if ctx.Err() == nil { // a cancelled check says nothing about the state
 		s.health.at, s.health.err = time.Now(), err
 	}
 	return err

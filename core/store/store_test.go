@@ -180,7 +180,7 @@ func TestAFullDiskLeavesTheOldStateAndASentence(t *testing.T) {
 	if err := s.PutSetting(t.Context(), "kept", "old"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // as small as it is now
+	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // its current size
 		t.Fatal(err)
 	}
 	wantError(t, s.PutSetting(t.Context(), "kept", strings.Repeat("x", 1<<20)), "the disk of the database is full: nothing was changed")
@@ -200,7 +200,7 @@ func TestAReadOnlyDiskLeavesTheOldStateAndASentence(t *testing.T) {
 	if err := s.PutSetting(t.Context(), "kept", "old"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA query_only = 1"); err != nil { // SQLite's own word for it
+	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA query_only = 1"); err != nil { // makes SQLite refuse writes
 		t.Fatal(err)
 	}
 	wantError(t, s.PutSetting(t.Context(), "kept", "new"), "is read-only: nothing was changed")
@@ -227,7 +227,7 @@ func TestReadersCannotWrite(t *testing.T) {
 }
 
 func TestSettingsAreKeptAcrossAStart(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a #? %41", "ropewalk.db") // what a URI would misread
+	path := filepath.Join(t.TempDir(), "a #? %41", "ropewalk.db") // characters that are special in a URI
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestSettingsAreKeptAcrossAStart(t *testing.T) {
 	wantError(t, err, "not_found")
 }
 
-// makeState opens a state, does something with it, and closes it.
+// makeState opens a state, calls do with it, and closes it.
 func makeState(t *testing.T, path string, do ...func(*Store) error) {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Path: path})
@@ -258,7 +258,7 @@ func makeState(t *testing.T, path string, do ...func(*Store) error) {
 	}
 }
 
-// raw opens the file as another program would.
+// raw opens the file like another program would.
 func raw(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := database.OpenSQLite(path, database.Visitor())

@@ -10,11 +10,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// SaveUnfinished keeps what the turn that a run is in has so far, instead of what was kept before; nil keeps nothing. The
-// next AppendMessages of the run ends it. What a killed server leaves behind is a message from then on: Messages returns it
-// as unfinished, and the next message of the user is stored after it.
+// SaveUnfinished stores what the current turn of a run has produced so far, and replaces what was saved before; nil deletes
+// it. The next AppendMessages of the run deletes it too. What a killed server leaves behind becomes a message: Messages
+// returns it as unfinished, and the user's next message is stored after it.
 //
-// core.CodeNotFound unless the conversation exists and is its owner's.
+// The error is core.CodeNotFound unless the conversation exists and belongs to ref.Owner.
 func (s *Store) SaveUnfinished(ctx context.Context, ref core.ConversationRef, m *core.Message) error {
 	return s.db.UpdateGrouped(ctx, "saving a part of an answer", func(ctx context.Context, tx *sql.Tx) error {
 		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
@@ -34,8 +34,8 @@ func (s *Store) SaveUnfinished(ctx context.Context, ref core.ConversationRef, m 
 	})
 }
 
-// EndUnfinished makes messages of what killed servers left behind: of answers, and of messages that were queued. It is called at
-// the start.
+// EndUnfinished converts what killed servers left behind, unfinished answers and queued messages, into ordinary messages.
+// It is called at startup.
 func (s *Store) EndUnfinished(ctx context.Context) error {
 	return s.db.Update(ctx, "keeping answers that a killed server left behind", func(ctx context.Context, tx *sql.Tx) error {
 		places, err := leftBehind(ctx, tx, s.heldBefore())
@@ -60,10 +60,11 @@ func (s *Store) EndUnfinished(ctx context.Context) error {
 	})
 }
 
-// place is where a conversation is stored.
+// place holds the keys of a conversation and its collection.
 type place struct{ key, collection int64 }
 
-// heldBefore is the time until which a queued message must be held to wait still. With a file, nobody holds one at the start.
+// heldBefore returns the time past which a queued message must be held to be still waiting. With a file, nobody holds a
+// message at startup.
 func (s *Store) heldBefore() time.Time {
 	if s.Shared() {
 		return time.Now()
@@ -71,8 +72,8 @@ func (s *Store) heldBefore() time.Time {
 	return time.Unix(1<<40, 0)
 }
 
-// leftBehind returns the conversations with something unfinished, or a queued message that was not held until a time, in which
-// no run goes on.
+// leftBehind returns the conversations without a run that have something unfinished, or a queued message that is not held
+// past the given time.
 func leftBehind(ctx context.Context, tx *sql.Tx, held time.Time) (places []place, err error) {
 	rows, err := tx.QueryContext(ctx, `SELECT c.id, c.collection FROM conversations c
 		WHERE c.id IN (SELECT conversation FROM unfinished UNION SELECT conversation FROM queued WHERE held_until <= $2)
@@ -93,13 +94,13 @@ func leftBehind(ctx context.Context, tx *sql.Tx, held time.Time) (places []place
 
 const unfinishedColumns = `content, blocks, metadata, said_at, continues`
 
-// takeUnfinished removes what is unfinished in a conversation, and returns it: one message, or none.
+// takeUnfinished removes and returns the unfinished message of a conversation: one message or none.
 func takeUnfinished(ctx context.Context, tx *sql.Tx, key int64) ([]message, error) {
 	return scanUnfinished(tx.QueryRowContext(ctx, `DELETE FROM unfinished WHERE conversation = $1 RETURNING `+unfinishedColumns, key))
 }
 
-// readUnfinished returns what is unfinished in a conversation, and whether a run goes on there through any server that has
-// a claim in the database.
+// readUnfinished returns the unfinished message of a conversation, and whether a run is in progress there on any server
+// that has a claim in the database.
 func readUnfinished(ctx context.Context, tx *sql.Tx, key int64) (found []message, claimed bool, err error) {
 	found, err = scanUnfinished(tx.QueryRowContext(ctx, `SELECT `+unfinishedColumns+` FROM unfinished WHERE conversation = $1`, key))
 	if err != nil || len(found) == 0 {

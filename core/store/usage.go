@@ -15,8 +15,8 @@ const maxGroups = 500 // conversations in one report
 
 const dayMillis = 24 * 60 * 60 * 1000
 
-// PutUsage stores what one model call used that added no message, such as finding a title; what the calls
-// of a conversation used is stored with their messages (AppendMessages). A missing time means now.
+// PutUsage stores the usage of a model call that added no message, for example to find a title. The usage of other
+// calls is stored with their messages (AppendMessages). A missing time means now.
 func (s *Store) PutUsage(ctx context.Context, u core.Usage) error {
 	return s.db.UpdateGrouped(ctx, "storing usage", func(ctx context.Context, tx *sql.Tx) error { return putUsage(ctx, tx, u, time.Now()) })
 }
@@ -42,7 +42,7 @@ func putUsage(ctx context.Context, tx *sql.Tx, u core.Usage, now time.Time) erro
 	return err
 }
 
-// usageSums selects what scanTotals reads, in its order.
+// usageSums selects the columns that scanTotals reads, in order.
 const usageSums = `COUNT(*), COUNT(cost_usd), COUNT(DISTINCT conversation),
 	CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT),
 	CAST(COALESCE(SUM(cache_read_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(cache_write_tokens), 0) AS BIGINT),
@@ -57,7 +57,7 @@ func scanTotals(row interface{ Scan(...any) error }, key any) (core.UsageTotals,
 	return t, err
 }
 
-// Usage reports what the calls of a workspace used, as of one moment.
+// Usage reports the usage of a workspace's model calls, from one snapshot.
 func (s *Store) Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error) {
 	report := core.UsageReport{Models: []core.ModelUsage{}, Breakdown: []core.GroupUsage{}}
 	err := s.db.View(ctx, "reading the usage", func(ctx context.Context, tx *sql.Tx) error {
@@ -96,7 +96,7 @@ func breakdown(ctx context.Context, tx *sql.Tx, q core.UsageQuery) ([]core.Group
 	return usageGroups(ctx, tx, q, fmt.Sprintf(`used_at / %d`, dayMillis), `ORDER BY 1`)
 }
 
-// usageGroups sums the requested usage grouped by an expression, which gives the keys.
+// usageGroups sums up the requested usage, grouped by an expression that yields the keys.
 func usageGroups(ctx context.Context, tx *sql.Tx, q core.UsageQuery, by, order string) ([]core.GroupUsage, error) {
 	query, args := `FROM usage_records WHERE workspace = $1 AND used_at >= $2`, []any{q.Workspace, int64(0)}
 	if !q.From.IsZero() {
@@ -121,7 +121,7 @@ func usageGroups(ctx context.Context, tx *sql.Tx, q core.UsageQuery, by, order s
 	})
 }
 
-// groupKey is a group's key as a report shows it; in the database it is a text, a number or NULL.
+// groupKey returns a group's key in the form that a report shows. In the database it is a text, a number or NULL.
 func groupKey(key any, by core.UsageGroup) string {
 	switch key := key.(type) {
 	case string:
@@ -137,7 +137,7 @@ func groupKey(key any, by core.UsageGroup) string {
 	return ""
 }
 
-// usageByUser sums the usage by user, with the email or the name of those who still exist.
+// usageByUser sums up the usage by user, with the email or the name of users who still exist.
 func usageByUser(ctx context.Context, tx *sql.Tx, q core.UsageQuery) ([]core.GroupUsage, error) {
 	groups, err := usageGroups(ctx, tx, q, `user_id`, fmt.Sprintf(`ORDER BY SUM(input_tokens + output_tokens) DESC, 1 LIMIT %d`, maxGroups))
 	if err != nil {

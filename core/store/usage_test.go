@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// asJSON is how the API shows it.
+// asJSON returns v in the form that the API shows.
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
@@ -69,7 +69,7 @@ func TestUsageAddsUpByDayModelAndConversation(t *testing.T) {
 			if got := asJSON(t, r.Models); got != models {
 				t.Errorf("models by %s:\n%s, want\n%s", by, got, models)
 			}
-			if by == core.UsageByConversation { // the two of as many tokens have no order of their own
+			if by == core.UsageByConversation { // the order of two conversations with equal tokens is undefined
 				if r.Breakdown[0].Key == first {
 					r.Breakdown[0], r.Breakdown[1] = r.Breakdown[1], r.Breakdown[0]
 				}

@@ -15,11 +15,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// Provision returns the user behind an identity. The first time it creates the user and a personal
-// workspace, in one transaction and only once, however many callers there are; later it updates email,
-// name, organization role and AdminBy. An empty email or name replaces nothing: not every token has them. A role
-// in the organization that was given here (SetOrgRole) takes precedence over the identity's, and AdminBy over both.
-// An identity that is seen for the first time is linked to a user whom an issuer of sameAs knows by the same email.
+// Provision returns the user behind an identity. The first time, it creates the user and a personal workspace, in
+// one transaction and only once, however many callers there are. Later it updates email, name, organization role
+// and AdminBy. An empty email or name does not replace an existing one, because not every token has them. An
+// organization role that was given here (SetOrgRole) takes precedence over the identity's, and AdminBy over both.
+// A new identity is linked to a user that an issuer of sameAs knows by the same email, if there is exactly one.
 func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string) (core.User, error) {
 	if id.Issuer == "" || id.Subject == "" {
 		return core.User{}, errors.New("provisioning a user: the identity has no issuer or no subject")
@@ -33,7 +33,7 @@ func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string
 	}
 	user := updated(core.User{ID: newID("usr_")}, id.User)
 	err = s.changeMembers(ctx, "provisioning a user", "", func(ctx context.Context, tx *sql.Tx) (changed []string, err error) {
-		if id.User.AdminBy != "" { // where admins were named once, nobody becomes the first one
+		if id.User.AdminBy != "" { // once auth.admins has named an admin, nobody else becomes the first admin
 			if _, err := claimFirstAdmin(ctx, tx, ""); err != nil {
 				return nil, err
 			}
@@ -43,7 +43,7 @@ func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string
 			return nil, err
 		}
 		user, err = upsertUser(ctx, tx, first.Issuer, first.Subject, user)
-		if linked { // the user's API keys are good again
+		if linked { // the user's API keys may be valid again
 			changed = []string{user.ID}
 		}
 		if err != nil || id.Issuer == core.IssuerLocal {
@@ -57,7 +57,7 @@ func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string
 	return user, nil
 }
 
-// updated is a stored user with what an identity says.
+// updated returns a stored user, updated from an identity.
 func updated(stored, identity core.User) core.User {
 	stored.Email = cmp.Or(identity.Email, stored.Email)
 	stored.DisplayName = cmp.Or(identity.DisplayName, stored.DisplayName)
@@ -66,10 +66,10 @@ func updated(stored, identity core.User) core.User {
 }
 
 const (
-	// ownRole is the role in the organization of a user u without auth.admins.
+	// ownRole selects the organization role of a user u, not considering auth.admins.
 	ownRole = `COALESCE(NULLIF(u.given_role, ''), u.org_role)`
 
-	// orgRole is the effective role.
+	// orgRole selects the effective organization role of a user u.
 	orgRole = `CASE WHEN u.admin_by <> '' AND ` + ownRole + ` NOT IN ('owner', 'admin') THEN 'admin' ELSE ` + ownRole + ` END`
 
 	// userColumns selects a user u into userFields.
@@ -80,7 +80,7 @@ func userFields(u *core.User) []any {
 	return []any{&u.ID, &u.Email, &u.DisplayName, &u.OrgRole, &u.AdminBy, &u.GroupRoles}
 }
 
-// user returns the user of an identity as stored, and with the effective role.
+// user returns the user of an identity, both as stored and with the effective role.
 func (s *Store) user(ctx context.Context, issuer, subject string) (stored, effective core.User, err error) {
 	err = s.db.Get(ctx, `SELECT `+userColumns+`, u.org_role, u.admin_by FROM users u WHERE u.id = `+userOf, []any{issuer, subject},
 		append(userFields(&effective), &stored.OrgRole, &stored.AdminBy)...)
@@ -101,8 +101,8 @@ func upsertUser(ctx context.Context, tx *sql.Tx, issuer, subject string, u core.
 	return u, err
 }
 
-// RetainAdmins leaves only those users admins by auth.admins whose AdminBy is listed, on all servers. Call
-// access.Access.MembersChanged afterwards.
+// RetainAdmins removes the admin role from users who have it only through auth.admins, unless their AdminBy is
+// listed. Call access.Access.MembersChanged afterwards.
 func (s *Store) RetainAdmins(ctx context.Context, listed []string) error {
 	var reasons []string
 	err := s.db.Select(ctx, `SELECT DISTINCT admin_by FROM users WHERE admin_by <> ''`, nil, func(scan func(...any) error) error {
@@ -132,7 +132,7 @@ func (s *Store) RetainAdmins(ctx context.Context, listed []string) error {
 	})
 }
 
-// ensurePersonal creates the personal workspace of a user, unless it exists.
+// ensurePersonal creates the personal workspace of a user if it does not exist.
 func ensurePersonal(ctx context.Context, tx *sql.Tx, u core.User) error {
 	name := cmp.Or(u.DisplayName, u.Email, "Personal")
 	if _, err := tx.ExecContext(ctx, `
@@ -146,7 +146,7 @@ func ensurePersonal(ctx context.Context, tx *sql.Tx, u core.User) error {
 	return err
 }
 
-// User returns one of them; core.CodeNotFound when there is none of this id.
+// User returns the user with an id, or core.CodeNotFound.
 func (s *Store) User(ctx context.Context, id string) (core.User, error) {
 	var u core.User
 	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
@@ -168,10 +168,9 @@ func findUser(ctx context.Context, q database.Querier, id string) (core.User, er
 	return u, err
 }
 
-// SetOrgRole gives a user a role in the organization that counts more than what the identity provider
-// says; "" leaves it to the provider again, from the next login on. core.CodeNotFound when there is
-// no such user, core.CodeInvalidInput for a role that is none, core.CodeForbidden for the instance's
-// owner.
+// SetOrgRole gives a user an organization role that takes precedence over the identity provider's. "" leaves
+// the role to the provider again, from the next login on. The error is core.CodeNotFound if there is no such
+// user, core.CodeInvalidInput for an unknown role, and core.CodeForbidden for the instance's owner.
 func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error {
 	if !slices.Contains([]core.Role{"", core.RoleOwner, core.RoleAdmin, core.RoleMember}, role) {
 		return core.Errorf(core.CodeInvalidInput, "orgRole: must be %s, %s or %s, or empty", core.RoleOwner, core.RoleAdmin, core.RoleMember)
@@ -188,10 +187,10 @@ func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error
 	}))
 }
 
-// DeleteUser deletes a user with the logins, memberships, conversations and the personal workspace; what
-// the user's calls used stays in the usage of other workspaces. A user whom the identity provider still
-// lets in comes back as a new one. core.CodeNotFound when there is no such user,
-// core.CodeForbidden for the instance's owner and while apps are installed in the personal workspace.
+// DeleteUser deletes a user with their logins, memberships, conversations and personal workspace. The usage of
+// their calls in other workspaces is kept. If the identity provider still lets the person log in, they return as
+// a new user. The error is core.CodeNotFound if there is no such user, and core.CodeForbidden for the instance's
+// owner and while apps are installed in the personal workspace.
 func (s *Store) DeleteUser(ctx context.Context, id string) error {
 	if id == core.Owner().User.ID {
 		return core.Errorf(core.CodeForbidden, "the instance's owner cannot be deleted")
@@ -216,5 +215,5 @@ func (s *Store) DeleteUser(ctx context.Context, id string) error {
 	}))
 }
 
-// newID is a random id of letters and digits: 26 characters, 128 bits.
+// newID returns prefix followed by 26 random letters and digits, which hold at least 128 bits.
 func newID(prefix string) string { return prefix + rand.Text() }

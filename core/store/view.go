@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// maxViews is how many views a workspace can store.
+// maxViews is the maximum number of views that a workspace can store.
 const maxViews = 200
 
 // Views returns the views of all workspaces.
@@ -34,8 +34,8 @@ func (s *Store) Views(ctx context.Context) (map[string][]core.View, error) {
 	return all, nil
 }
 
-// PutView stores a view in place of any with the same name. The error is core.CodeNotFound for an unknown workspace, and
-// core.CodeLimitReached for one with too many views.
+// PutView stores a view, and replaces one with the same name. The error is core.CodeNotFound for an unknown workspace, and
+// core.CodeLimitReached for a workspace with too many views.
 func (s *Store) PutView(ctx context.Context, workspace string, v core.View) error {
 	definition, err := json.Marshal(v)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) PutView(ctx context.Context, workspace string, v core.View) erro
 	})
 }
 
-// DeleteView deletes a view: core.CodeNotFound when there is none.
+// DeleteView deletes a view. The error is core.CodeNotFound if there is no such view.
 func (s *Store) DeleteView(ctx context.Context, workspace, name string) error {
 	return s.db.Update(ctx, "deleting a view", func(ctx context.Context, tx *sql.Tx) error {
 		deleted, err := database.Changed(ctx, tx, `DELETE FROM views WHERE workspace = $1 AND name = $2`, workspace, name)

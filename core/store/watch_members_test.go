@@ -71,7 +71,7 @@ func TestEveryChangeOfMembersIsAnnouncedWithWhomItConcerns(t *testing.T) {
 	})
 }
 
-// ended is a context that has ended.
+// ended returns a context that has already ended.
 func ended(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// EnsureDefaultWorkspace creates the default workspace and the instance's owner, its first admin, unless
-// they exist, and returns the owner's view of it. Open has called it already.
+// EnsureDefaultWorkspace creates the default workspace and its first admin, the instance's owner, unless
+// they exist. It returns the workspace with the owner's role. Open calls it.
 func (s *Store) EnsureDefaultWorkspace(ctx context.Context) (core.Workspace, error) {
 	owner := core.Owner()
 	w := core.Workspace{ID: core.DefaultWorkspaceID, Name: "Default", Role: core.RoleAdmin}
@@ -35,8 +35,8 @@ func (s *Store) EnsureDefaultWorkspace(ctx context.Context) (core.Workspace, err
 }
 
 // Workspaces returns a user's workspaces with the user's role in each: the default workspace
-// first, then the personal one, then the others by name. Owners and admins of the organization are
-// admins of the default workspace without being listed as members of it.
+// first, then the personal one, then the others sorted by name. Owners and admins of the organization are
+// admins of the default workspace even if they are not listed as its members.
 func (s *Store) Workspaces(ctx context.Context, u core.User) ([]core.Workspace, error) {
 	var all []core.Workspace
 	err := s.db.Select(ctx, `
@@ -56,8 +56,8 @@ func (s *Store) Workspaces(ctx context.Context, u core.User) ([]core.Workspace, 
 	return all, nil
 }
 
-// CreateWorkspace creates a workspace with a first admin. core.CodeNotFound when there is no such
-// user, core.CodeInvalidInput for an invalid name.
+// CreateWorkspace creates a workspace with a first admin. The error is core.CodeNotFound if there is no such
+// user, and core.CodeInvalidInput for an invalid name.
 func (s *Store) CreateWorkspace(ctx context.Context, name, adminID string) (core.Workspace, error) {
 	w := core.Workspace{ID: newID("ws_"), Name: strings.TrimSpace(clean(name)), Role: core.RoleAdmin}
 	if err := checkName(w.Name); err != nil {
@@ -78,7 +78,7 @@ func (s *Store) CreateWorkspace(ctx context.Context, name, adminID string) (core
 	return w, nil
 }
 
-// RenameWorkspace renames a workspace. core.CodeNotFound when there is none of this id,
+// RenameWorkspace renames a workspace. The error is core.CodeNotFound if there is no workspace with this id, and
 // core.CodeInvalidInput for an invalid name.
 func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
 	name = strings.TrimSpace(clean(name))
@@ -94,9 +94,9 @@ func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
 	}))
 }
 
-// DeleteWorkspace deletes a workspace with its members, conversations and usage. core.CodeNotFound
-// when there is none of this id; core.CodeForbidden for the default workspace, a personal one, and
-// one in which apps are installed: they must be uninstalled first.
+// DeleteWorkspace deletes a workspace with its members, conversations and usage. The error is core.CodeNotFound
+// if there is no workspace with this id, and core.CodeForbidden for the default workspace, a personal workspace,
+// and a workspace with installed apps, which must be uninstalled first.
 func (s *Store) DeleteWorkspace(ctx context.Context, id string) error {
 	return s.changeMembers(ctx, "deleting workspace "+id, id, of("", func(ctx context.Context, tx *sql.Tx) error {
 		owner, err := personalOf(ctx, tx, id)
@@ -127,7 +127,7 @@ func (s *Store) deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) erro
 	return err
 }
 
-// AllWorkspaces returns every workspace: the default one first, then by name.
+// AllWorkspaces returns every workspace: the default one first, the others sorted by name.
 func (s *Store) AllWorkspaces(ctx context.Context) ([]core.WorkspaceInfo, error) {
 	var all []core.WorkspaceInfo
 	err := s.db.View(ctx, "reading the workspaces", func(ctx context.Context, tx *sql.Tx) (err error) {
