@@ -188,7 +188,7 @@ func TokenRequestOf(ctx context.Context) *TokenRequest {
 type Cookie struct {
 	Hash      string // hex sha256 of the token
 	Identity  Identity
-	KeyPrint  string // fingerprint of the SERVICE_API_KEY it was made with; "" for a login through an identity provider
+	KeyPrint  string // fingerprint of the SERVICE_API_KEY in effect at the login; "" without one
 	ExpiresAt time.Time
 
 	Renewal   string    // encrypted; what is needed to ask the provider again; "" if it cannot be asked

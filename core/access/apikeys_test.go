@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/people"
 )
 
-// callerOf authenticates a bearer for /v1 and puts it into a workspace.
+// callerOf authenticates a bearer for /v1 and returns it as a caller in a workspace.
 func callerOf(t *testing.T, a *Access, bearer, workspace string) (core.Caller, error) {
 	t.Helper()
 	id, err := a.API(t.Context(), bearer, "")
@@ -32,12 +32,12 @@ func newKeyOf(t *testing.T, d *people.Directory, c core.Caller, k people.NewKey)
 	return made, text.Reveal()
 }
 
-// directory makes and revokes keys in a state.
+// directory returns a people.Directory, which makes and revokes keys in a state.
 func directory(state *counted) *people.Directory {
 	return people.New(state, everyProvider{}, hclog.NewNullLogger())
 }
 
-// withAlice returns an Access with an adapter, and alice in her personal workspace.
+// withAlice returns an Access with an adapter, and alice as a caller in her personal workspace.
 func withAlice(t *testing.T) (*Access, *counted, core.Caller) {
 	t.Helper()
 	a, state := newAccess(t, testKey, newProvider("https://idp", "alice", "bob"))

@@ -6,8 +6,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// BenchmarkSteadyState is what each request on /mcp pays here: a token that is known, and a
-// workspace. It must show no call of the adapter and none of the database.
+// BenchmarkSteadyState measures the cost of each request on /mcp in this package: a known token and a
+// workspace. It must not show any calls to the adapter or the database.
 func BenchmarkSteadyState(b *testing.B) {
 	p := newProvider("https://idp", "alice")
 	a := New(Options{Providers: only(p), Users: memory{}})

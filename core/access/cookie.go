@@ -59,8 +59,8 @@ func (a *Access) newLogin(ctx context.Context, token string, id core.Identity, k
 	return token, nil
 }
 
-// login authenticates a cookie. A login by key is valid while that key is in use, and a login
-// through an identity provider while that provider is configured.
+// login authenticates a cookie. A login is valid while the SERVICE_API_KEY is the same as when it was made. A
+// login through an identity provider is valid only while that provider is also configured.
 func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identity, error) {
 	if len(token) > maxCookie {
 		return core.Identity{}, unauthenticated()

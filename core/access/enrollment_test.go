@@ -14,7 +14,7 @@ func enrolled(t *testing.T, rules Enrollment, subjects ...string) (*Access, *cou
 	}), state
 }
 
-// enrolling is a provider with rules.
+// enrolling returns a provider with enrollment rules.
 func enrolling(rules Enrollment, subjects ...string) []Provider {
 	providers := only(newProvider("https://idp", subjects...))
 	providers[0].Enrollment = rules
@@ -105,7 +105,7 @@ func TestMembershipsFollowTheGroupsOfAUser(t *testing.T) {
 		{rules, []string{"eng"}, "member"},
 		{rules, []string{"Eng"}, "workspace_access_denied"},
 		{rules, []string{"leads"}, "admin"},
-		{Enrollment{}, []string{"leads"}, "workspace_access_denied"}, // the rules are gone
+		{Enrollment{}, []string{"leads"}, "workspace_access_denied"}, // the rules were removed
 	} {
 		if got := seen(step.rules, step.groups...); got != step.want {
 			t.Errorf("step %d, in %v: %s, want %s", i, step.groups, got, step.want)
@@ -121,7 +121,7 @@ func TestMembershipsFollowTheGroupsOfAUser(t *testing.T) {
 	}
 }
 
-// identityOf returns the identity of a subject of a provider, which becomes the only one.
+// identityOf makes p the only provider, and returns the identity of one of its subjects.
 func identityOf(t *testing.T, a *Access, p *provider, subject string) core.Identity {
 	t.Helper()
 	a.SetProviders([]Provider{{Adapter: p}}, []string{"https://base"})

@@ -22,10 +22,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(m)) }
 
-// databases is the one PostgreSQL of all tests here, when they run on one (testenv.Store).
+// databases is the PostgreSQL server that all tests here share if they run on PostgreSQL (testenv.Store).
 var databases testenv.Databases
 
-// provider is an auth adapter in memory. A token is good if it is one of tokens.
+// provider is an in-memory auth adapter. A token is valid if it is in tokens.
 type provider struct {
 	issuer string
 	login  bool
@@ -136,7 +136,7 @@ func (p *provider) Exchange(_ context.Context, req auth.ExchangeRequest) (auth.I
 	return p.identity(subject), nil
 }
 
-// counted counts what reaches the database.
+// counted counts the calls that reach the database.
 type counted struct {
 	*store.Store
 	workspaces, provisions atomic.Int64
@@ -178,7 +178,7 @@ func openState(t *testing.T) *counted {
 
 const testKey = "a-key-of-more-than-sixteen-characters"
 
-// newAccess makes an Access over a state of its own. A nil *provider means no adapter.
+// newAccess returns an Access with its own state. A nil *provider means no adapter.
 func newAccess(t *testing.T, key core.Secret, p *provider) (*Access, *counted) {
 	t.Helper()
 	state := openState(t)
@@ -189,7 +189,7 @@ func newAccess(t *testing.T, key core.Secret, p *provider) (*Access, *counted) {
 	return New(o), state
 }
 
-// outcome writes an answer in one word: the subject, or the error's code.
+// outcome returns a result as one word: the subject or the error's code.
 func outcome(id core.Identity, err error) string {
 	if err != nil {
 		return string(core.CodeOf(err))
@@ -204,7 +204,7 @@ func want(t *testing.T, what, got, want string) {
 	}
 }
 
-// only is the configuration of one provider; none when it is nil.
+// only returns the configuration of a single provider, or none if it is nil.
 func only(p *provider) []Provider {
 	if p == nil {
 		return nil
@@ -212,7 +212,7 @@ func only(p *provider) []Provider {
 	return []Provider{{Name: "idp", Adapter: p}}
 }
 
-// everyProvider is people.Providers that are all configured.
+// everyProvider implements people.Providers as if every provider were configured.
 type everyProvider struct{}
 
 func (everyProvider) Forgotten(context.Context, []string) bool { return false }

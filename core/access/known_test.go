@@ -12,12 +12,12 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// outage is a store with one user, bob, who is a member of ws_a, has an API key and is logged in. It can
-// be away.
+// outage is a store with one user, bob, who is a member of ws_a, has an API key and is logged in. The store
+// can be made unavailable.
 type outage struct {
 	refused atomic.Bool // every call fails at once
-	silent  atomic.Bool // every call waits until its context ends
-	removed atomic.Bool // bob is not a member any more
+	silent  atomic.Bool // every call blocks until its context ends
+	removed atomic.Bool // bob is no longer a member
 	reads   atomic.Int64
 }
 
@@ -195,7 +195,7 @@ func TestASilentDatabaseDelaysAnOpenSessionByASecondAtMost(t *testing.T) {
 		if err := s.call(t.Context(), a); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > 2*staleWait { // one look-up for the user, one for the membership
+		if took := time.Since(began); took > 2*staleWait { // one lookup for the user, one for the membership
 			t.Errorf("it took %v", took)
 		}
 		began = time.Now()

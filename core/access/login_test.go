@@ -76,7 +76,7 @@ func TestAnotherKeyEndsEveryCookie(t *testing.T) {
 		t.Fatal(err)
 	}
 	byProvider := browserLogin(t, a, "alice")
-	again := func(key core.Secret) *Access { // a new start on the same state
+	again := func(key core.Secret) *Access { // a restart with the same state
 		return New(Options{APIKey: key, Providers: only(p), Users: state, Cookies: state})
 	}
 	want(t, "by key, after a start", outcome(again(testKey).API(t.Context(), "", byKey)), "owner")
@@ -93,7 +93,7 @@ func TestAKeyThatComesBackBringsNoLoginBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, start := range []struct { // one after the other, on the same state
+	for _, start := range []struct { // in sequence, with the same state
 		key core.Secret
 		who string
 	}{{testKey, "owner"}, {"another key entirely", "unauthenticated"}, {testKey, "unauthenticated"}} {
@@ -265,7 +265,7 @@ func TestLoginAttemptsAreLimitedPerClient(t *testing.T) {
 	})
 }
 
-// While logins are pending, one client cannot begin so many that those of others are dropped.
+// While logins are pending, one client cannot start so many that the logins of others are dropped.
 func TestBrowserLoginsAreLimitedPerClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(Options{Users: memory{}, APIKey: testKey})
@@ -320,7 +320,7 @@ func stateOf(t *testing.T, start LoginStart) string {
 	return u.Query().Get("state")
 }
 
-// sharedLogins keeps logins under way in memory, as a store that several servers share does.
+// sharedLogins stores pending logins in memory, in place of a store that several servers share.
 type sharedLogins struct {
 	mu   sync.Mutex
 	rows map[string]json.RawMessage

@@ -118,7 +118,7 @@ func TestAChangeOfMembersCountsAtOnce(t *testing.T) {
 	}
 }
 
-// slow is users whose look-up waits, so that a change can come in between.
+// slow is a Users with slow lookups, so that a change can happen during one.
 type slow struct {
 	memory
 	wait chan struct{}

@@ -22,8 +22,8 @@ func TestWhoMayCallInEachMode(t *testing.T) {
 
 		noneAPI, noneMCP   string // no credential
 		keyAPI, keyMCP     string // the key as a bearer
-		tokenAPI, tokenMCP string // a good token of the adapter
-		wrongAPI, wrongMCP string // neither key nor token
+		tokenAPI, tokenMCP string // a valid token of the adapter
+		wrongAPI, wrongMCP string // neither a key nor a token
 		log                string
 	}{
 		{

@@ -13,14 +13,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// vouching is a provider that is asked again about its logins, and that sends logout tokens: the text
+// vouching is a provider that can be asked again about its logins and that issues logout tokens, with the text
 // "logout <subject> <session> <id>".
 type vouching struct {
 	*provider
 	mu      sync.Mutex
 	checked []string // the renewals it was asked about
 	answer  error
-	subject string // "" for the one that was asked about
+	subject string // "" for the subject that it was asked about
 }
 
 func newVouching() *vouching { return &vouching{provider: newProvider("https://idp", "alice", "bob")} }
@@ -59,7 +59,7 @@ func (v *vouching) renewals() string {
 	return strings.Join(v.checked, " ")
 }
 
-// vouchedFor is an Access whose provider is asked again after the interval.
+// vouchedFor returns an Access that asks its provider again after the interval.
 func vouchedFor(t *testing.T, v *vouching, interval time.Duration) (*Access, *counted) {
 	t.Helper()
 	state := openState(t)
@@ -70,8 +70,8 @@ func vouchedFor(t *testing.T, v *vouching, interval time.Duration) (*Access, *co
 	return a, state
 }
 
-// loginOf is the cookie of a login of a subject in a session of the provider, which the provider confirmed some
-// time ago.
+// loginOf returns the cookie of a subject's login in a session of the provider. The provider last confirmed the login
+// age ago.
 func loginOf(t *testing.T, a *Access, state *counted, subject, session string, age time.Duration) string {
 	t.Helper()
 	id, err := a.MCP(t.Context(), "token-of-"+subject, "")
@@ -162,7 +162,7 @@ func TestALoginGoesOnForAWhileWhenItsProviderIsAway(t *testing.T) {
 	for range 3 {
 		want(t, "six minutes after it was confirmed", outcome(a.API(t.Context(), "", cookie)), "alice")
 	}
-	want(t, "the checks", v.renewals(), "renewal") // one, and then a pause
+	want(t, "the checks", v.renewals(), "renewal") // one check, and then a pause
 	aged(t, state, cookie, 16*time.Minute)
 	want(t, "16 minutes after it was confirmed", outcome(a.API(t.Context(), "", cookie)), "unavailable")
 }
@@ -184,7 +184,7 @@ func TestOfSeveralServersOneChecksALogin(t *testing.T) {
 func TestALogoutTokenEndsWhatItNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		token string
-		ends  string // of: the login of s1, the login of s2, the login of no session, the bearer, and bob's login
+		ends  string // some of: the login of s1, that of s2, one without a session, the bearer, and bob's login
 	}{
 		"a session of a subject": {"logout alice s1 j1", "s1 none bearer"},
 		"a session":              {"logout  s1 j1", "s1"},

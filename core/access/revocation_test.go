@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// revoke has the provider accept the token of a subject no longer.
+// revoke makes the provider refuse the token of a subject.
 func (p *provider) revoke(subject string) {
 	p.set(func(p *provider) { delete(p.tokens, "token-of-"+subject) })
 }
@@ -46,7 +46,7 @@ func TestARevokedSubjectLosesVerdictsLoginsAndSessionsOnEveryServer(t *testing.T
 	if err := a.Revoke(t.Context(), core.Revocation{Issuer: "https://idp", Subject: "alice"}); err != nil {
 		t.Fatal(err)
 	}
-	peer.MembersChanged(alice.User.ID) // as the notice of this server has it do
+	peer.MembersChanged(alice.User.ID) // what the peer server does when it receives this server's notice
 	want(t, "the change", <-changed, alice.User.ID)
 	want(t, "the login", outcome(a.API(t.Context(), "", cookie)), "unauthenticated")
 	want(t, "the session", currentCode(a.Current(t.Context(), alice)), "unauthenticated")
@@ -119,5 +119,5 @@ func TestAVerdictIsDroppedAlsoWhenTheRevocationCannotBeRecorded(t *testing.T) {
 	want(t, "the token", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
 }
 
-// currentCode is the code of an error of Current, "" for none.
+// currentCode returns the code of an error from Current, or "".
 func currentCode(_ core.Caller, err error) string { return string(core.CodeOf(err)) }

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// bound accepts the token bound once for each proof, and other tokens as provider does.
+// bound accepts the token "bound" once for each proof, and other tokens like provider.
 type bound struct {
 	*provider
 	seen []string
@@ -54,7 +54,7 @@ func TestAVerdictAboutAProofIsForItsRequestAlone(t *testing.T) {
 	}
 	refused("without a proof", ask(&core.TokenRequest{Method: "POST", URL: "https://base/mcp"}))
 	first := proven()
-	if err := errors.Join(ask(first), ask(first)); err != nil { // in two places of one request, right after the refusal
+	if err := errors.Join(ask(first), ask(first)); err != nil { // in two places of one request, right after the token was refused
 		t.Fatalf("with a proof: %v", err)
 	}
 	refused("the same proof again", ask(proven()))

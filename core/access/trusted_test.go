@@ -10,14 +10,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// jwt is a token that names an issuer, which its provider accepts.
+// jwt returns a token that names an issuer and that p accepts.
 func jwt(p *provider, issuer, subject string) string {
 	token := "e30." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"iss":%q,"sub":%q}`, issuer, subject)) + ".c2ln"
 	p.tokens[token] = p.identity(subject)
 	return token
 }
 
-// several is an Access with two providers.
+// several returns an Access with two providers.
 func several(t *testing.T) (a *Access, one, two *provider) {
 	t.Helper()
 	state := openState(t)
@@ -111,8 +111,8 @@ func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
 	}
 }
 
-// A provider that is malicious, or was taken over, may send a browser that began to log in with it to another provider
-// of this server, whose code would then be shown to it (RFC 9207 section 1, mix-up).
+// A malicious or compromised provider may redirect a browser that started to log in with it to another provider of this
+// server. It would then receive that provider's code (RFC 9207 section 1, mix-up attack).
 func TestTheAnswerOfAnotherProviderThanTheLoginBeganWithIsRefused(t *testing.T) {
 	a, one, two := several(t)
 	for name, c := range map[string]struct {

@@ -88,7 +88,7 @@ func TestUnknownRolesCountAsMember(t *testing.T) {
 	}
 }
 
-// memory is users in memory: a database has goroutines of its own, which a synctest bubble waits for.
+// memory is an in-memory Users. A database has its own goroutines, which a synctest bubble would wait for.
 type memory struct{}
 
 func (memory) WatchMembers(func(string)) {}
@@ -115,7 +115,7 @@ func TestATokenIsAskedAboutOnceAMinuteAndNotAfterItExpired(t *testing.T) {
 			after  time.Duration
 			token  string
 			answer string
-			calls  int64 // asked so far
+			calls  int64 // calls so far
 		}{
 			{0, "token-of-alice", "alice", 1},
 			{59 * time.Second, "token-of-alice", "alice", 1},

@@ -11,13 +11,13 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// databases is the PostgreSQL of the tests.
+// databases is the PostgreSQL server that all tests here share.
 var databases testenv.Databases
 
 func TestMain(m *testing.M) { os.Exit(databases.Around(m).Run()) }
 
-// Three servers on one database, one person, 200 calls at the moment of expiry, and a provider at which a refresh
-// token that is used twice ends the grant.
+// Three servers on one database, one person, 200 calls at the moment of expiry, and a provider that ends the grant if a
+// refresh token is used twice.
 func TestThreeServersRenewOnce(t *testing.T) {
 	keys, err := seal.Parse(seal.NewKey())
 	if err != nil {

@@ -24,21 +24,21 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// provider is a remote app at /mcp and its authorization server, with rotation: a refresh token that is used again ends the
-// grant (RFC 9700).
+// provider is a remote app at /mcp and its authorization server, with refresh token rotation: reusing a refresh token ends
+// the grant (RFC 9700).
 type provider struct {
 	*httptest.Server
 
 	mu       sync.Mutex
-	metadata map[string]any // of the authorization server, by member; changes what it says about itself
+	metadata map[string]any // of the authorization server, by member; overrides its metadata
 	resource map[string]any // of the app
 	codes    map[string]url.Values
-	current  map[string]string // refresh tokens in force, by grant
-	retired  map[string]string // used ones, by token, with their grant
+	current  map[string]string // valid refresh tokens, by grant
+	retired  map[string]string // grants by used refresh token
 	revoked  []string
 	requests []string                                          // path and grant type
-	fail     func(w http.ResponseWriter, r *http.Request) bool // answers in place of the server
-	life     int                                               // seconds of an access token; 0 names none
+	fail     func(w http.ResponseWriter, r *http.Request) bool // if it returns true, it has responded instead of the server
+	life     int                                               // lifetime of access tokens in seconds; 0 leaves it out
 	number   int
 }
 
@@ -136,7 +136,7 @@ func (p *provider) token(w http.ResponseWriter, form url.Values) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// consent is what a browser brings back from the authorization server.
+// consent returns the answer that a browser brings back from the authorization server.
 func (p *provider) consent(t *testing.T, address string) Answer {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -152,7 +152,7 @@ func (p *provider) consent(t *testing.T, address string) Answer {
 	return Answer{State: q.Get("state"), Code: code, Issuer: p.URL}
 }
 
-// count returns how many requests of a kind the provider got.
+// count returns how many requests of a kind the provider has received.
 func (p *provider) count(kind string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,14 +164,14 @@ func (p *provider) count(kind string) (n int) {
 	return n
 }
 
-// change changes the provider while it is not serving.
+// change changes the provider while it holds the lock, so that no request is being served.
 func (p *provider) change(do func(p *provider)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	do(p)
 }
 
-// rig is a Manager over a real store.
+// rig is a Manager with a real store.
 type rig struct {
 	*Manager
 	store  *store.Store
@@ -219,7 +219,7 @@ func newStore(t *testing.T) *store.Store {
 	return s
 }
 
-// newRig returns a Manager with the app of a provider under the name far, and a person who may use it.
+// newRig returns a Manager with a provider's app under the name far, and a person who may use the app.
 func newRig(t *testing.T, p *provider, auth core.RemoteAuth) *rig {
 	t.Helper()
 	return rigOn(t, newStore(t), p, auth)
@@ -257,7 +257,7 @@ func (r *rig) person(t *testing.T, name string) core.Caller {
 
 const callback = "http://127.0.0.1:1" + CallbackPath
 
-// link links an account as a browser does.
+// link links an account in the same way as a browser.
 func (r *rig) link(t *testing.T, p *provider, c core.Caller, name string) core.Account {
 	t.Helper()
 	start, err := r.Begin(t.Context(), c, Want{App: "far", Name: name}, callback)

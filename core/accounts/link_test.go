@@ -56,7 +56,7 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 	}
 }
 
-// Each case changes one thing of a login that would succeed.
+// Each case changes one detail of a login that would otherwise succeed.
 func TestALoginThatDoesNotFitIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -137,13 +137,13 @@ func TestAnAnswerOfAnotherPersonUsesUpNoAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := p.consent(t, start.URL) // mallory's code is given to alice's browser
+	answer := p.consent(t, start.URL) // alice's browser gets mallory's code
 	if _, err := r.Finish(t.Context(), r.caller.User.ID, answer); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("alice got the account of mallory: %v", err)
 	}
 }
 
-// Each case poisons what the app or the authorization server says about itself.
+// Each case poisons the metadata of the app or of the authorization server.
 func TestPoisonedMetadataIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -318,7 +318,7 @@ func TestTheQuirksOfServersAreHandled(t *testing.T) {
 			}
 			answer := p.consent(t, start.URL)
 			if answer.Binding = start.Binding; strings.Contains(c.name, "issuer") {
-				answer.Issuer = "" // which this server does not state
+				answer.Issuer = "" // this server does not state it
 			}
 			a, err := r.Finish(t.Context(), r.caller.User.ID, answer)
 			if err != nil {
@@ -366,7 +366,7 @@ func TestTheMetadataDocumentIsUsedAtAPublicAddress(t *testing.T) {
 	}
 }
 
-// tenant is a provider whose issuer has a path, with its metadata at one place only.
+// tenant makes a provider's issuer have a path, with the metadata only in one place.
 func tenant(issuer, metadata string) func(p *provider) {
 	return func(p *provider) {
 		p.resource["authorization_servers"] = []string{p.URL + issuer}

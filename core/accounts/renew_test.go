@@ -292,7 +292,7 @@ func TestAServerThatHangsHoldsUpNobodyElse(t *testing.T) {
 		waiting.Go(func() { _, _ = r.Authorizer(id).Token(t.Context(), "") })
 	}
 	testkit.Eventually(t, "all places for renewals are taken", func() bool { return len(r.renewing) == maxRenewals })
-	// The state is written while the renewals wait, and other accounts have their tokens.
+	// While the renewals wait, the state can be written, and other accounts get their tokens.
 	if err := s.AddInstallation(t.Context(), core.Installation{
 		ID: "other", Workspace: core.DefaultWorkspaceID, Name: "near", InstalledAt: time.Now(),
 		Remote: &core.Remote{URL: fine.URL + "/mcp", Type: "streamable-http", Auth: core.RemoteAuth{Type: core.AuthUser}, AllowPrivate: true},

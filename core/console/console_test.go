@@ -90,7 +90,7 @@ func TestAssetsComeInTheEncodingAskedForAndStayForAYear(t *testing.T) {
 	}
 }
 
-// The comment counts only where nothing is before it.
+// The comment has an effect only at the very start of the script.
 func TestTheScriptsThatThePageBeginsWithAreCompiledWhileTheyArrive(t *testing.T) {
 	app := serve(Options{})
 	_, page := get(t, app, "/")
@@ -105,7 +105,7 @@ func TestTheScriptsThatThePageBeginsWithAreCompiledWhileTheyArrive(t *testing.T)
 	}
 }
 
-// A script that waits for no other one, nor for the styles, asks for what every visit needs.
+// A script that does not wait for other scripts or styles requests what every visit needs.
 func TestASmallScriptAsksForTheSessionWhileThePageIsLoaded(t *testing.T) {
 	app := serve(Options{})
 	_, page := get(t, app, "/")

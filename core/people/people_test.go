@@ -21,7 +21,7 @@ func member(role core.Role) core.Caller {
 
 func TestAKeyNeedsANameARoleThatItsMakerHasAndAnEndInTheFuture(t *testing.T) {
 	for name, c := range map[string]struct {
-		role core.Role // of who makes it
+		role core.Role // of the person who makes the key
 		key  people.NewKey
 		want core.Code
 	}{
@@ -84,7 +84,7 @@ func TestAMergeGivesNobodyWhatIsNotTheirs(t *testing.T) {
 	for name, c := range map[string]struct {
 		by         core.User
 		from, into string
-		want       core.Code // "" when it is done
+		want       core.Code // "" if it succeeds
 	}{
 		"two members, by an admin":         {user("usr_admin", core.RoleAdmin), "usr_ann", "usr_bob", ""},
 		"an admin into a member":           {user("usr_admin", core.RoleAdmin), "usr_admin", "usr_bob", ""},

@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// statesInTurn is an app that is in the next of its states each time somebody looks, and stays in the last;
-// "" while it is not installed. wanted is whether its record says that it runs.
+// statesInTurn is an app that moves to the next of its states each time it is read, and stays in the last one. ""
+// means that it is not installed. wanted is the Running field of its record.
 type statesInTurn struct {
 	states []core.State
 	wanted bool

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// fakeFeed is an adapter whose streams are scripted: each ends when its channel is closed.
+// fakeFeed is an adapter with scripted streams: each stream ends when its channel is closed.
 type fakeFeed struct {
 	streams chan chan auth.Revocation
 }
@@ -46,9 +46,9 @@ func (f fakeFeed) Watch(ctx context.Context, revoked func(auth.Revocation) error
 	}
 }
 
-// fakeRevoker records what a feed has done.
+// fakeRevoker records the calls of a feed.
 type fakeRevoker struct {
-	failures  int // of the next calls of Revoke
+	failures  int // how many of the next calls to Revoke fail
 	revoked   []core.Revocation
 	forgotten int
 }
@@ -64,7 +64,7 @@ func (r *fakeRevoker) Revoke(_ context.Context, one core.Revocation) error {
 	return nil
 }
 
-// runFeed runs a feed in a bubble until the test of it returns.
+// runFeed runs a feed in a synctest bubble until test returns.
 func runFeed(t *testing.T, test func(f fakeFeed, access *fakeRevoker)) {
 	synctest.Test(t, func(t *testing.T) {
 		f, access := fakeFeed{make(chan chan auth.Revocation)}, &fakeRevoker{}
@@ -104,7 +104,7 @@ func TestARevocationIsCarriedOutAlsoWhenTheDatabaseIsAwayAtFirst(t *testing.T) {
 		stream := <-f.streams
 		access.failures = 5
 		stream <- auth.Revocation{Issuer: "https://idp", Subject: "alice"}
-		stream <- auth.Revocation{Issuer: "https://idp", TokenSHA256: "00ff"} // taken when the first one is done
+		stream <- auth.Revocation{Issuer: "https://idp", TokenSHA256: "00ff"} // received once the first one is done
 		synctest.Wait()
 		want := []core.Revocation{{Issuer: "https://idp", Subject: "alice"}, {Issuer: "https://idp", Token: "00ff"}}
 		if !slices.Equal(access.revoked, want) {

@@ -30,7 +30,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// The test binary is the shim and every built-in adapter.
+// The test binary also serves as the shim and as every built-in adapter.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
 		os.Exit(process.ShimMain(os.Args[2:]))
@@ -40,11 +40,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(databases.Around(m),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends by itself, seconds later
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends by itself after some seconds
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
 }
 
-// databases is the one PostgreSQL of all tests here, when they run on one (testenv.Store).
+// databases is the PostgreSQL server that all tests here share if they run on PostgreSQL (testenv.Store).
 var databases testenv.Databases
 
 func builtins() pluginhost.Builtins {
@@ -54,7 +54,7 @@ func builtins() pluginhost.Builtins {
 	}
 }
 
-// testHome is a home whose configuration a test writes.
+// testHome is a home with a configuration that the test writes.
 type testHome struct {
 	t    *testing.T
 	home string
@@ -162,15 +162,15 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 			}
 			_, noState := os.Stat(filepath.Join(h.home, "ropewalk.db"))
 			if untouched := c.says != "--port" || databases.Wanted(); untouched != errors.Is(noState, fs.ErrNotExist) {
-				t.Errorf("the state: %v", noState) // a configuration that does not pass must not bring it up to date
+				t.Errorf("the state: %v", noState) // an invalid configuration must not migrate it
 			}
 			h.write("http: {port: 0}")
-			h.mustStart() // the home is free again; goleak and the census see what is not
+			h.mustStart() // the home is free again; goleak and the census detect what was left behind
 		})
 	}
 }
 
-// tokens is a file with alice's token.
+// tokens returns the path of a file with alice's token.
 func tokens(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -200,7 +200,7 @@ func TestAReloadPutsIntoForceWhatItCanAndNamesTheRest(t *testing.T) {
 		{"{http: {port: 0}, features: {mcpServer: false}}", []string{"features"}, nil, http.StatusNotFound},
 		{"{http: {port: 1}, features: {mcpServer: true}, mcp: {maxSessions: 5}}", []string{"features"}, []string{"http", "mcp"}, http.StatusOK},
 		{"{http: {port: 1}, features: {mcpServer: true}, mcp: {maxSessions: 5}}", nil, []string{"http", "mcp"}, http.StatusOK},
-		{"{http: {port: 0}, auth: {adapter: static, file: " + tokens(t) + "}}", nil, []string{"auth", "limits"}, http.StatusOK}, // outside dev mode there are limits
+		{"{http: {port: 0}, auth: {adapter: static, file: " + tokens(t) + "}}", nil, []string{"auth", "limits"}, http.StatusOK}, // limits apply outside dev mode
 	} {
 		h.write(step.yaml)
 		done, err := s.Reload(t.Context())

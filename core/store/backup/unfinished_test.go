@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// A killed backup leaves a copy of the state with its secrets: the next backup into the same directory removes it. That
-// of a backup that is still being written stays, and so does what only has a similar name.
+// A killed backup leaves a copy of the state with its secrets, which the next backup into the same directory removes.
+// The copy of a backup that is still being written stays, and so do other files with a similar name.
 func TestABackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "ropewalk.db")
 	db, err := database.OpenSQLite(state, database.Copier())
@@ -40,7 +40,7 @@ func TestABackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := killed.lock.Close(); err != nil { // as the end of its process does
+	if err := killed.lock.Close(); err != nil { // like the end of its process
 		t.Fatal(err)
 	}
 	precious := filepath.Join(elsewhere, "precious")

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// databases is the PostgreSQL of all tests here.
+// databases is the PostgreSQL server that all tests here share.
 var databases testenv.Databases
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Around(m)) }
@@ -50,7 +50,7 @@ func TestAServerWithoutNotificationConnectionLearnsWithinTwoSeconds(t *testing.T
 	ended := make(chan struct{})
 	go func() { defer close(ended); polling.read(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
-	best := time.Hour // of three: the machine may be busy with something else
+	best := time.Hour // the best of three, because the machine may be busy with something else
 	for range 3 {
 		began := time.Now()
 		if err := sender.Publish(core.Event{Name: "x"}); err != nil {

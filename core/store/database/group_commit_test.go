@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// together has a file commit all of these as one group, and returns their errors.
+// together makes a file commit all writes as one group, and returns their errors.
 func together(t *testing.T, s *Database, writes ...func(tx *sql.Tx) error) []error {
 	t.Helper()
 	begun, goOn := make(chan struct{}), make(chan struct{})
@@ -20,7 +20,7 @@ func together(t *testing.T, s *Database, writes ...func(tx *sql.Tx) error) []err
 	wg.Go(func() {
 		_ = s.group.write(t.Context(), func(*sql.Tx) error {
 			select {
-			case <-begun: // again, by itself
+			case <-begun: // the second call, outside the group
 			default:
 				close(begun)
 				<-goOn
