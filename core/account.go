@@ -13,7 +13,7 @@ type Account struct {
 	Workspace string
 	Owner     string // User.ID; "" if everybody in the workspace uses it
 	App       string
-	Name      string // [a-z0-9-]+, unique for its owner and app
+	Name      string // [a-z0-9-]+, unique per owner and app
 	Issuer    string // the authorization server that issued the grant
 	State     AccountState
 	Scopes    []string
@@ -44,7 +44,7 @@ type Grant struct {
 	RenewedAt    time.Time
 }
 
-// OAuthClient is this server as an authorization server knows it.
+// OAuthClient is this server's registration as a client of an authorization server.
 type OAuthClient struct {
 	ID        string
 	Secret    Secret // "" for a public client
@@ -55,10 +55,10 @@ type OAuthClient struct {
 // AccountChange is a change to an account; nil and false leave it unchanged.
 type AccountChange struct {
 	Name    *string
-	Default bool // makes it the default of its owner at its app
+	Default bool // make it the owner's default at the app
 }
 
-// ClientRegistration is what an OAuthClient was registered for.
+// ClientRegistration identifies the purpose that an OAuthClient was registered for.
 type ClientRegistration struct{ Workspace, App, Issuer, RedirectURI string }
 
 // AccountRevocation holds the tokens of an unlinked account that still have to be revoked.
@@ -72,7 +72,7 @@ type AccountRevocation struct {
 // AccountWanted says which account a call wants to use.
 type AccountWanted struct {
 	Name     string // the name of the account; "" means the conversation's account, or the default
-	ReadOnly bool   // the call changes nothing
+	ReadOnly bool   // the call does not change anything
 
 	// Chosen returns the id of the account that the person has chosen for the conversation, "" for none. It is called only
 	// if the person has several accounts. It is nil for a call outside a conversation.

@@ -64,7 +64,7 @@ type Decision struct {
 // ApprovalQuery selects the approvals of a workspace.
 type ApprovalQuery struct {
 	Caller  string        // User.ID of the caller; "" for all
-	State   ApprovalState // only those in this state; "" for all
+	State   ApprovalState // "" for all states
 	Decided bool          // only those that a person decided, whatever happened afterwards; the latest decision first
 	Limit   int           // of a page; 0 for the maximum
 	Cursor  string        // NextCursor of the previous page of the same query; "" for the first page

@@ -16,7 +16,7 @@ type AuditRecord struct {
 	Target    string          `json:"target,omitempty"`     // what the action was applied to
 	Outcome   string          `json:"outcome"`              // ok, allowed, input_required, tool_error, rpc_error, cancelled, or an error code such as forbidden
 	Reason    string          `json:"reason,omitempty"`     // human-readable: why it was refused or failed
-	Duration  float64         `json:"durationMs,omitempty"` // set once the action has ended
+	Duration  float64         `json:"durationMs,omitempty"` // in milliseconds; set once the action has ended
 	RequestID string          `json:"requestId,omitempty"`
 	TraceID   string          `json:"traceId,omitempty"`   // of the request, if it is traced
 	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool call; only if configured
@@ -30,7 +30,7 @@ type AuditQuery struct {
 	Target    string // a substring of the target
 	Outcome   string
 	From, To  time.Time // To is exclusive
-	Limit     int       // records of one page, at least 1
+	Limit     int       // maximum number of records on the page, at least 1
 	Cursor    string    // AuditPage.Next of the previous page; "" starts with the newest record
 }
 

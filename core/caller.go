@@ -43,11 +43,11 @@ type User struct {
 // Identity is an authenticated user, before a workspace is chosen. Issuer and Subject together are the
 // key: a subject is unique only within its issuer.
 type Identity struct {
-	Issuer  string // the provider's issuer URL; IssuerLocal for API-key and dev-mode callers
+	Issuer  string // the provider's issuer URL; IssuerLocal for SERVICE_API_KEY and dev mode; IssuerKey for API keys
 	Subject string
 	User    User
 	Scope   Scope  // of an API key; zero for everyone else
-	Granted string // the OAuth scopes of a token, separated by spaces; "" when it names none
+	Granted string // the OAuth scopes of a token, separated by spaces; "" if it has none
 
 	Session string    // the hash of the provider's session that it belongs to (SessionHash); "" for none
 	Issued  time.Time // when the token was issued, according to the provider; zero when unknown
@@ -80,11 +80,11 @@ func SessionHash(issuer, session string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// IssuerLocal is the issuer of callers without an identity provider: the holder of the API key, and
+// IssuerLocal is the issuer of callers without an identity provider: the holder of SERVICE_API_KEY, and
 // every caller in dev mode. They act as the owner of the instance.
 const IssuerLocal = "ropewalk:local"
 
-// Owner is the identity of API-key and dev-mode callers.
+// Owner returns the identity of callers with SERVICE_API_KEY and of callers in dev mode.
 func Owner() Identity {
 	return Identity{Issuer: IssuerLocal, Subject: "owner", User: User{ID: "usr_owner", DisplayName: "Owner", OrgRole: RoleOwner}}
 }
@@ -107,8 +107,8 @@ func ValidWorkspaceID(id string) bool {
 	})
 }
 
-// Caller is an identity in one workspace it is a member of. Every decision about permissions uses it.
-// It is a plain value that may be kept after its request.
+// Caller is an identity in a workspace that it is a member of. Every permission decision uses it.
+// It is a plain value that may be kept after the request.
 type Caller struct {
 	Identity
 	Workspace Workspace
@@ -192,7 +192,7 @@ type Cookie struct {
 	ExpiresAt time.Time
 
 	Renewal   string    // encrypted; what is needed to ask the provider again; "" if it cannot be asked
-	CheckedAt time.Time // when the provider was asked last
+	CheckedAt time.Time // when the provider was last asked
 }
 
 // Member is a user in a workspace, with their role there.

@@ -22,7 +22,7 @@ type Conversation struct {
 	Preview      string // the start of the latest message that has text
 	InputTokens  int64
 	OutputTokens int64
-	CostUSD      *float64 // of the calls whose price is known; nil when no price is known
+	CostUSD      *float64 // of the calls with a known price; nil when no price is known
 }
 
 // ConversationRef identifies a conversation together with its workspace and owner. With a wrong
@@ -82,7 +82,7 @@ type Message struct {
 	// Continues reports that this is a further part of the previous message: the turns of one run are
 	// stored one by one but form one message. It is not counted as a message.
 	Continues bool
-	// Unfinished is set when a message is read whose turn has not ended. Claimed reports that a run is in progress in the
+	// Unfinished is set in a message that was read before its turn ended. Claimed reports that a run is in progress in the
 	// conversation, on any server that has a claim in the database.
 	Unfinished, Claimed bool
 	// Queued is used when a message is appended: the id of the QueuedMessage that it replaces.
@@ -105,11 +105,11 @@ type Attachment struct {
 	Content  []byte
 }
 
-// Question is an elicitation: an app asks the user whose run called the app. Only that user may answer.
+// Question is an elicitation: an app that was called in a run asks the user of that run. Only that user may answer.
 type Question struct {
 	ID        string // elic_ and 16 hexadecimal digits
 	Workspace string
 	Owner     string          // User.ID
 	Schema    json.RawMessage // of the form; nil in URL mode
-	Until     time.Time       // it counts as declined after that
+	Until     time.Time       // after that, the question counts as declined
 }

@@ -230,7 +230,7 @@ const (
 	ChangeToken ChangeKind = "token"
 	// ChangeApproval is a decision on a waiting call, or its end; Name is the id of the approval.
 	ChangeApproval ChangeKind = "approval"
-	// ChangeAccount is a linked account that was linked, changed or unlinked; Name is its id, "" for several.
+	// ChangeAccount is an account that was linked, changed or unlinked; Name is its id, "" for several.
 	ChangeAccount ChangeKind = "account"
 	// ChangeViews is a view of the workspace that was set or deleted; Name is the view's name.
 	ChangeViews ChangeKind = "views"

@@ -173,7 +173,7 @@ func matches(path string, never []string) bool {
 	})
 }
 
-// listPackages returns the packages of the server and of the load generator, which is a module of its own.
+// listPackages returns the packages of the server and of the load generator, which is a separate module.
 func listPackages(t *testing.T) []pkg {
 	t.Helper()
 	var all []pkg

@@ -66,7 +66,7 @@ func publicURL(address string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-// BundleSignature is the signature of a bundle file, which was valid when the app was installed.
+// BundleSignature describes the signature of a bundle file. It was valid when the app was installed.
 type BundleSignature struct {
 	Signer      string `json:"signer"`      // the name in the signer's certificate
 	Fingerprint string `json:"fingerprint"` // the SHA-256 of the certificate, in lower-case hex

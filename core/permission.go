@@ -9,7 +9,7 @@ const (
 	PermissionWrite   PermissionKind = "write"   // read and write access to a file or directory
 	PermissionNet     PermissionKind = "net"     // a port of this machine, as host:port
 	PermissionNetOnly PermissionKind = "netOnly" // a destination; if there is one, all destinations that are not named are blocked
-	PermissionEnv     PermissionKind = "env"     // a variable of the server's environment
+	PermissionEnv     PermissionKind = "env"     // an environment variable of the server
 )
 
 // IsPath reports whether the target of a permission is a path.
@@ -42,7 +42,7 @@ type PermissionChange struct {
 
 // The states of a permission.
 const (
-	PermissionGranted = "granted" // in force
+	PermissionGranted = "granted" // in effect
 	PermissionDenied  = "denied"  // a remembered refusal
 	PermissionPending = "pending" // from another server, another source or a restored backup, until somebody confirms it
 	PermissionBlocked = "blocked" // its target may no longer be granted

@@ -44,7 +44,7 @@ type UsageTotals struct {
 	OutputTokens     int64    `json:"outputTokens"`
 	CacheReadTokens  int64    `json:"cacheReadTokens"`
 	CacheWriteTokens int64    `json:"cacheWriteTokens"`
-	CostUSD          *float64 `json:"costUsd"` // of the calls whose price is known; nil when no price is known
+	CostUSD          *float64 `json:"costUsd"` // of the calls with a known price; nil when no price is known
 	LLMCalls         int64    `json:"llmCalls"`
 	UnpricedCalls    int64    `json:"unpricedCalls"` // the part of LLMCalls that CostUSD leaves out
 	LLMMs            int64    `json:"llmMs"`

@@ -22,7 +22,7 @@ func callerOf(t *testing.T, a *Access, bearer, workspace string) (core.Caller, e
 	return a.Caller(t.Context(), id, workspace)
 }
 
-// newKeyOf makes a key for an existing caller.
+// newKeyOf creates a key for an existing caller.
 func newKeyOf(t *testing.T, d *people.Directory, c core.Caller, k people.NewKey) (core.APIKey, string) {
 	t.Helper()
 	made, text, err := d.CreateKey(t.Context(), c, k)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxClients   = 10_000 // clients whose attempts are counted
+	maxClients   = 10_000 // clients with counted attempts
 	attemptBurst = 10
 	attemptEvery = 6 * time.Second
 	proxyTimes   = 20 // so many times as many attempts may come through one proxy, whatever addresses it forwards

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxMembers  = 10_000           // users whose workspaces are cached
+	maxMembers  = 10_000           // users with cached workspaces
 	membersLife = 10 * time.Second // bounds the effect of a lost notice from a peer server
 )
 
@@ -19,7 +19,7 @@ type members struct {
 	known *known[member, []core.Workspace]
 }
 
-// member is the key of the cache: membership also depends on the role in the organization.
+// member is the key of the cache. It includes the organization role because memberships also depend on it.
 type member struct {
 	userID  string
 	orgRole core.Role

@@ -120,7 +120,7 @@ func restsOn(id core.Identity, r core.Revocation) bool {
 	return r.Token != "" && id.Token == r.Token || r.Session != "" && id.Session == r.Session
 }
 
-// TokenRevoked drops what is cached about a token or a session of a provider, given its hash, and ends the sessions
+// TokenRevoked drops everything cached about a token or a session of a provider, given its hash, and ends the sessions
 // and streams that started with it. Call it when a peer server has recorded the revocation.
 func (a *Access) TokenRevoked(hash string) {
 	a.unrevoked.forget(func(credential, bool) bool { return true })
@@ -146,7 +146,7 @@ func (a *Access) refuseRevoked(ctx context.Context, id core.Identity) error {
 	return err
 }
 
-// ForgetVerdicts drops all cached verdicts of the auth adapters, and ends streams whose credentials are no
+// ForgetVerdicts drops all cached verdicts of the auth adapters, and ends streams if their credentials are no
 // longer accepted. Call it when revocations may have been lost.
 func (a *Access) ForgetVerdicts() {
 	a.gate.Load().forgetIf(func(core.Identity) bool { return true })

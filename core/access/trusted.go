@@ -20,7 +20,7 @@ type Provider struct {
 	Audiences   []string // accepted in its tokens, in addition to the server's
 	AnyAudience bool     // accept every audience in its tokens
 	RedirectURI string   // where it sends browsers back to; "" uses the server's default
-	SameAs      []string // issuers whose users are the same people if the verified email is the same
+	SameAs      []string // issuers that know the same people: users with the same verified email are linked
 	Enrollment  Enrollment
 
 	// Recheck is how long a login counts before the provider is asked again; 0 means that it is never asked.

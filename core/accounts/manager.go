@@ -123,7 +123,7 @@ func (m *Manager) client(private bool) *http.Client {
 	return m.public
 }
 
-// Changed drops what is cached about an account, "" for all accounts, after a change here or on a peer server.
+// Changed drops everything cached about an account, "" for all accounts, after a change here or on a peer server.
 func (m *Manager) Changed(account string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,7 @@ type Options struct {
 	APIKey     bool        // whether SERVICE_API_KEY is accepted on /v1
 	Login      func() bool // whether an auth adapter is configured; nil means never
 	BaseURL    string      // the public address; "" means the address that the client used
-	ViewOrigin string      // another origin that leads to this server; "" means none is configured
+	ViewOrigin string      // another origin of this server, for views; "" means none is configured
 	Version    string      // of the server
 }
 
@@ -73,8 +73,8 @@ func (c *Console) facts(ctx *fiber.Ctx) error {
 }
 
 // viewOrigin returns the origin in which the page that sent this request shows views of apps: the
-// configured origin, in dev mode the other name of this machine, else the page's own origin, where only
-// the sandbox directive of the frame's policy isolates views.
+// configured origin, or in dev mode the other name of this machine. Otherwise it returns "", for the page's
+// own origin, where only the sandbox directive of the frame's policy isolates views.
 func (c *Console) viewOrigin(ctx *fiber.Ctx) string {
 	host := string(ctx.Context().Host())
 	if c.o.ViewOrigin != "" {

@@ -71,7 +71,7 @@ func (m *marks) read(schema any, path []string, reachable bool) error {
 	return nil
 }
 
-// readKeyword walks the schemas that a keyword of JSON Schema 2020-12 holds. Keywords that hold data,
+// readKeyword walks the schemas in a keyword of JSON Schema 2020-12. Keywords that contain data,
 // such as examples, are skipped.
 func (m *marks) readKeyword(keyword string, inner any, path []string, reachable bool) error {
 	switch keyword {
@@ -123,7 +123,7 @@ func (m *marks) add(mark, kind any, path []string, reachable bool) error {
 	return nil
 }
 
-// fitsHeader reports whether values of a type, or of each of several types besides null, fit into a header.
+// fitsHeader reports whether a header can hold the values of a type, or of every type in a list, ignoring null.
 func fitsHeader(kind any) bool {
 	switch kind := kind.(type) {
 	case string:

@@ -78,7 +78,7 @@ func (d *Directory) RevokeKey(ctx context.Context, c core.Caller, id string) err
 	return nil
 }
 
-// keyOwner returns the User.ID of the user whose keys the caller manages; "" means everybody's keys.
+// keyOwner returns the id of the user that the caller may manage keys for; "" means all users.
 func keyOwner(c core.Caller) string {
 	if c.Workspace.Role.Admin() {
 		return ""

@@ -90,7 +90,7 @@ func (s *Server) apply(ctx context.Context, next *config.Config, x *exchange, ch
 	if slices.Contains(changed, "models") {
 		models, err = chat.NewModels(next.Models)
 	}
-	if err == nil && x.store.Changes() { // which writes the live sessions to the new store
+	if err == nil && x.store.Changes() { // UseStore writes the live sessions to the new store
 		err = pluginhost.Located(next, next.SessionStore, s.endpoint.UseStore(ctx, x.store.Next[0].Handle.Store()))
 	}
 	if err != nil {

@@ -82,7 +82,7 @@ type Server struct {
 	failed      chan error // receives the error of a broken listener
 
 	reloading sync.Mutex
-	current   atomic.Pointer[config.Config] // the effective configuration
+	current   atomic.Pointer[config.Config] // the configuration in effect
 	sandbox   control.Sandbox
 	closers   closers
 }

@@ -107,7 +107,7 @@ func (s *Store) AppLists(ctx context.Context, workspace, app string) (lists core
 	return lists, account, err
 }
 
-// PutAppLists publishes an app with the lists of an account.
+// PutAppLists stores the lists of an account as those that an app is published with.
 func (s *Store) PutAppLists(ctx context.Context, workspace, app, account string, lists core.AppLists) error {
 	record, err := json.Marshal(lists)
 	if err != nil {

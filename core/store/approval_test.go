@@ -141,7 +141,7 @@ func TestDecidedApprovalsAreListedInPagesTheLastDecisionFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := decided(ws, a.ID, core.ApprovalRefused)
-			d.DecidedAt = at.Add(-time.Duration(i/2) * time.Second) // two at a time
+			d.DecidedAt = at.Add(-time.Duration(i/2) * time.Second) // pairs have the same time
 			if i == 6 {
 				continue // still waiting
 			}

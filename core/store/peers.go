@@ -110,7 +110,7 @@ func (s *Store) WatchMembers(changed func(userID string)) {
 }
 
 // changeMembers runs a transaction that changes something that WatchMembers reports, and announces the change to this
-// server and the others. do returns the ids of users whose rights may have changed: none if nothing changed, "" for all.
+// server and the others. do returns the ids of users with possibly changed rights: none if nothing changed, "" for all.
 func (s *Store) changeMembers(ctx context.Context, what, workspace string, do func(ctx context.Context, tx *sql.Tx) (users []string, err error)) error {
 	var users []string
 	err := s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) (err error) {

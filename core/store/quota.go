@@ -35,7 +35,8 @@ func (s *Store) allowKey(ctx context.Context, tx *sql.Tx, userID string) error {
 	return err
 }
 
-// allowConversation returns core.CodeLimitReached if the owner of a collection may not have more additional conversations.
+// allowConversation returns core.CodeLimitReached if more additional conversations would exceed the quota of a collection's
+// owner, or the owner has stored more bytes than it allows.
 func (s *Store) allowConversation(ctx context.Context, tx *sql.Tx, collection int64, more int) error {
 	if s.quota.Conversations > 0 {
 		var stored int

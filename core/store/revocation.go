@@ -56,7 +56,8 @@ func useOnce(ctx context.Context, tx *sql.Tx, r core.Revocation, now time.Time) 
 	return core.Errorf(core.CodeConflict, "the message was used already")
 }
 
-// endLogins deletes the logins that depend on what was revoked. It returns the ids of their users and of the subject's user.
+// endLogins deletes the logins that depend on what was revoked. It returns the ids of their users and of the subject's
+// user.
 func endLogins(ctx context.Context, tx *sql.Tx, r core.Revocation) (users []string, err error) {
 	if r.Subject == "" && r.Session == "" {
 		return nil, nil

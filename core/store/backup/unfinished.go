@@ -52,7 +52,7 @@ func (u *unfinished) remove() error { return errors.Join(os.RemoveAll(u.dir), u.
 func removeAbandoned(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil //nolint:nilerr // it may be one that can be written only
+		return nil //nolint:nilerr // the directory may be write-only
 	}
 	for _, e := range entries {
 		if ours, err := filepath.Match(unfinishedPattern, e.Name()); err != nil || !ours {
