@@ -24,7 +24,8 @@ func AboutClient(workspace, app, issuer, redirectURI string) string {
 	return strings.Join([]string{"client", workspace, app, issuer, redirectURI}, "\x00")
 }
 
-// table describes a table with sealed records, and the key columns of its rows.
+// table describes a table with sealed records that last, and the key columns of its rows. Pending logins are not among
+// them, because they soon expire.
 type table struct {
 	name  string
 	key   []string
@@ -58,7 +59,7 @@ type stored struct {
 
 func (s stored) place() string { return s.about(s.values) }
 
-// Check decrypts every record, and returns the error for the first record that cannot be decrypted.
+// Check decrypts every record except pending logins, and returns the error for the first that cannot be decrypted.
 func Check(ctx context.Context, q database.Querier, k *Keys) error {
 	_, err := outdated(ctx, q, k)
 	return err
