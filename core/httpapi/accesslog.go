@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// beginInfo starts the trace of a request, and returns what is noted about it: nil when nothing needs
-// it: no log, no trace, no audit.
+// beginInfo starts the trace of a request and returns the record to fill in about it. It returns nil when no log,
+// trace, audit or identity provider needs one.
 func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *webguard.RequestInfo {
 	var span tracing.Span
 	h := &ctx.Request.Header
@@ -45,7 +45,7 @@ func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *webguard.RequestInfo {
 // logsRequests reports whether requests are logged: in the access log, or at level debug.
 func (s *Server) logsRequests() bool { return s.accessLog.Load() || s.log.IsDebug() }
 
-// texts copies values of a header. More than one is for the reader to refuse.
+// texts copies the values of a header. It is up to the reader to refuse more than one.
 func texts(values [][]byte) []string {
 	all := make([]string, len(values))
 	for i, value := range values {
@@ -54,8 +54,8 @@ func texts(values [][]byte) []string {
 	return all
 }
 
-// isTraced reports whether requests of a path have traces: those of callers, not those of probes and of
-// the console's files.
+// isTraced reports whether requests for a path are traced. Callers' requests are; probes and requests for the console's
+// files are not.
 func isTraced(path []byte) bool {
 	switch string(path) {
 	case "/v1/health", "/v1/bundles/health", "/v1/metrics":
@@ -64,7 +64,8 @@ func isTraced(path []byte) bool {
 	return bytes.HasPrefix(path, []byte("/v1/")) || bytes.HasPrefix(path, []byte("/mcp"))
 }
 
-// methodOf is the method as spans have it: a client may send any word.
+// methodOf returns the method as it appears in spans. A client may send any word as its method, so unknown ones become
+// HTTP.
 func methodOf(ctx *fasthttp.RequestCtx) string {
 	if !knownMethod(ctx) {
 		return "HTTP"
@@ -72,7 +73,7 @@ func methodOf(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.Method())
 }
 
-// endRequest logs a request that has its response, and ends its span.
+// endRequest logs a request once it has its response, and ends its span.
 func (s *Server) endRequest(ctx *fasthttp.RequestCtx, info *webguard.RequestInfo, start time.Time) {
 	if info == nil || !info.Span.Recording() && !s.logsRequests() {
 		return
@@ -114,14 +115,14 @@ func (s *Server) logRequest(ctx *fasthttp.RequestCtx, info *webguard.RequestInfo
 	log("request completed", args...)
 }
 
-// noteRoute notes which route a request matched.
+// noteRoute records which route a request matched.
 func noteRoute(c *fiber.Ctx) {
 	if info := webguard.RequestOf(c.Context()); info != nil {
 		info.SetRoute(c.Route().Path)
 	}
 }
 
-// bodySize is the size of a response body in bytes, 0 for streams.
+// bodySize returns the size of a response body in bytes, or 0 for a stream.
 func bodySize(r *fasthttp.Response) int {
 	if r.IsBodyStream() {
 		return 0

@@ -14,24 +14,25 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// headerReceived decides how long the HTTP library waits for a body, before anything of it is read: a request that is
-// refused for its credentials is answered without it. The library then reports a timeout, unless the body is there
-// already, and writeUnreadable has the request answered.
+// headerReceived decides how long the HTTP library waits for a body, before any of it is read. A request whose
+// credentials are refused gets its response without the body. The library then reports a timeout, unless the body has
+// already arrived, and writeUnreadable sends the response.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if proves(h) && s.access.BindsTokens() { // a proof is for the whole request, and good once
+	if proves(h) && s.access.BindsTokens() { // a proof covers the whole request and can be used only once
 		return fasthttp.RequestConfig{ReadTimeout: s.options.Timeouts.Body}
 	}
 	if s.admitted(s.traced(h), h) {
 		return fasthttp.RequestConfig{ReadTimeout: s.options.Timeouts.Body}
 	}
-	h.Del(fasthttp.HeaderExpect) // or the library would ask for the body
+	h.Del(fasthttp.HeaderExpect) // otherwise the library would ask for the body
 	var kept fasthttp.RequestHeader
 	h.CopyTo(&kept)
 	s.refused.Store(h, &kept)
 	return fasthttp.RequestConfig{ReadTimeout: 1}
 }
 
-// traced returns a context within the trace of a request with a body. Its span goes on when the body is there.
+// traced returns a context within the trace of a request with a body. The request continues the same span once the body
+// has arrived.
 func (s *Server) traced(h *fasthttp.RequestHeader) context.Context {
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
 	if s.options.Tracer == nil || h.ContentLength() == 0 || h.ContentLength() == -2 || !isTraced(path) {
@@ -46,8 +47,8 @@ func (s *Server) traced(h *fasthttp.RequestHeader) context.Context {
 	return span.In(s.root)
 }
 
-// admitted reports whether the body of a request is read: it has none, its route asks for no credentials, or nothing
-// speaks against those that it has.
+// admitted reports whether to read the body of a request: when it has none, when its route requires no credentials, or
+// when its credentials are not refused.
 func (s *Server) admitted(ctx context.Context, h *fasthttp.RequestHeader) bool {
 	if n := h.ContentLength(); n == 0 || n == -2 { // -2: neither a length nor chunks
 		return true
@@ -71,8 +72,8 @@ func proves(h *fasthttp.RequestHeader) bool {
 	return len(h.Peek("DPoP")) > 0 || len(h.Peek("X-Forwarded-Client-Cert")) > 0
 }
 
-// answerWithoutBody has a request answered whose body did not arrive because headerReceived left it no time. It reports
-// false for any other.
+// answerWithoutBody sends the response to a request whose body did not arrive because headerReceived allowed no time
+// for it. It returns false for any other request.
 func (s *Server) answerWithoutBody(ctx *fasthttp.RequestCtx) bool {
 	kept, refused := s.refused.Load(&ctx.Request.Header)
 	if !refused {

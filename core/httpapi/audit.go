@@ -13,16 +13,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// Auditor records what was done. Its error means that what is not recorded must not be done.
+// Auditor records actions. An error means that the action could not be recorded and must not be taken.
 type Auditor interface {
 	Record(ctx context.Context, r core.AuditRecord) error
 }
 
-// recorded is set for a request whose outcome is in the audit log.
+// recorded is the key of a user value that marks requests whose outcome is in the audit log.
 type recorded struct{}
 
-// recordRequest records the changes that are made through /v1, logins, and everything that is refused for
-// lack of an identity or a right. Calls of tools are recorded by the tool namespace.
+// recordRequest records changes made through /v1, logins, and every request that is refused for lack of an identity or
+// a right. Package tools records tool calls.
 func (s *Server) recordRequest(c *fiber.Ctx) error {
 	if s.options.Audit == nil {
 		return c.Next()
@@ -30,7 +30,7 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	changes := c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Path() != "/v1/tools/call"
 	record := s.auditRecord(c.Context())
 	if changes {
-		// A change is recorded before it is made, so that none is made that cannot be recorded.
+		// A change is recorded before it is made, so that no change goes unrecorded.
 		begun := record
 		begun.Outcome = "begun"
 		if err := s.options.Audit.Record(c.UserContext(), begun); err != nil {
@@ -61,11 +61,11 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 		record.Actor, record.Target = attempt.User.ID, attempt.Provider
 	}
 	c.Context().SetUserValue(recorded{}, true)
-	_ = s.options.Audit.Record(c.UserContext(), record) // it is done; the log reports the error
+	_ = s.options.Audit.Record(c.UserContext(), record) // the change has been made; the log reports the error
 	return err
 }
 
-// auditRecord is the record of a request as far as it is known when it arrives.
+// auditRecord returns the record of a request with what is known when it arrives.
 func (s *Server) auditRecord(ctx *fasthttp.RequestCtx) core.AuditRecord {
 	return core.AuditRecord{
 		Address: s.guard.ClientAddress(ctx), Action: string(ctx.Method()) + " " + string(ctx.Path()),
@@ -73,8 +73,8 @@ func (s *Server) auditRecord(ctx *fasthttp.RequestCtx) core.AuditRecord {
 	}
 }
 
-// recordRefusal records what was refused for lack of an identity or a right before recordRequest saw it, and what a
-// mounted endpoint, such as /mcp, refused.
+// recordRefusal records requests that were refused for lack of an identity or a right before recordRequest saw them, or
+// by a mounted endpoint such as /mcp.
 func (s *Server) recordRefusal(ctx *fasthttp.RequestCtx) {
 	status := ctx.Response.StatusCode()
 	if s.options.Audit == nil || status != fiber.StatusUnauthorized && status != fiber.StatusForbidden || ctx.UserValue(recorded{}) != nil {
@@ -89,5 +89,5 @@ func (s *Server) recordRefusal(ctx *fasthttp.RequestCtx) {
 	if info != nil {
 		record.Actor, record.Workspace = info.User, info.Workspace
 	}
-	_ = s.options.Audit.Record(info.In(s.root), record) // it is refused; the log reports the error
+	_ = s.options.Audit.Record(info.In(s.root), record) // the request has been refused; the log reports the error
 }

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	minCompressed = 1 << 10 // bytes of a body that is worth it
+	minCompressed = 1 << 10 // bytes; smaller bodies are not worth compressing
 	brotliLevel   = 4
 	gzipLevel     = 5
 
@@ -18,8 +18,8 @@ const (
 	encodingGzip   = "gzip"
 )
 
-// compress encodes the JSON body of a response with what the client accepts. Responses that hold a
-// secret beside text of the request are left alone: their compressed length would tell about it.
+// compress encodes the JSON body of a response with an encoding that the client accepts. It leaves alone responses that
+// hold a secret as well as text from the request, because their compressed length would leak the secret.
 func compress(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	if ctx.Response.IsBodyStream() || ctx.Hijacked() || !bytes.HasPrefix(h.ContentType(), []byte(fiber.MIMEApplicationJSON)) ||
@@ -44,7 +44,7 @@ func compress(ctx *fasthttp.RequestCtx) {
 	default:
 		return
 	}
-	if tag := h.Peek(fiber.HeaderETag); len(tag) > 0 { // the same content in other bytes
+	if tag := h.Peek(fiber.HeaderETag); len(tag) > 0 { // the same content in different bytes
 		h.Set(fiber.HeaderETag, "W/"+string(tag))
 	}
 }
@@ -53,8 +53,8 @@ func compressible(path []byte) bool {
 	return bytes.HasPrefix(path, []byte("/v1/")) && !bytes.HasPrefix(path, []byte("/v1/keys")) && !bytes.HasPrefix(path, []byte("/v1/auth/"))
 }
 
-// acceptedEncoding is br or gzip, whichever the client prefers (RFC 9110 section 12.5.3), br where it
-// does not say, and "" when it takes neither.
+// acceptedEncoding returns br or gzip, whichever the client prefers (RFC 9110 section 12.5.3). It returns br when the
+// client has no preference, and "" when it accepts neither.
 func acceptedEncoding(accept string) string {
 	best, bestWeight := "", 0.0
 	for _, name := range []string{encodingBrotli, encodingGzip} {
@@ -65,7 +65,7 @@ func acceptedEncoding(accept string) string {
 	return best
 }
 
-// weightOf is the weight of an encoding in an Accept-Encoding header, 0 when it is not accepted.
+// weightOf returns the weight of an encoding in an Accept-Encoding header, or 0 when it is not accepted.
 func weightOf(accept, encoding string) float64 {
 	wildcard := 0.0
 	for item := range strings.SplitSeq(accept, ",") {

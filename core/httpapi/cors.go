@@ -13,21 +13,20 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 )
 
-// Pages need Mcp-Method and Mcp-Name to speak MCP revision 2026-07-28, WWW-Authenticate to find out
-// where to log in, and Retry-After to know when to retry.
+// Pages need Mcp-Method and Mcp-Name to speak MCP revision 2026-07-28, WWW-Authenticate to learn where to log in, and
+// Retry-After to know when to retry.
 const (
 	allowedMethods = "GET, POST, PATCH, DELETE, OPTIONS"
 	allowedHeaders = "Content-Type, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Workspace-Id"
 	exposedHeaders = "Mcp-Session-Id, Mcp-Protocol-Version, X-Request-Id, WWW-Authenticate, Retry-After"
 )
 
-// paramHeader begins the headers in which a call of the revision 2026-07-28 repeats arguments. Tools
-// name them (x-mcp-header), so no list has them all, and no wildcard counts where a page sends
-// credentials: a preflight is allowed those of them that it asks for.
+// paramHeader is the prefix of the headers in which a call under revision 2026-07-28 repeats arguments. Tools choose
+// the names (x-mcp-header), so no list is complete, and wildcards do not apply when a page sends credentials. A
+// preflight is therefore allowed those that it asks for.
 const paramHeader = "Mcp-Param-"
 
-// cors sets the CORS headers of a response: in dev mode for every origin, else for those in
-// ALLOWED_ORIGINS.
+// cors sets the CORS headers of a response: for every origin in dev mode, and otherwise for those in ALLOWED_ORIGINS.
 func (s *Server) cors(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	switch {
@@ -52,7 +51,8 @@ func (s *Server) cors(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// paramsAsked continues a list of headers with those that a preflight asks for and that carry arguments.
+// paramsAsked returns the argument headers that a preflight asks for, each preceded by a comma so that they extend a
+// list.
 func paramsAsked(h *fasthttp.RequestHeader) string {
 	var list strings.Builder
 	for _, asked := range h.PeekAll(fiber.HeaderAccessControlRequestHeaders) {
@@ -66,11 +66,10 @@ func paramsAsked(h *fasthttp.RequestHeader) string {
 	return list.String()
 }
 
-// keepOut runs before /v1. In dev mode, where no credential protects anything, it refuses the pages of
-// other sites everything, reads and event streams included, and the Host must be one of this machine's (a
-// rebound DNS name is not). With authentication it refuses what a page of another site would change with
-// the cookie, which browsers send by themselves. They do not send a bearer by themselves, and CORS keeps
-// answers from the page.
+// keepOut runs before the routes of /v1. In dev mode, where no credential protects anything, it refuses every request
+// from another site's pages, including reads and event streams, and the Host must be one of this machine's (a rebound
+// DNS name is not). With authentication it refuses changes that another site's page attempts with the cookie, which
+// browsers send on their own. Browsers do not send a bearer token on their own, and CORS hides responses from the page.
 func (s *Server) keepOut(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	ctx := c.Context()
@@ -89,8 +88,8 @@ func (s *Server) keepOut(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// isVisited reports whether a person opens a page that other sites lead to: with a link, or with the redirect of an
-// authorization server. No page of another site sees what is in it.
+// isVisited reports whether a person opens a page that other sites lead to, through a link or an authorization server's
+// redirect. The other site cannot see the content of the page.
 func (s *Server) isVisited(ctx *fasthttp.RequestCtx) bool {
 	path, h := string(ctx.Path()), &ctx.Request.Header
 	return (path == accounts.LinkPath || path == accounts.CallbackPath) && string(h.Peek("Sec-Fetch-Mode")) == "navigate" && string(h.Peek("Sec-Fetch-Dest")) == "document"

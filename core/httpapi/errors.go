@@ -21,7 +21,7 @@ import (
 
 const (
 	internalMessage = "internal error; the server log has the reason under the X-Request-Id of this response"
-	retryAfter      = 5 * time.Second // for a 429 or 503 whose error names no time
+	retryAfter      = 5 * time.Second // for a 429 or 503 whose error gives no time
 )
 
 // errorBody is the body of every error response.
@@ -31,7 +31,7 @@ type errorBody struct {
 	Details any       `json:"details,omitempty"`
 }
 
-// statusOf is the one map from an error code to its status.
+// statusOf is the only mapping from error codes to HTTP statuses.
 func statusOf(code core.Code) int {
 	switch code {
 	case core.CodeBadRequest, core.CodeInvalidInput, core.CodeCredentialsRequired, core.CodePermissionsRequired, core.CodeWorkspaceRequired, core.CodeNotConfigured:
@@ -92,7 +92,7 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 	s.write(ctx, status, body)
 }
 
-// coreError returns the core.Error that an error is, or stands for.
+// coreError returns the core.Error in err's chain, or the one that err translates to.
 func coreError(err error) *core.Error {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		return e
@@ -100,7 +100,7 @@ func coreError(err error) *core.Error {
 	return fromFiber(err)
 }
 
-// fromFiber translates the errors of the router; all others are internal.
+// fromFiber translates the router's errors. All other errors are internal.
 func fromFiber(err error) *core.Error {
 	f, ok := errors.AsType[*fiber.Error](err)
 	if !ok {
@@ -116,7 +116,7 @@ func fromFiber(err error) *core.Error {
 	}
 }
 
-// write is the only writer of error bodies. A 401 has none.
+// write writes an error response. It is the only function that does. A 401 has no body.
 func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body errorBody) {
 	ctx.Response.ResetBody()
 	ctx.SetStatusCode(status)
@@ -126,13 +126,13 @@ func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body errorBody) {
 	encoded, err := encodeBody(body)
 	if err != nil {
 		s.log.Error("the details of an error cannot be encoded as JSON", "code", string(body.Error), "error", err)
-		encoded, _ = json.Marshal(errorBody{Error: body.Error, Message: body.Message}) // two strings always marshal
+		encoded, _ = json.Marshal(errorBody{Error: body.Error, Message: body.Message}) // two strings always encode
 	}
 	ctx.SetContentType(fiber.MIMEApplicationJSON)
 	ctx.SetBody(encoded)
 }
 
-// encodeBody returns body as JSON with < and > unescaped: messages are for people, and are never embedded in a page.
+// encodeBody returns body as JSON with < and > unescaped: messages are for people and are never embedded in a page.
 func encodeBody(body errorBody) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -141,8 +141,8 @@ func encodeBody(body errorBody) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// writeUnreadable responds to a request that could not be read, and closes the connection: the start
-// of the next request is unknown.
+// writeUnreadable responds to a request that could not be read. It closes the connection, because the start of the next
+// request is unknown.
 func (s *Server) writeUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	var timeout net.Error
 	late := errors.As(err, &timeout) && timeout.Timeout()

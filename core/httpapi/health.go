@@ -12,12 +12,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-// probePatience bounds the check of credentials by a health check: a probe must succeed even while the
-// auth adapter does not respond.
+// probePatience bounds the credential and database checks of a health check. A probe must get a response even while the
+// auth adapter is unresponsive.
 const probePatience = 500 * time.Millisecond
 
 type healthResponse struct {
-	Status  string         `json:"status"`           // ok, or degraded while the state takes no writes
+	Status  string         `json:"status"`           // ok, or degraded while the state store rejects writes
 	Reason  string         `json:"reason,omitempty"` // when it is degraded
 	Uptime  float64        `json:"uptime"`           // seconds since the server started
 	Bundles []bundleHealth `json:"bundles"`
@@ -28,7 +28,7 @@ type bundleHealth struct {
 	State core.State `json:"state"`
 }
 
-// health is GET /v1/health.
+// health handles GET /v1/health.
 func (s *Server) health(c *fiber.Ctx, _ core.Caller) (any, error) {
 	workspace, err := s.probed(c)
 	if err != nil {
@@ -42,7 +42,8 @@ func (s *Server) health(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return healthResponse{Status: status, Reason: reason, Uptime: s.uptime(), Bundles: bundles}, nil
 }
 
-// stateHealth reports whether the state takes writes. A database that does not answer in time does not.
+// stateHealth reports whether the state store accepts writes. A database that does not respond in time counts as not
+// accepting them.
 func (s *Server) stateHealth(ctx context.Context) (status, reason string) {
 	if s.options.State == nil {
 		return "ok", ""
@@ -60,7 +61,7 @@ func (s *Server) stateHealth(ctx context.Context) (status, reason string) {
 	return "degraded", "the state does not take writes at the moment"
 }
 
-// bundlesHealth is GET /v1/bundles/health.
+// bundlesHealth handles GET /v1/bundles/health.
 func (s *Server) bundlesHealth(c *fiber.Ctx, _ core.Caller) (any, error) {
 	workspace, err := s.probed(c)
 	if err != nil {
@@ -69,8 +70,8 @@ func (s *Server) bundlesHealth(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return httpio.OrEmpty(s.apps.Health(workspace)), nil
 }
 
-// probed is the workspace of a health check: the caller's when the credentials are valid, else the
-// default one. These routes accept every request but those of a client that guesses keys.
+// probed returns the workspace of a health check: the caller's if the credentials are valid, or else the default
+// workspace. These routes accept every request except those of a client that is guessing keys.
 func (s *Server) probed(c *fiber.Ctx) (workspace string, err error) {
 	cred, err := authn.FromRequest(c)
 	if err != nil || (cred.Anonymous() && (!s.guard.Dev || cred.Workspace == "")) {
@@ -92,5 +93,5 @@ func (s *Server) probed(c *fiber.Ctx) (workspace string, err error) {
 	return caller.Workspace.ID, nil
 }
 
-// uptime is in seconds, to the millisecond.
+// uptime returns the seconds since the server started, to the millisecond.
 func (s *Server) uptime() float64 { return float64(time.Since(s.started).Milliseconds()) / 1000 }

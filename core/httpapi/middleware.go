@@ -21,9 +21,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// wrap returns the handler of all requests, whatever their route: it sets the common headers,
-// refuses malformed requests, responds to preflights, refuses new requests during shutdown, and
-// recovers from panics.
+// wrap returns the handler of all requests, whatever their route. It sets the common headers, refuses malformed
+// requests, responds to preflights, refuses new requests during shutdown, and recovers from panics.
 func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
@@ -43,7 +42,7 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		switch {
 		case s.options.Closed(ctx):
 		case !knownMethod(ctx):
-			ctx.Request.Header.SetMethod(fiber.MethodTrace) // which no route has: the router lists the path's methods in Allow
+			ctx.Request.Header.SetMethod(fiber.MethodTrace) // no route has this method, so the router lists the path's methods in Allow
 			next(ctx)
 		case ctx.IsOptions():
 			ctx.SetStatusCode(fiber.StatusNoContent)
@@ -60,8 +59,8 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	}
 }
 
-// readRequest checks and reads a request. It returns false when it has written an error instead. done,
-// unless it is nil, is to be called when the request has its response.
+// readRequest checks and reads a request. ok is false when it has written an error instead. done, unless nil, must be
+// called when the request has its response.
 func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 	h := &ctx.Request.Header
 	err := intake.CheckFraming(h)
@@ -76,7 +75,7 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 		return nil, s.beginUpload(ctx, own.most)
 	}
 	if err == nil && !s.admitted(webguard.RequestOf(ctx).In(s.root), h) {
-		ctx.Request.ResetBody() // it is still on the connection, which ends with the response
+		ctx.Request.ResetBody() // the body is still on the connection, which ends with the response
 		ctx.SetConnectionClose()
 		listener.LingerOnClose(ctx.Conn())
 		return nil, true // the handler refuses it
@@ -100,7 +99,7 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 	return done, false
 }
 
-// largeBody returns the action of a request whose body has a limit of its own, else none.
+// largeBody returns the action of a request whose body has its own limit, or else the zero action.
 func (s *Server) largeBody(ctx *fasthttp.RequestCtx) action {
 	if !ctx.IsPost() {
 		return action{}
@@ -108,9 +107,8 @@ func (s *Server) largeBody(ctx *fasthttp.RequestCtx) action {
 	return s.largeBodies[string(ctx.URI().PathOriginal())]
 }
 
-// beginUpload leaves the body of an upload on the connection, for the handler to stream once it knows
-// that the caller may upload. The connection ends with the response: the body of a refused upload is
-// not read.
+// beginUpload leaves the body of an upload on the connection, for the handler to stream once it knows that the caller
+// may upload. The connection ends with the response, because the body of a refused upload is not read.
 func (s *Server) beginUpload(ctx *fasthttp.RequestCtx, most int) bool {
 	ctx.SetConnectionClose()
 	if ctx.Request.Header.ContentLength() > most {
@@ -121,7 +119,7 @@ func (s *Server) beginUpload(ctx *fasthttp.RequestCtx, most int) bool {
 	return true
 }
 
-// bodyLimit is the size limit of a request body in bytes.
+// bodyLimit returns the size limit of a request body, in bytes.
 func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 	if own := s.largeBody(ctx); own.most > 0 {
 		return own.most
@@ -132,7 +130,7 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 	return s.options.MaxBody
 }
 
-// client says who sends a request before it is routed.
+// client identifies the sender of a request before it is routed.
 func (s *Server) client(ctx *fasthttp.RequestCtx) intake.Client {
 	h := &ctx.Request.Header
 	id, err := s.access.API(webguard.RequestOf(ctx).In(s.root), authn.Bearer(ctx), string(h.Cookie(authn.SessionCookie)))
@@ -156,22 +154,22 @@ func (s *Server) setCommonHeaders(ctx *fasthttp.RequestCtx) {
 	s.cors(ctx)
 }
 
-// requestIDHeader is X-Request-ID in the spelling of the HTTP library.
+// requestIDHeader is X-Request-ID in the HTTP library's canonical form.
 const requestIDHeader = "X-Request-Id"
 
-// set sets a header whose name is in canonical form already: normalizing it is most of the cost.
+// set sets a header whose name is already in canonical form, because normalizing it would be most of the cost.
 func set(h *fasthttp.ResponseHeader, name, value string) {
 	h.SetCanonical(utils.UnsafeBytes(name), utils.UnsafeBytes(value)) // both are copied
 }
 
-// validRequestID reports whether a client's request id may be used in log lines and headers.
+// validRequestID reports whether a client's request ID may be used in log lines and headers.
 func validRequestID(id []byte) bool {
 	return len(id) > 0 && len(id) <= 128 && !bytes.ContainsFunc(id, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
 	})
 }
 
-// appendRequestID appends a new id. It only correlates log lines, so it need not be unguessable.
+// appendRequestID appends a new request ID. It only correlates log lines, so it may be guessable.
 func appendRequestID(to []byte) []byte {
 	return strconv.AppendUint(strconv.AppendUint(to, rand.Uint64(), 36), rand.Uint64(), 36) //nolint:gosec // not a secret
 }
@@ -184,7 +182,7 @@ func knownMethod(ctx *fasthttp.RequestCtx) bool {
 	return false
 }
 
-// recoverPanic responds with 500 when a handler panicked.
+// recoverPanic responds with 500 when a handler panics.
 func (s *Server) recoverPanic(ctx *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
 		s.log.Error("handler panicked", "panic", p, "request_id", string(ctx.Response.Header.Peek(fiber.HeaderXRequestID)),

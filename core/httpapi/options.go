@@ -31,11 +31,11 @@ type Access interface {
 	authn.Access
 	login.Access
 
-	// MCP authenticates a caller of /mcp; resource is the rest of the path.
+	// MCP authenticates a caller of /mcp. resource is the rest of the path.
 	MCP(ctx context.Context, bearer, resource string) (core.Identity, error)
 
 	Dev() bool
-	BindsTokens() bool // whether an identity provider gets requests with their tokens
+	BindsTokens() bool // whether an identity provider needs the requests that tokens came with
 	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
 }
 
@@ -61,7 +61,7 @@ type Events interface {
 // Features are the feature flags.
 type Features interface{ Enabled(flag string) bool }
 
-// State is where the server keeps what must outlive it.
+// State is the store for everything that must outlive the server process.
 type State interface {
 	CheckWritable(ctx context.Context) error // core.CodeUnavailable with the reason
 }
@@ -79,58 +79,58 @@ type Options struct {
 	Approvals  appapi.Approvals
 	Events     Events
 	Chat       Chat
-	State      State // whose problems GET /v1/health shows; nil shows none
+	State      State // GET /v1/health shows its problems; nil shows none
 	Metrics    Metrics
 	Registries adminapi.Registries
 	Logger     hclog.Logger
 	Version    string
 	Audit      Auditor             // nil records nothing
-	AuditTrail adminapi.AuditTrail // what GET /v1/audit reads
+	AuditTrail adminapi.AuditTrail // read by GET /v1/audit
 	Settings   func() []config.Value
 	Plugins    func() []adminapi.Plugin
 
-	// Mounts add routes beside /v1. Their errors are written like all others.
+	// Mounts add routes outside /v1. Their errors are written like all others.
 	Mounts []func(Router)
-	// Closed responds for a mount that is switched off, whatever the method, and reports whether it
-	// did; nil means that none ever is.
+	// Closed responds on behalf of a mount that is switched off, whatever the method, and reports whether it did. Nil
+	// means that none ever is.
 	Closed  func(*fasthttp.RequestCtx) bool
-	Streams *stream.Streams // shared with what is mounted; nil makes one
-	MaxBody int             // bytes of one body outside /v1; 0 means 16 MiB. Under /v1 it is 1 MiB
+	Streams *stream.Streams // shared with the mounts; nil creates a new one
+	MaxBody int             // bytes per body outside /v1; 0 means 16 MiB
 
-	Landing bool        // whether a small page is served at /: the console is switched off
+	Landing bool        // whether to serve a small page at /, for when the console is switched off
 	Login   func() bool // whether browsers can log in at an identity provider; nil means never
 
 	AllowedOrigins []string       // ALLOWED_ORIGINS: scheme://host[:port], lower case
-	AllowedHosts   []string       // Host values accepted in dev mode beside loopback ones; host or host:port
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto count
-	BaseURL        string         // the public address, whose pages are this server's own; "" means as the client connected
+	AllowedHosts   []string       // Host values accepted in dev mode in addition to loopback ones; host or host:port
+	TrustedProxies []netip.Prefix // their X-Forwarded-For and X-Forwarded-Proto are trusted
+	BaseURL        string         // the public address, whose pages count as this server's own; "" means the address the client used
 	RedirectURI    string         // where an identity provider sends the browser; "" derives it from the request
 
-	TLS                *tls.Config // of the connections; nil serves HTTP without TLS
-	MaxConns           int         // connections at a time; 0 derives it from the limit on file descriptors
-	MaxConnsPerAddress int         // of one client address, unless it is a trusted proxy; 0 means no limit
+	TLS                *tls.Config // nil serves HTTP without TLS
+	MaxConns           int         // concurrent connections; 0 derives it from the file descriptor limit
+	MaxConnsPerAddress int         // per client address, except trusted proxies; 0 means no limit
 
 	Checks        []Check       // of /readyz
 	ShutdownDelay time.Duration // how long Shutdown serves requests before the listener closes
 	Limits        *limits.Limits
 	TokensPerDay  int64           // that one user may use in a workspace; 0 means no limit
-	AccessLog     bool            // whether each request is logged at info; LogRequests changes it
+	AccessLog     bool            // whether to log each request at level info; LogRequests changes it
 	Tracer        *tracing.Tracer // of every request; nil traces none
-	MaxAPIBody    int             // bytes of one body under /v1; 0 means 1 MiB
-	BodyBudget    int64           // bytes that the large bodies of requests in flight may hold; 0 means no bound
+	MaxAPIBody    int             // bytes per body under /v1; 0 means 1 MiB
+	BodyBudget    int64           // bytes that the large bodies of in-flight requests may hold; 0 means no bound
 
 	Timeouts Timeouts
 }
 
-// Timeouts of the listener. A field that is 0 has the default given.
+// Timeouts are the timeouts and intervals of the server. A field that is 0 gets the default noted next to it.
 type Timeouts struct {
 	Header time.Duration // for a request's headers: 10 s
 	Body   time.Duration // for its body: 60 s
 	Write  time.Duration // for a client to read a response: 60 s; event streams have their own rule
-	Idle   time.Duration // between two requests of one connection: 255 s
+	Idle   time.Duration // between two requests on one connection: 255 s
 	Quiet  time.Duration // between keep-alive comments of a chat stream: 15 s
 
-	Recheck time.Duration // between two checks of the credentials of a stream of events or logs: 30 s
+	Recheck time.Duration // between checks of the credentials of an event or log stream: 30 s
 }
 
 const (
@@ -138,7 +138,7 @@ const (
 	maxImport      = 16 << 20 // of POST /v1/conversations/import
 	maxChat        = 15 << 20 // of POST /v1/chat: 10 MiB of attachments as base64, and the message
 	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise
-	maxHeaders     = 16 << 10 // request line and headers, bytes; past it 431. Each connection has a buffer of that size
+	maxHeaders     = 16 << 10 // bytes of request line and headers; past it 431. Each connection has a buffer of this size
 )
 
 func (o *Options) setDefaults() {
@@ -177,6 +177,5 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Router is what a mount registers its routes on. The alias lets package server pass mounts on without
-// importing Fiber.
+// Router is where a mount registers its routes. The alias lets package server pass mounts on without importing Fiber.
 type Router = fiber.Router

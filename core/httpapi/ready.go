@@ -10,24 +10,24 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Together these bound how long a fault stays hidden: a cached outcome, and a check that does not return,
-// take 3.25 s.
+// Together these bound how long a fault stays hidden: a cached outcome followed by a check that does not return takes
+// 3.25 s.
 const (
 	readyPatience = 2 * time.Second        // for all checks of one probe
-	readyGrace    = 250 * time.Millisecond // for a check to return after the end of its context
-	readyCache    = time.Second            // anyone may probe: the checks run once a second at most
+	readyGrace    = 250 * time.Millisecond // for a check to return after its context ends
+	readyCache    = time.Second            // anyone may probe, so the checks run at most once a second
 )
 
-// errSilent is the failure of a check that does not return at the end of its context.
+// errSilent is the failure of a check that does not return when its context ends.
 var errSilent = errors.New("the check did not answer within " + readyPatience.String())
 
 // Check is a part of the server that must work for it to be ready.
 type Check struct {
 	Name string
 	Run  func(context.Context) error
-	When func() bool // whether the server has that part at the moment; nil means always
+	When func() bool // whether the server currently has that part; nil means always
 
-	Advisory bool // the server is ready also when it fails
+	Advisory bool // the server is ready even when the check fails
 }
 
 // CheckState is the outcome of a Check.
@@ -50,7 +50,7 @@ type checkState struct {
 
 // readiness runs the checks and caches their outcome.
 type readiness struct {
-	changed func(CheckState) // called when a check begins to fail, fails for another reason, or passes again
+	changed func(CheckState) // called when a check starts to fail, fails for another reason, or passes again
 
 	mu     sync.Mutex
 	checks []*runningCheck
@@ -99,15 +99,15 @@ func text(err error) string {
 	return err.Error()
 }
 
-// runningCheck is a check and its run that has not returned. There is one run at a time, so that a check
-// that hangs does not leave a goroutine behind for each probe.
+// runningCheck is a check and its unfinished run, if any. There is one run at a time, so that a check that hangs does
+// not leave a goroutine behind for each probe.
 type runningCheck struct {
 	Check
 	last   error      // why it failed the last time; nil when it passed
-	result chan error // of the run that has not returned; nil when there is none
+	result chan error // of the unfinished run; nil when there is none
 }
 
-// outcome runs the check, or waits for the run of an earlier probe that has not returned.
+// outcome runs the check, or waits for an earlier probe's unfinished run.
 func (c *runningCheck) outcome(ctx context.Context) error {
 	if c.result == nil {
 		result := make(chan error, 1)
@@ -129,7 +129,7 @@ func (c *runningCheck) outcome(ctx context.Context) error {
 func (s *Server) Readiness() []CheckState { return s.readiness.run(s.root) }
 
 func (s *Server) logReadiness(now CheckState) {
-	if now.Advisory { // whoever knows it says so
+	if now.Advisory { // the part that the check covers logs its own problems
 		return
 	}
 	if now.Err != nil {
@@ -139,11 +139,11 @@ func (s *Server) logReadiness(now CheckState) {
 	s.log.Info("ready again", "check", now.Name)
 }
 
-// live is GET /livez: the process serves requests.
+// live handles GET /livez: the process serves requests.
 func (s *Server) live(c *fiber.Ctx) error { return c.JSON(map[string]string{"status": "ok"}) }
 
-// ready is GET /readyz: every check passes and the server is not shutting down. What is wrong is named
-// here and explained in the log and to `ropewalk doctor` only, since anyone may ask.
+// ready handles GET /readyz: every check passes and the server is not shutting down. The response only names the failed
+// checks, because anyone may ask. The log and `ropewalk doctor` explain them.
 func (s *Server) ready(c *fiber.Ctx) error {
 	response := readyResponse{Status: "ready", Checks: []checkState{}}
 	for _, check := range s.Readiness() {

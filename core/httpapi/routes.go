@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/people"
 )
 
-// route is one line of the route table: a request, and everything that it requires. What depends on the objects that it
-// names, such as whose conversation it is or where an app comes from, is decided where they are read.
+// route is one line of the route table: a request and everything that it requires. Rules that depend on the objects it
+// names, such as the owner of a conversation or the source of an app, are applied where those objects are read.
 type route struct {
 	method   string
 	path     string
@@ -24,11 +24,11 @@ type route struct {
 	action   action
 }
 
-// action is what a route does, and the body that it takes.
+// action is what a route does and the body that it takes.
 type action struct {
 	takes    string // the body, in words; "" for none
 	most     int    // bytes of the body; 0 for Options.MaxAPIBody
-	streamed bool   // do reads the body from the connection
+	streamed bool   // whether do reads the body from the connection
 	do       func(*fiber.Ctx, core.Caller) (any, error)
 }
 
@@ -38,10 +38,10 @@ func (a action) upTo(most int) action {
 	return a
 }
 
-// plain is an action without a body. Its result is the response in JSON; nil when it has responded itself.
+// plain returns an action without a body. The result of do is sent as JSON; nil means that do has already responded.
 func plain(do func(*fiber.Ctx, core.Caller) (any, error)) action { return action{do: do} }
 
-// body is an action with a JSON body.
+// body returns an action with a JSON body.
 func body[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
 	return action{takes: "JSON", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {
 		sent, err := httpio.ReadBody[T](c.Context())
@@ -52,7 +52,7 @@ func body[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
 	}}
 }
 
-// optionalBody is body, except that nothing may be sent.
+// optionalBody is body, except that the body may be missing.
 func optionalBody[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
 	with := body(do)
 	return action{takes: "JSON, or none", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {
@@ -90,7 +90,7 @@ func (s *Server) routes() []route {
 // anybody is the requirement of routes that every caller of their audience may use.
 func anybody() core.Requirement { return core.Requirement{} }
 
-// sessionRoutes are the routes of logins, and of what a caller sees first.
+// sessionRoutes are the routes for logins, and for what a caller sees first.
 func (s *Server) sessionRoutes() []route {
 	const get, post = fiber.MethodGet, fiber.MethodPost
 	return []route{
@@ -111,7 +111,7 @@ func (s *Server) sessionRoutes() []route {
 	}
 }
 
-// appRoutes are the routes of apps and their tools.
+// appRoutes are the routes for apps and their tools.
 func (s *Server) appRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	manage := core.Requirement{Role: core.WorkspaceAdmin}
@@ -145,7 +145,7 @@ func (s *Server) appRoutes() []route {
 	}
 }
 
-// accountRoutes are the routes of linked accounts. The pages find out by themselves who opens them.
+// accountRoutes are the routes for linked accounts. The pages authenticate the browser themselves.
 func (s *Server) accountRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	return []route{
@@ -160,7 +160,7 @@ func (s *Server) accountRoutes() []route {
 	}
 }
 
-// chatRoutes are the routes of chat and conversations.
+// chatRoutes are the routes for chat and conversations.
 func (s *Server) chatRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	return []route{
@@ -188,7 +188,7 @@ func (s *Server) chatRoutes() []route {
 	}
 }
 
-// peopleRoutes are the routes of users, workspaces, members and API keys.
+// peopleRoutes are the routes for users, workspaces, members and API keys.
 func (s *Server) peopleRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	manageViews := core.Requirement{Role: core.WorkspaceAdmin}
@@ -217,7 +217,7 @@ func (s *Server) peopleRoutes() []route {
 	}
 }
 
-// serverRoutes are the routes of the server itself.
+// serverRoutes are the routes for the server itself.
 func (s *Server) serverRoutes() []route {
 	const get, patch = fiber.MethodGet, fiber.MethodPatch
 	organization := core.Requirement{Role: core.OrganizationAdmin}

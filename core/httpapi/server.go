@@ -26,7 +26,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// Server is the HTTP side of the service.
+// Server serves the HTTP API and the endpoints mounted next to it.
 type Server struct {
 	access  Access
 	apps    Apps
@@ -42,7 +42,7 @@ type Server struct {
 	streams *stream.Streams
 	bodies  *intake.Reader
 	router  *fiber.App
-	root    context.Context // the parent of every request's context; ends when Shutdown is over
+	root    context.Context // the parent of every request's context; cancelled at the end of Shutdown
 	stop    context.CancelFunc
 
 	authn *authn.Authenticator
@@ -53,14 +53,14 @@ type Server struct {
 
 	account *accountapi.Handlers
 
-	largeBodies map[string]action // the POST routes, without parameters, whose bodies have a limit of their own
+	largeBodies map[string]action // the POST routes, without parameters, whose bodies have their own limit
 
 	readiness *readiness
 	spans     sync.Map    // *fasthttp.RequestHeader to a tracing.Span, of requests whose credentials were checked before their bodies
 	refused   sync.Map    // *fasthttp.RequestHeader to a copy, of requests whose bodies are not read (headerReceived)
 	accessLog atomic.Bool // whether each request is logged at info
 
-	leaving  atomic.Bool // Shutdown has begun: not ready, but requests are still served for a while
+	leaving  atomic.Bool // Shutdown has started: not ready, but still serving requests for now
 	draining atomic.Bool // set under mu
 	mu       sync.Mutex
 	ln       net.Listener // what Serve listens on
@@ -88,9 +88,9 @@ func New(o Options) *Server {
 		DisableStartupMessage:        true,
 		CaseSensitive:                true,
 		StrictRouting:                true,
-		Immutable:                    true, // strings taken out of a request may be kept
+		Immutable:                    true, // strings taken from a request may be kept
 		DisablePreParseMultipartForm: true, // no route takes one
-		StreamRequestBody:            true, // bodies reads them
+		StreamRequestBody:            true, // Server.bodies reads them
 		ReadBufferSize:               maxHeaders,
 		ReadTimeout:                  o.Timeouts.Header,
 		WriteTimeout:                 o.Timeouts.Write,
@@ -151,7 +151,7 @@ func (s *Server) setHandlers() {
 	s.admin = &adminapi.Handlers{People: o.People, Views: o.Views, Models: o.Chat, Registries: o.Registries, Audit: o.AuditTrail, Settings: o.Settings, Plugins: o.Plugins}
 }
 
-// serveLanding serves the landing page, if it is wanted.
+// serveLanding serves the landing page if Options.Landing is set.
 func (s *Server) serveLanding() {
 	if !s.options.Landing {
 		return
@@ -165,8 +165,8 @@ func (s *Server) serveLanding() {
 	s.router.Head("/", s.withContext, s.keepOut, page.Get)
 }
 
-// withContext gives the handlers a context that holds nothing of the request, so that it may be
-// kept: fasthttp reuses its own.
+// withContext gives the handlers a context that holds nothing of the request. Unlike fasthttp's context, which is
+// reused, it may be kept.
 func (s *Server) withContext(c *fiber.Ctx) error {
 	ctx, cancel := context.WithCancel(webguard.RequestOf(c.Context()).In(s.root))
 	defer cancel()
@@ -176,7 +176,7 @@ func (s *Server) withContext(c *fiber.Ctx) error {
 	return err
 }
 
-// Serve serves the connections of ln until Shutdown; it then returns nil. It closes ln.
+// Serve serves the connections of ln until Shutdown and then returns nil. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	s.mu.Lock()
 	if s.draining.Load() {
@@ -194,9 +194,8 @@ func (s *Server) Serve(ln net.Listener) error {
 	return err
 }
 
-// Shutdown closes the listener and the standing event streams at once, refuses new requests with
-// 503, and lets requests in flight finish. When ctx ends first, it cancels the contexts of the
-// remaining requests and returns ctx's error.
+// Shutdown closes the listener and the long-lived event streams, refuses new requests with 503, and lets in-flight
+// requests finish. If ctx ends first, it cancels the contexts of the remaining requests and returns ctx's error.
 //
 // Before that, /readyz fails for Options.ShutdownDelay, so that load balancers stop sending requests.
 func (s *Server) Shutdown(ctx context.Context) error {
@@ -211,7 +210,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	ln := s.ln
 	s.mu.Unlock()
 	defer s.stop()
-	// The listener first: whoever connects again because a stream ended is then refused, and asks another server.
+	// The listener goes first, so that clients that reconnect because their stream ended are refused and try another
+	// server.
 	if ln != nil {
 		_ = ln.Close() // Serve may not accept yet
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-// workspaceResponse is what a client needs at its start. Model is null when none can be asked, and
-// ModelError says why.
+// workspaceResponse is what a client needs when it starts. Model is null when no model can be used, and ModelError says
+// why.
 type workspaceResponse struct {
 	Workspace           core.Workspace                `json:"workspace"`
 	Workspaces          []core.Workspace              `json:"workspaces"`
@@ -33,7 +33,7 @@ type workspaceStatus struct {
 	TotalTools int     `json:"totalTools"`
 }
 
-// getWorkspace is GET /v1/workspace and GET /v1/bootstrap.
+// getWorkspace handles GET /v1/workspace and GET /v1/bootstrap.
 func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) (any, error) {
 	workspaces, err := s.access.Workspaces(c.UserContext(), caller.Identity)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}, nil
 }
 
-// currentModel returns the model of chats, or the reason why none can be asked.
+// currentModel returns the model that chats use, or the reason why no model can be used.
 func (s *Server) currentModel(ctx context.Context) (model, reason string, err error) {
 	model, err = s.chat.Model(ctx)
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeModelNotConfigured {
@@ -70,7 +70,7 @@ var openapi []byte
 // OpenAPI returns the OpenAPI document, in YAML.
 func OpenAPI() []byte { return openapi }
 
-// getOpenAPI is GET /v1/openapi.json.
+// getOpenAPI handles GET /v1/openapi.json.
 func (s *Server) getOpenAPI(c *fiber.Ctx, _ core.Caller) (any, error) {
 	var document any
 	if err := yaml.Unmarshal(openapi, &document); err != nil {

@@ -1,7 +1,8 @@
-// Package accountapi serves the routes of linked accounts: their list, and the pages on which a person links one.
+// Package accountapi serves the routes for linked accounts: listing and changing them, and the pages on which a person
+// links one.
 //
 // It owns the pages, the cookie that ties a login to its browser, and the redirects. It does not own the flow with the
-// authorization servers or the rules of who may link what (package accounts).
+// authorization servers, or the rules about who may link what (package accounts).
 package accountapi
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// Accounts are the linked accounts. *accounts.Manager implements it. Its errors are core.Errors.
+// Accounts manages the linked accounts. *accounts.Manager implements it. Its errors are core.Errors.
 type Accounts interface {
 	List(ctx context.Context, c core.Caller) ([]core.Account, error)
 	Change(ctx context.Context, c core.Caller, id string, change core.AccountChange) (core.Account, error)
@@ -30,12 +31,12 @@ type Accounts interface {
 	Document() (accounts.ClientDocument, error)
 }
 
-// Access limits logins of browsers.
+// Access limits browser logins.
 type Access interface {
 	AllowBrowserLogin(client string) error
 }
 
-// Handlers are the handlers of the routes.
+// Handlers holds the route handlers and their dependencies.
 type Handlers struct {
 	Accounts Accounts
 	Access   Access
@@ -46,12 +47,12 @@ type Handlers struct {
 	Log      hclog.Logger
 }
 
-// account is an account as clients see it: without what is secret.
+// account is an account as clients see it: without its secrets.
 type account struct {
 	ID        string            `json:"id"`
 	App       string            `json:"app"`
 	Name      string            `json:"name"`
-	Owner     *string           `json:"owner"` // a user's id; null for an account that everybody uses
+	Owner     *string           `json:"owner"` // a user ID; null for an account that everybody uses
 	Issuer    string            `json:"issuer"`
 	State     core.AccountState `json:"state"`
 	Scopes    []string          `json:"scopes"`
@@ -71,7 +72,7 @@ type accountsResponse struct {
 	Accounts []account `json:"accounts"`
 }
 
-// List is GET /v1/accounts.
+// List handles GET /v1/accounts.
 func (h *Handlers) List(c *fiber.Ctx, caller core.Caller) (any, error) {
 	all, err := h.Accounts.List(c.UserContext(), caller)
 	response := accountsResponse{Accounts: []account{}}
@@ -97,7 +98,7 @@ type linkResponse struct {
 	URL  string `json:"url"`
 }
 
-// Link is POST /v1/accounts: it answers with the address of the page on which the caller links an account.
+// Link handles POST /v1/accounts: it returns the address of the page on which the caller links an account.
 func (h *Handlers) Link(c *fiber.Ctx, caller core.Caller, r NewAccount) (any, error) {
 	if r.App == "" {
 		return nil, core.Errorf(core.CodeBadRequest, "app is missing: the short name of the app to link an account at")
@@ -125,7 +126,7 @@ type Patch struct {
 	Default *bool   `json:"default"`
 }
 
-// Change is PATCH /v1/accounts/:id.
+// Change handles PATCH /v1/accounts/:id.
 func (h *Handlers) Change(c *fiber.Ctx, caller core.Caller, r Patch) (any, error) {
 	if r.Default != nil && !*r.Default {
 		return nil, core.Errorf(core.CodeBadRequest, "default can be set, and not removed: make another account the default")
@@ -134,13 +135,13 @@ func (h *Handlers) Change(c *fiber.Ctx, caller core.Caller, r Patch) (any, error
 	return accountOf(a), err
 }
 
-// Unlink is DELETE /v1/accounts/:id.
+// Unlink handles DELETE /v1/accounts/:id.
 func (h *Handlers) Unlink(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	return httpio.Deleted{ID: id, Deleted: true}, h.Accounts.Unlink(c.UserContext(), caller, id)
 }
 
-// Client is GET /v1/accounts/client: what this server says about itself as an OAuth client.
+// Client handles GET /v1/accounts/client: this server's description of itself as an OAuth client.
 func (h *Handlers) Client(c *fiber.Ctx, _ core.Caller) (any, error) {
 	document, err := h.Accounts.Document()
 	if err == nil {

@@ -26,21 +26,21 @@ const (
 	bindingCookie = "service_account"
 	bindingAge    = 600 // seconds
 
-	// again marks a request that the page itself made: the browser sends the session cookie with it, also one that is not
-	// sent when another site led here.
+	// again marks a request that the page itself made. The browser sends the session cookie with it, even a cookie that
+	// it withholds when another site led here.
 	again = "again"
 )
 
-// page is what the template shows: one of the members.
+// page is the data for the template, which shows whichever field is set.
 type page struct {
-	Reload  string            // the address to load at once
+	Reload  string            // the address to load immediately
 	Login   string            // where to log in first
 	Ask     *accounts.Consent // what to agree to
 	Linked  *core.Account
 	Problem string
 }
 
-// Page is GET /v1/accounts/link: it shows a person what linking an account means.
+// Page handles GET /v1/accounts/link: it explains to a person what linking an account means.
 func (h *Handlers) Page(c *fiber.Ctx, _ core.Caller) (any, error) {
 	caller, w, ok, err := h.person(c)
 	if err != nil || !ok {
@@ -53,7 +53,7 @@ func (h *Handlers) Page(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, h.show(c, fiber.StatusOK, page{Ask: &consent}, consent.Authorize)
 }
 
-// Agree is POST /v1/accounts/link: the person has agreed, and the browser goes to the authorization server.
+// Agree handles POST /v1/accounts/link: the person has agreed, and the browser goes to the authorization server.
 func (h *Handlers) Agree(c *fiber.Ctx, _ core.Caller) (any, error) {
 	caller, w, ok, err := h.person(c)
 	if err != nil || !ok {
@@ -70,7 +70,7 @@ func (h *Handlers) Agree(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, c.Redirect(start.URL, fiber.StatusSeeOther)
 }
 
-// Callback is GET /v1/accounts/callback: the authorization server redirects the browser here.
+// Callback handles GET /v1/accounts/callback: the authorization server redirects the browser here.
 func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	id, ok, err := h.identify(c)
 	if err != nil || !ok {
@@ -86,8 +86,8 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, h.show(c, fiber.StatusOK, page{Linked: &a}, "")
 }
 
-// person returns who opened the page, in the workspace that it names, and the account that it is about. ok is false when it
-// has responded itself.
+// person returns who opened the page, in the workspace that the page names, and the account to link. ok is false when
+// person has already sent a response.
 func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok bool, err error) {
 	w = accounts.Want{App: c.Query("app"), Name: c.Query("account"), Scopes: validScopes(c.Query("scope"))}
 	id, ok, err := h.identify(c)
@@ -110,7 +110,8 @@ func validScopes(text string) (valid []string) {
 	return valid
 }
 
-// identify returns whose browser it is. Only a login of the browser counts. ok is false when it has responded itself.
+// identify returns the user of the browser. Only a browser login counts. ok is false when identify has already sent a
+// response.
 func (h *Handlers) identify(c *fiber.Ctx) (id core.Identity, ok bool, err error) {
 	id, err = h.Authn.Identify(c.UserContext(), c, authn.Credentials{Cookie: c.Cookies(authn.SessionCookie)})
 	if core.CodeOf(err) != core.CodeUnauthenticated || err == nil {
@@ -130,7 +131,8 @@ func (h *Handlers) identify(c *fiber.Ctx) (id core.Identity, ok bool, err error)
 	return id, false, h.show(c, fiber.StatusUnauthorized, page{Login: login}, "")
 }
 
-// orProblem shows what went wrong as a page. It returns nil for nil, and errors that are not for the person to see.
+// orProblem shows an error as a page. It returns nil when err is nil or has been shown, and otherwise an error that the
+// person should not see.
 func (h *Handlers) orProblem(c *fiber.Ctx, err error) error {
 	known, ok := errors.AsType[*core.Error](err)
 	if err == nil || !ok || known.Code == core.CodeInternal {
@@ -152,7 +154,7 @@ func (h *Handlers) orProblem(c *fiber.Ctx, err error) error {
 	return h.show(c, status, page{Problem: known.Message}, "")
 }
 
-// show responds with a page. The browser may follow its form to the authorization server.
+// show responds with a page. Its form may lead the browser to the authorization server.
 func (h *Handlers) show(c *fiber.Ctx, status int, p page, authorize string) error {
 	t, err := template.New("page").Parse(pageHTML)
 	if err != nil {
@@ -168,14 +170,14 @@ func (h *Handlers) show(c *fiber.Ctx, status int, p page, authorize string) erro
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action "+forms)
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	// The address holds a state and a code, which no other site gets. With no-referrer, browsers would send the form as from
-	// an unknown site (Origin: null), which is refused.
+	// The address holds a state and a code, which no other site may see. With no-referrer, browsers would send the form
+	// with Origin: null, which is refused.
 	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
 	c.Status(status).Type("html", "utf-8")
 	return c.Send(out.Bytes())
 }
 
-// base is the address that the browser has this server at.
+// base returns the address at which the browser reaches this server.
 func (h *Handlers) base(c *fiber.Ctx) string {
 	if h.BaseURL != "" {
 		return h.BaseURL
@@ -183,8 +185,8 @@ func (h *Handlers) base(c *fiber.Ctx) string {
 	return h.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host())
 }
 
-// setBinding sets the cookie of a login under way; a negative age clears it. It is Lax because the redirect of the
-// authorization server comes from another site.
+// setBinding sets the cookie of a login in progress; a negative age clears it. It is Lax because the authorization
+// server's redirect comes from another site.
 func (h *Handlers) setBinding(c *fiber.Ctx, value string, age int) {
 	cookie := http.Cookie{
 		Name: bindingCookie, Value: value, Path: accounts.CallbackPath, MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,

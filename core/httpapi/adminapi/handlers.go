@@ -1,8 +1,8 @@
-// Package adminapi serves the routes of people, workspaces, API keys, models, registries, plugins, the audit trail and the
-// configuration.
+// Package adminapi serves the routes for people, workspaces, API keys, models, registries, plugins, the audit trail and
+// the configuration.
 //
-// It translates requests and answers. Package people decides what concerns users, workspaces and keys, for the server's own
-// tools too; package httpapi owns the route table, which says what each route requires.
+// It translates requests and responses. Package people makes the decisions about users, workspaces and keys, for the
+// server's own tools as well. Package httpapi owns the route table, which says what each route requires.
 package adminapi
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// Models are the models in use and the providers that can be chosen from.
+// Models holds the models in use and the providers to choose from.
 type Models interface {
 	ModelSettings(ctx context.Context) (core.ModelSettings, error)
 	SetModels(ctx context.Context, byDefault, fast *string) (chat.ModelNames, error)
 }
 
-// Registries are the configured bundle registries.
+// Registries lists and searches the configured bundle registries.
 type Registries interface {
 	tools.Bundles
 	Registries() []core.Registry
 }
 
-// AuditTrail reads what was recorded. Its errors are core.Errors.
+// AuditTrail reads the recorded events. Its errors are core.Errors.
 type AuditTrail interface {
 	Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error)
 }
 
-// Handlers are the handlers of the routes.
+// Handlers holds the route handlers and their dependencies.
 type Handlers struct {
 	People     *people.Directory
 	Views      Views
@@ -44,18 +44,18 @@ type Handlers struct {
 	Plugins    func() []Plugin
 }
 
-// Plugin is how one adapter of this server is, a built-in one or a plugin of its own.
+// Plugin is the state of one adapter of this server, whether built in or an external plugin.
 type Plugin struct {
 	Kind       string    `json:"kind"`
-	Name       string    `json:"name"` // the registry's name, else the adapter's
+	Name       string    `json:"name"` // the registry's name, or else the adapter's
 	Adapter    string    `json:"adapter"`
 	Version    string    `json:"version"`
 	State      string    `json:"state"`      // running, restarting, in-process
-	Generation int       `json:"generation"` // which process of it this is, from 1
-	Since      time.Time `json:"since"`      // start of the present generation
-	Degraded   bool      `json:"degraded"`   // it answers, but most of its last calls failed or were slow
+	Generation int       `json:"generation"` // counts the adapter's processes, from 1
+	Since      time.Time `json:"since"`      // start of the current generation
+	Degraded   bool      `json:"degraded"`   // it responds, but most of its recent calls failed or were slow
 	Protocol   int       `json:"protocolVersion,omitempty"`
 	Calls      uint64    `json:"calls"`
 	Errors     uint64    `json:"errors"`
-	LastError  string    `json:"lastError,omitempty"` // why the generation before ended
+	LastError  string    `json:"lastError,omitempty"` // why the previous generation ended
 }

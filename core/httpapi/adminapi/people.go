@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/people"
 )
 
-// ListUsers is GET /v1/users.
+// ListUsers handles GET /v1/users.
 func (h *Handlers) ListUsers(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return h.People.Users(c.UserContext())
 }
@@ -18,7 +18,7 @@ type UserPatch struct {
 	OrgRole *core.Role `json:"orgRole"`
 }
 
-// UpdateUser is PATCH /v1/users/:id.
+// UpdateUser handles PATCH /v1/users/:id.
 func (h *Handlers) UpdateUser(c *fiber.Ctx, caller core.Caller, r UserPatch) (any, error) {
 	if r.OrgRole == nil {
 		return nil, core.Errorf(core.CodeBadRequest, "orgRole is missing: owner, admin, member, or empty for the role the identity provider says")
@@ -26,7 +26,7 @@ func (h *Handlers) UpdateUser(c *fiber.Ctx, caller core.Caller, r UserPatch) (an
 	return h.People.SetRole(c.UserContext(), caller, c.Params("id"), *r.OrgRole)
 }
 
-// DeleteUser is DELETE /v1/users/:id.
+// DeleteUser handles DELETE /v1/users/:id.
 func (h *Handlers) DeleteUser(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return h.People.DeleteUser(c.UserContext(), caller, c.Params("id"))
 }
@@ -36,12 +36,12 @@ type UserMerge struct {
 	From string `json:"from"` // the user to remove
 }
 
-// MergeUser is POST /v1/users/:id/merge.
+// MergeUser handles POST /v1/users/:id/merge.
 func (h *Handlers) MergeUser(c *fiber.Ctx, caller core.Caller, r UserMerge) (any, error) {
 	return h.People.Merge(c.UserContext(), caller, r.From, c.Params("id"))
 }
 
-// ListWorkspaces is GET /v1/workspaces.
+// ListWorkspaces handles GET /v1/workspaces.
 func (h *Handlers) ListWorkspaces(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return h.People.Workspaces(c.UserContext())
 }
@@ -51,22 +51,22 @@ type WorkspaceName struct {
 	Name string `json:"name"`
 }
 
-// CreateWorkspace is POST /v1/workspaces.
+// CreateWorkspace handles POST /v1/workspaces.
 func (h *Handlers) CreateWorkspace(c *fiber.Ctx, caller core.Caller, r WorkspaceName) (any, error) {
 	return h.People.CreateWorkspace(c.UserContext(), caller, r.Name)
 }
 
-// RenameWorkspace is PATCH /v1/workspaces/:id.
+// RenameWorkspace handles PATCH /v1/workspaces/:id.
 func (h *Handlers) RenameWorkspace(c *fiber.Ctx, _ core.Caller, r WorkspaceName) (any, error) {
 	return h.People.RenameWorkspace(c.UserContext(), c.Params("id"), r.Name)
 }
 
-// DeleteWorkspace is DELETE /v1/workspaces/:id.
+// DeleteWorkspace handles DELETE /v1/workspaces/:id.
 func (h *Handlers) DeleteWorkspace(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return h.People.DeleteWorkspace(c.UserContext(), c.Params("id"))
 }
 
-// ListMembers is GET /v1/workspaces/:id/members.
+// ListMembers handles GET /v1/workspaces/:id/members.
 func (h *Handlers) ListMembers(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err := caller.MayManageMembers(c.Params("id")); err != nil {
 		return nil, err
@@ -76,11 +76,11 @@ func (h *Handlers) ListMembers(c *fiber.Ctx, caller core.Caller) (any, error) {
 
 // NewMember is the body of PutMember.
 type NewMember struct {
-	User string    `json:"user"` // an id or an email
+	User string    `json:"user"` // a user ID or an email address
 	Role core.Role `json:"role"`
 }
 
-// PutMember is POST /v1/workspaces/:id/members: it adds a user or changes the role.
+// PutMember handles POST /v1/workspaces/:id/members: it adds a user to the workspace, or changes the role of a member.
 func (h *Handlers) PutMember(c *fiber.Ctx, caller core.Caller, r NewMember) (any, error) {
 	if err := caller.MayManageMembers(c.Params("id")); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (h *Handlers) PutMember(c *fiber.Ctx, caller core.Caller, r NewMember) (any
 	return h.People.PutMember(c.UserContext(), c.Params("id"), r.User, r.Role)
 }
 
-// RemoveMember is DELETE /v1/workspaces/:id/members/:user.
+// RemoveMember handles DELETE /v1/workspaces/:id/members/:user.
 func (h *Handlers) RemoveMember(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err := caller.MayManageMembers(c.Params("id")); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (h *Handlers) RemoveMember(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return h.People.RemoveMember(c.UserContext(), c.Params("id"), c.Params("user"))
 }
 
-// keyResponse is an API key. Key is its text, which is sent only once, when it is made.
+// keyResponse is an API key. Key is its text, which is sent only once, when the key is created.
 type keyResponse struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
@@ -123,7 +123,7 @@ type keysResponse struct {
 	Keys []keyResponse `json:"keys"`
 }
 
-// ListKeys is GET /v1/keys.
+// ListKeys handles GET /v1/keys.
 func (h *Handlers) ListKeys(c *fiber.Ctx, caller core.Caller) (any, error) {
 	all, err := h.People.Keys(c.UserContext(), caller)
 	response := keysResponse{Keys: make([]keyResponse, len(all))}
@@ -143,7 +143,7 @@ type KeyRequest struct {
 	ExpiresAt *string   `json:"expiresAt"`
 }
 
-// CreateKey is POST /v1/keys.
+// CreateKey handles POST /v1/keys.
 func (h *Handlers) CreateKey(c *fiber.Ctx, caller core.Caller, r KeyRequest) (any, error) {
 	wanted := people.NewKey{Name: r.Name, Role: r.Role, OrgRole: r.OrgRole, Accounts: r.Accounts, View: r.View}
 	if r.View != "" && !h.Views.Has(caller.Workspace.ID, r.View) {
@@ -159,7 +159,7 @@ func (h *Handlers) CreateKey(c *fiber.Ctx, caller core.Caller, r KeyRequest) (an
 	return keyOf(made, text), err
 }
 
-// RevokeKey is DELETE /v1/keys/:id.
+// RevokeKey handles DELETE /v1/keys/:id.
 func (h *Handlers) RevokeKey(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	return httpio.Deleted{ID: id, Deleted: true}, h.People.RevokeKey(c.UserContext(), caller, id)

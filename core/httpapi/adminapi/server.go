@@ -15,7 +15,7 @@ type modelsResponse struct {
 	Providers []core.ModelProvider `json:"providers"`
 }
 
-// ListModels is GET /v1/models: the models in use and the providers that can be chosen from.
+// ListModels handles GET /v1/models: the models in use and the providers to choose from.
 func (h *Handlers) ListModels(c *fiber.Ctx, _ core.Caller) (any, error) {
 	set, err := h.Models.ModelSettings(c.UserContext())
 	return modelsResponse{Default: httpio.OrNull(set.Default), Fast: httpio.OrNull(set.Fast), Providers: httpio.OrEmpty(set.Providers)}, err
@@ -27,7 +27,7 @@ type ModelsPatch struct {
 	Fast    *string `json:"fast"`
 }
 
-// UpdateModels is PATCH /v1/models.
+// UpdateModels handles PATCH /v1/models.
 func (h *Handlers) UpdateModels(c *fiber.Ctx, caller core.Caller, r ModelsPatch) (any, error) {
 	if _, err := h.Models.SetModels(c.UserContext(), r.Default, r.Fast); err != nil {
 		return nil, err
@@ -39,14 +39,14 @@ type registriesResponse struct {
 	Registries []core.Registry `json:"registries"`
 }
 
-// ListRegistries is GET /v1/registries.
+// ListRegistries handles GET /v1/registries.
 func (h *Handlers) ListRegistries(*fiber.Ctx, core.Caller) (any, error) {
 	return registriesResponse{httpio.OrEmpty(h.Registries.Registries())}, nil
 }
 
-const searchLimit = 20 // bundles of one search, unless the client says how many
+const searchLimit = 20 // bundles per search, unless the client says how many
 
-// SearchRegistries is GET /v1/registries/search.
+// SearchRegistries handles GET /v1/registries/search.
 func (h *Handlers) SearchRegistries(c *fiber.Ctx, _ core.Caller) (any, error) {
 	limit, err := httpio.QueryInt(c, "limit", searchLimit, 100)
 	if err != nil {
@@ -59,7 +59,7 @@ type settingsResponse struct {
 	Settings []config.Value `json:"settings"`
 }
 
-// ListSettings is GET /v1/config: the settings in force and where they come from. Secrets are redacted.
+// ListSettings handles GET /v1/config: the settings in force and where they come from. Secrets are redacted.
 func (h *Handlers) ListSettings(*fiber.Ctx, core.Caller) (any, error) {
 	return settingsResponse{httpio.OrEmpty(h.Settings())}, nil
 }
@@ -68,7 +68,7 @@ type pluginsResponse struct {
 	Plugins []Plugin `json:"plugins"`
 }
 
-// ListPlugins is GET /v1/plugins.
+// ListPlugins handles GET /v1/plugins.
 func (h *Handlers) ListPlugins(*fiber.Ctx, core.Caller) (any, error) {
 	return pluginsResponse{httpio.OrEmpty(h.Plugins())}, nil
 }
@@ -79,12 +79,12 @@ type auditResponse struct {
 }
 
 const (
-	auditLimit     = 100 // records of one page, unless the client says how many
+	auditLimit     = 100 // records per page, unless the client says how many
 	auditMostLimit = 1000
 )
 
-// ListAudit is GET /v1/audit: of all workspaces for admins of the organization, of their workspace for
-// its admins.
+// ListAudit handles GET /v1/audit: records of all workspaces for organization admins, and of their own workspace for
+// workspace admins.
 func (h *Handlers) ListAudit(c *fiber.Ctx, caller core.Caller) (any, error) {
 	q := core.AuditQuery{
 		Workspace: c.Query("workspaceId"), Actor: c.Query("actor"), Action: c.Query("action"), Target: c.Query("target"),

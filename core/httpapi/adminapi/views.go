@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools/view"
 )
 
-// Views are the named parts of the tools of workspaces. *view.Registry implements it, with its errors.
+// Views manages views: named subsets of a workspace's tools. *view.Registry implements it and documents the errors.
 type Views interface {
 	Has(workspace, name string) bool
 	List(workspace string) []view.Info
@@ -21,12 +21,12 @@ type viewsResponse struct {
 	Views []view.Info `json:"views"`
 }
 
-// ListViews is GET /v1/views.
+// ListViews handles GET /v1/views.
 func (h *Handlers) ListViews(_ *fiber.Ctx, caller core.Caller) (any, error) {
 	return viewsResponse{h.Views.List(caller.Workspace.ID)}, nil
 }
 
-// SetView is POST /v1/views, which creates a view or replaces the one of that name.
+// SetView handles POST /v1/views, it creates a view or replaces the one with that name.
 func (h *Handlers) SetView(c *fiber.Ctx, caller core.Caller, d core.View) (any, error) {
 	return h.Views.Set(c.UserContext(), caller.Workspace.ID, d)
 }
@@ -36,7 +36,7 @@ type removedView struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// RemoveView is DELETE /v1/views/:name.
+// RemoveView handles DELETE /v1/views/:name.
 func (h *Handlers) RemoveView(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name := c.Params("name")
 	return removedView{Name: name, Deleted: true}, h.Views.Remove(c.UserContext(), caller.Workspace.ID, name)

@@ -15,7 +15,7 @@ type appsResponse struct {
 	Apps []core.App `json:"apps"`
 }
 
-// List is GET /v1/apps.
+// List handles GET /v1/apps.
 func (h *Handlers) List(_ *fiber.Ctx, caller core.Caller) (any, error) {
 	list := slices.Clone(h.Apps.List(caller.Workspace.ID))
 	for i, app := range list {
@@ -24,7 +24,7 @@ func (h *Handlers) List(_ *fiber.Ctx, caller core.Caller) (any, error) {
 	return appsResponse{Apps: httpio.OrEmpty(list)}, nil
 }
 
-// Install is POST /v1/apps/install.
+// Install handles POST /v1/apps/install.
 func (h *Handlers) Install(c *fiber.Ctx, caller core.Caller, r source.Request) (any, error) {
 	kind, err := r.Kind()
 	if err != nil {
@@ -48,7 +48,7 @@ type uninstallResponse struct {
 	DataPath      string `json:"dataPath"`
 }
 
-// Uninstall is DELETE /v1/apps/:name.
+// Uninstall handles DELETE /v1/apps/:name.
 func (h *Handlers) Uninstall(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -63,7 +63,7 @@ type statusResponse struct {
 	Status core.State `json:"status"`
 }
 
-// Start is POST /v1/apps/:name/start.
+// Start handles POST /v1/apps/:name/start.
 func (h *Handlers) Start(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *Handlers) Start(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return statusResponse{Name: app.Name, Status: app.Status}, httpio.WithCode(core.CodeStartFailed, "the app could not be started", err)
 }
 
-// Stop is POST /v1/apps/:name/stop.
+// Stop handles POST /v1/apps/:name/stop.
 func (h *Handlers) Stop(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -86,7 +86,7 @@ func (h *Handlers) Stop(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return statusResponse{Name: app.Name, Status: app.Status}, httpio.WithCode(core.CodeStopFailed, "the app could not be stopped", err)
 }
 
-// appName returns the :name of a path: core.CodeNotFound for what is not a server name.
+// appName returns the :name of a path. It returns core.CodeNotFound for a value that cannot be a server name.
 func appName(c *fiber.Ctx) (string, error) {
 	name := c.Params("name")
 	for _, r := range name {
@@ -97,7 +97,7 @@ func appName(c *fiber.Ctx) (string, error) {
 	return name, nil
 }
 
-// Get is GET /v1/apps/:name.
+// Get handles GET /v1/apps/:name.
 func (h *Handlers) Get(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *Handlers) Get(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return details, nil
 }
 
-// Configure is PATCH /v1/apps/:name.
+// Configure handles PATCH /v1/apps/:name.
 func (h *Handlers) Configure(c *fiber.Ctx, caller core.Caller, r apps.Settings) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -128,7 +128,7 @@ func (h *Handlers) Configure(c *fiber.Ctx, caller core.Caller, r apps.Settings) 
 	return app, httpio.WithCode(core.CodeStartFailed, "the app could not be configured", err)
 }
 
-// Restart is POST /v1/apps/:name/restart.
+// Restart handles POST /v1/apps/:name/restart.
 func (h *Handlers) Restart(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -141,7 +141,7 @@ func (h *Handlers) Restart(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return statusResponse{Name: app.Name, Status: app.Status}, httpio.WithCode(core.CodeStartFailed, "the app could not be restarted", err)
 }
 
-// Update is POST /v1/apps/:name/update. Without a body it updates to the newest version.
+// Update handles POST /v1/apps/:name/update. Without a body it updates to the newest version.
 func (h *Handlers) Update(c *fiber.Ctx, caller core.Caller, r source.UpdateRequest) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -154,7 +154,7 @@ func (h *Handlers) Update(c *fiber.Ctx, caller core.Caller, r source.UpdateReque
 	return h.forCaller(caller, app), httpio.WithCode(core.CodeInstallFailed, "the app could not be updated", err)
 }
 
-// Import is POST /v1/apps/import: the mcpServers object of an MCP client.
+// Import handles POST /v1/apps/import: the mcpServers object of an MCP client.
 func (h *Handlers) Import(c *fiber.Ctx, caller core.Caller, r source.ImportRequest) (any, error) {
 	r.AllowPrivate, r.Restricted, r.Allowed = caller.MayReachPrivate(), !caller.MayInstallUnconfined(), caller.MayInstall
 	r.Caller = caller

@@ -1,4 +1,4 @@
-// Package appapi serves the routes of apps and their tools: /v1/apps and /v1/tools.
+// Package appapi serves the routes for apps and their tools: /v1/apps, /v1/tools, /v1/pins and /v1/approvals.
 //
 // A handler checks what the caller may do (the rights of core.Caller), calls packages apps or tools, and
 // writes the result. Package httpapi owns the route table.

@@ -38,7 +38,7 @@ type Apps interface {
 	Hints(c core.Caller, name string) []string
 }
 
-// Tools is the namespace of a workspace's tools.
+// Tools is the namespace of tools of each workspace.
 type Tools interface {
 	List(c core.Caller) []tools.Listed
 	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
@@ -47,7 +47,7 @@ type Tools interface {
 	ShowsEvent(c core.Caller, data json.RawMessage) bool
 }
 
-// Handlers are the handlers of the routes.
+// Handlers holds the route handlers and their dependencies.
 type Handlers struct {
 	Apps      Apps
 	Tools     Tools
@@ -58,5 +58,5 @@ type Handlers struct {
 	Guard     *webguard.Policy
 	Authn     *authn.Authenticator
 	Log       hclog.Logger
-	Quiet     time.Duration // between the keep-alive comments of a stream
+	Quiet     time.Duration // between a stream's keep-alive comments
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	logTail    = 200 // lines, unless the client says how many
+	logTail    = 200 // lines returned unless the client says how many
 	maxLogTail = 10_000
 )
 
@@ -22,8 +22,7 @@ type logsResponse struct {
 	Lines []apps.LogLine `json:"lines"`
 }
 
-// Logs is GET /v1/apps/:name/logs: the last lines, and with follow the ones that are written from
-// then on, as events.
+// Logs handles GET /v1/apps/:name/logs: the last lines, and with follow also the lines written from then on, as events.
 func (h *Handlers) Logs(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {

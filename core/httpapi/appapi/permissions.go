@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-// Permissions is GET /v1/apps/:name/permissions.
+// Permissions handles GET /v1/apps/:name/permissions.
 func (h *Handlers) Permissions(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -20,7 +20,7 @@ func (h *Handlers) Permissions(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return h.Apps.Permissions(caller, name)
 }
 
-// ChangePermissions is PATCH /v1/apps/:name/permissions. A client that disconnects does not take its decision back.
+// ChangePermissions handles PATCH /v1/apps/:name/permissions. The change continues if the client disconnects.
 func (h *Handlers) ChangePermissions(c *fiber.Ctx, caller core.Caller, change core.PermissionChange) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -30,7 +30,8 @@ func (h *Handlers) ChangePermissions(c *fiber.Ctx, caller core.Caller, change co
 	return result, httpio.WithCode(core.CodeStartFailed, "the permissions could not be changed", err)
 }
 
-// forCaller returns an app as a caller sees it: those who manage apps see what it asks for and what it wrote.
+// forCaller returns an app as a caller sees it. Only callers who may manage apps see the permissions it asks for and
+// what it wrote.
 func (h *Handlers) forCaller(caller core.Caller, app core.App) core.App {
 	if caller.MayManageApps() != nil {
 		return app.ForMember()
@@ -41,7 +42,7 @@ func (h *Handlers) forCaller(caller core.Caller, app core.App) core.App {
 	return app
 }
 
-// withMissingOf is forCaller for the servers of an import.
+// withMissingOf applies forCaller to the servers of an import.
 func (h *Handlers) withMissingOf(caller core.Caller, result source.ImportResult) source.ImportResult {
 	for i, server := range result.Servers {
 		if server.App != nil {
@@ -52,7 +53,8 @@ func (h *Handlers) withMissingOf(caller core.Caller, result source.ImportResult)
 	return result
 }
 
-// withHints adds to the error of a failed start what the sandbox hides, for those who may open it.
+// withHints adds to the error of a failed start hints about what the sandbox hides, for callers who may open the
+// sandbox.
 func (h *Handlers) withHints(caller core.Caller, name string, err error) error {
 	failed, ok := errors.AsType[*core.Error](err)
 	if !ok || failed.Code != core.CodeStartFailed {

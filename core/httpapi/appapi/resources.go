@@ -16,10 +16,9 @@ import (
 // primary is the path that stands for the app's primary view.
 const primary = "primary"
 
-// ReadResource is GET /v1/apps/:name/resources/:path. The path is `primary`, a ui:// URI
-// (as it is or percent-encoded), or a view's bare path, which stands for ui://<app>/<path>, and when
-// there is none for the view of that path beside the primary one: not every bundle calls itself in its
-// URIs what the server calls it.
+// ReadResource handles GET /v1/apps/:name/resources/:path. The path is `primary`, a ui:// URI (raw or percent-encoded), or a
+// view's bare path, which stands for ui://<app>/<path>. When that view does not exist, the bare path is tried under the
+// name in the primary view's URI, because not every bundle uses its server name in its URIs.
 func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -52,8 +51,7 @@ func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return nil, c.Send(resource.Body)
 }
 
-// viewResource is a view for a client that shows it in a sandbox of its own: with its _meta, which says
-// what the sandbox must allow.
+// viewResource is a view for a client that shows it in its own sandbox. Its _meta says what the sandbox must allow.
 type viewResource struct {
 	URI      string          `json:"uri"`
 	MIMEType string          `json:"mimeType,omitempty"`
@@ -61,8 +59,8 @@ type viewResource struct {
 	Meta     json.RawMessage `json:"_meta,omitempty"`
 }
 
-// besidePrimary is the URI of a path under the name by which an app's primary view calls it, "" when
-// there is no such view.
+// besidePrimary returns the URI of a path under the name that an app's primary view uses for the app, or "" when there
+// is no such view.
 func (h *Handlers) besidePrimary(workspace, name, path string) string {
 	for _, app := range h.Apps.List(workspace) {
 		if app.Name != name || app.UI == nil {
@@ -111,13 +109,13 @@ func climbs(path string) bool {
 		if err != nil || decoded == path {
 			return false
 		}
-		path = decoded // shorter each time
+		path = decoded // always shorter than before, so the loop ends
 	}
 }
 
-// viewPolicy is the Content-Security-Policy of a view, which is a third party's page on this server's
-// origin. The sandbox gives it an opaque origin without cookies and storage, and it may not connect to
-// anything; inline scripts and styles run, as MCP Apps views need.
+// viewPolicy returns the Content-Security-Policy of a view, which is a third party's page on this server's origin. The
+// sandbox gives it an opaque origin without cookies or storage, and it may not connect to anything. Inline scripts and
+// styles run, because MCP Apps views need them.
 func (h *Handlers) viewPolicy() string {
 	frames := "'self'"
 	if h.Guard.Dev {
@@ -130,8 +128,8 @@ func (h *Handlers) viewPolicy() string {
 		"img-src data: blob:; font-src data:; media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors " + frames
 }
 
-// viewType is text/html for every HTML profile and for resources without a type; other resources of a
-// view, such as images, keep their own unless they are scripts.
+// viewType returns text/html for every HTML profile and for resources without a type. Other resources of a view, such
+// as images, keep their own type unless they are scripts.
 func viewType(declared string) string {
 	media, _, err := mime.ParseMediaType(declared)
 	if err != nil || media == fiber.MIMETextHTML {

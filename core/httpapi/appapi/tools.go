@@ -27,8 +27,8 @@ type ToolRequest struct {
 	Meta      json.RawMessage `json:"_meta"`
 }
 
-// CallTool is POST /v1/tools/call. The body is checked here, everything else by package tools. A client
-// that disconnects cancels the call.
+// CallTool handles POST /v1/tools/call. It checks the body; package tools checks everything else. A client that disconnects
+// cancels the call.
 func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (any, error) {
 	name, err := r.name()
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 	}
 	connected, done := httpio.CancelOnDisconnect(c)
 	defer done()
-	ctx, stop := h.Authn.WatchCall(connected, cred, caller) // it may wait for an approval, or for its app
+	ctx, stop := h.Authn.WatchCall(connected, cred, caller) // the call may wait for an approval, or for its app
 	defer stop()
 	result, _, err := h.Tools.Call(ctx, caller, tools.Call{Name: name, Account: r.Account, Arguments: r.Arguments, Meta: r.Meta, CheckInput: true})
 	if refusal, ok := errors.AsType[*rpc.Error](err); ok {
@@ -75,8 +75,7 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 	return nil, httpio.JSON(c, shaped)
 }
 
-// acquireCall counts a tool call against the caller's share: the user's, also when the user's API keys
-// are used.
+// acquireCall counts a tool call against the user's share, which the user's API keys also draw on.
 func (h *Handlers) acquireCall(caller core.Caller) (release func(), err error) {
 	if err := h.Limits.AllowCall(caller.User.ID); err != nil {
 		return nil, err
@@ -86,13 +85,13 @@ func (h *Handlers) acquireCall(caller core.Caller) (release func(), err error) {
 
 type toolKey struct{}
 
-// ToolOf is the name of the tool that a request called, for the access log.
+// ToolOf returns the name of the tool that a request called, for the access log.
 func ToolOf(ctx *fasthttp.RequestCtx) (string, bool) {
 	name, known := ctx.UserValue(toolKey{}).(string)
 	return name, known
 }
 
-// name is the tool's full name: tool is bare beside a server, and full without one.
+// name returns the tool's full name. The field tool is a bare name when server is given, and a full name otherwise.
 func (r ToolRequest) name() (string, error) {
 	if r.Tool == "" {
 		return "", core.Errorf(core.CodeBadRequest, "tool is missing; name the tool to call")
@@ -100,21 +99,20 @@ func (r ToolRequest) name() (string, error) {
 	if r.Server != "" {
 		return r.Server + "__" + r.Tool, nil
 	}
-	if !strings.Contains(r.Tool, "__") && len(r.Tool) != core.MaxToolName { // a shortened name may have lost it
+	if !strings.Contains(r.Tool, "__") && len(r.Tool) != core.MaxToolName { // a shortened name may have lost the separator
 		return "", core.Errorf(core.CodeBadRequest, "server is missing; name it, or give tool as server__tool")
 	}
 	return r.Tool, nil
 }
 
-// refused is the result of a failed tool call. JSON-RPC errors of an app and invalid results are
-// reported as failures of the tool.
+// refused returns the result of a failed tool call. An app's JSON-RPC errors and invalid results are reported as tool
+// failures.
 func refused(message string) json.RawMessage {
 	return json.RawMessage(`{"content":[{"type":"text","text":` + string(rawjson.Quote(message)) + `}],"isError":true}`)
 }
 
-// withResult adds `result` to a CallToolResult and leaves every other member as the app wrote it: the
-// text parsed as JSON when it parses, else the text. The raw text is inserted, so that numbers keep
-// every digit.
+// withResult adds `result` to a CallToolResult and leaves every other member as the app wrote it. `result` is the text
+// as JSON if it parses, or else as a string. The raw text is inserted so that numbers keep every digit.
 func withResult(raw json.RawMessage) (json.RawMessage, error) {
 	members, ok := rawjson.Fields(raw, "content", "isError")
 	if !ok {
@@ -158,8 +156,8 @@ type toolEntry struct {
 	Definition json.RawMessage `json:"definition"`
 }
 
-// ListTools is GET /v1/tools: the tools the caller sees, of one app when server is given, and with
-// every word of search in the name or the definition.
+// ListTools handles GET /v1/tools: the tools that the caller sees. server limits them to one app; with search, every word
+// must occur in the name or the definition.
 func (h *Handlers) ListTools(c *fiber.Ctx, caller core.Caller) (any, error) {
 	server, words := c.Query("server"), strings.Fields(strings.ToLower(c.Query("search")))
 	response := toolsResponse{Tools: []toolEntry{}}

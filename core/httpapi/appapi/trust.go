@@ -11,13 +11,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-// Pins are the pinned tools of apps whose definitions changed.
+// Pins manages changes to the pinned tool definitions of apps.
 type Pins interface {
 	Changes(ctx context.Context, workspace string) ([]core.PinChange, error)
 	Decide(ctx context.Context, c core.Caller, id string, accept bool) (core.PinChange, error)
 }
 
-// Approvals are the calls that wait for a person.
+// Approvals manages the calls that wait for a person's approval.
 type Approvals interface {
 	List(ctx context.Context, c core.Caller, q core.ApprovalQuery) (core.ApprovalPage, error)
 	Decide(ctx context.Context, c core.Caller, id string, d core.Decision) (core.Approval, error)
@@ -29,7 +29,7 @@ type pinsResponse struct {
 	Pins []core.PinChange `json:"pins"`
 }
 
-// ListPins is GET /v1/pins.
+// ListPins handles GET /v1/pins.
 func (h *Handlers) ListPins(c *fiber.Ctx, caller core.Caller) (any, error) {
 	changes, err := h.Pins.Changes(c.UserContext(), caller.Workspace.ID)
 	if err != nil {
@@ -49,7 +49,7 @@ type Decision struct {
 	Decision string `json:"decision"`
 }
 
-// DecidePin is POST /v1/pins/:id.
+// DecidePin handles POST /v1/pins/:id.
 func (h *Handlers) DecidePin(c *fiber.Ctx, caller core.Caller, r Decision) (any, error) {
 	if r.Decision != "accept" && r.Decision != "refuse" {
 		return nil, core.Errorf(core.CodeBadRequest, "decision must be accept or refuse")
@@ -61,7 +61,7 @@ func (h *Handlers) DecidePin(c *fiber.Ctx, caller core.Caller, r Decision) (any,
 	return change, nil
 }
 
-// approvalResponse is a call that waits for a person, or waited for one.
+// approvalResponse is a call that is waiting, or has waited, for a person's decision.
 type approvalResponse struct {
 	ID          string             `json:"id"`
 	Tool        string             `json:"tool"`
@@ -107,7 +107,7 @@ type approvalsResponse struct {
 	NextCursor *string            `json:"nextCursor"`
 }
 
-// ListApprovals is GET /v1/approvals.
+// ListApprovals handles GET /v1/approvals.
 func (h *Handlers) ListApprovals(c *fiber.Ctx, caller core.Caller) (any, error) {
 	q := core.ApprovalQuery{Cursor: c.Query("cursor")}
 	switch state := c.Query("state"); state {
@@ -136,7 +136,7 @@ func (h *Handlers) ListApprovals(c *fiber.Ctx, caller core.Caller) (any, error) 
 	return response, nil
 }
 
-// approvalsMostLimit is how many approvals a page has at most, and unless the client says how many.
+// approvalsMostLimit is both the maximum and the default number of approvals per page.
 const approvalsMostLimit = 500
 
 // CallDecision is the body of DecideApproval.
@@ -145,7 +145,7 @@ type CallDecision struct {
 	Reason   string `json:"reason"`
 }
 
-// DecideApproval is POST /v1/approvals/:id.
+// DecideApproval handles POST /v1/approvals/:id.
 func (h *Handlers) DecideApproval(c *fiber.Ctx, caller core.Caller, r CallDecision) (any, error) {
 	d := core.Decision{Approve: r.Decision != "refuse", Always: r.Decision == "always", Reason: r.Reason}
 	if d.Approve && !d.Always && r.Decision != "approve" {
@@ -158,7 +158,7 @@ func (h *Handlers) DecideApproval(c *fiber.Ctx, caller core.Caller, r CallDecisi
 	return approvalOf(a, caller), nil
 }
 
-// standingResponse is a tool whose calls need no approval as it is defined.
+// standingResponse is a tool whose calls need no approval as long as its definition does not change.
 type standingResponse struct {
 	ID        string `json:"id"`
 	Tool      string `json:"tool"`
@@ -176,7 +176,7 @@ type allStandingResponse struct {
 	Always []standingResponse `json:"always"`
 }
 
-// ListStanding is GET /v1/approvals/always.
+// ListStanding handles GET /v1/approvals/always.
 func (h *Handlers) ListStanding(c *fiber.Ctx, caller core.Caller) (any, error) {
 	all, err := h.Approvals.Standing(c.UserContext(), caller)
 	if err != nil {
@@ -189,7 +189,7 @@ func (h *Handlers) ListStanding(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return response, nil
 }
 
-// Withdraw is DELETE /v1/approvals/always/:id.
+// Withdraw handles DELETE /v1/approvals/always/:id.
 func (h *Handlers) Withdraw(c *fiber.Ctx, caller core.Caller) (any, error) {
 	a, err := h.Approvals.Withdraw(c.UserContext(), caller, c.Params("id"))
 	if err != nil {

@@ -15,26 +15,26 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// The route whose body is streamed.
+// Limits of the upload route, whose body is streamed.
 const (
-	MaxUpload = 64 << 20 // bytes of a body
+	MaxUpload = 64 << 20 // bytes in the body
 )
 
-const maxUploadSettings = 1 << 20 // bytes of the part settings
+const maxUploadSettings = 1 << 20 // bytes in the part "settings"
 
-// uploadSettings is the part settings of an upload.
+// uploadSettings is the part "settings" of an upload.
 type uploadSettings struct {
 	ServerName  string                 `json:"serverName"`
 	Env         map[string]core.Secret `json:"env"`
 	Permissions *core.PermissionChange `json:"permissions"`
 }
 
-// Upload is POST /v1/apps/upload: the body is an .mcpb file, or a form with the part settings (JSON) and
-// then the part file. The file goes from the connection to the disk; it is never in memory as a whole.
+// Upload handles POST /v1/apps/upload: the body is an .mcpb file, or a form with the part "settings" (JSON) followed by the
+// part "file". The file goes straight from the connection to disk and is never held in memory as a whole.
 func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) (any, error) {
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()
-	// The connection cannot be watched for its end before the body was read.
+	// A disconnect can be detected only after the body has been read.
 	var peer *stream.Peer
 	received := &receivedBody{from: requestBody(c), left: MaxUpload, atEnd: func() { peer = stream.WatchPeer(c.Context().Conn(), cancel) }}
 	defer func() {
@@ -53,7 +53,7 @@ func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return h.forCaller(caller, app), httpio.WithCode(core.CodeInstallFailed, "the installation failed", err)
 }
 
-// requestBody is the body of a request as it arrives.
+// requestBody returns the body of a request as it arrives.
 func requestBody(c *fiber.Ctx) io.Reader {
 	if stream := c.Context().RequestBodyStream(); stream != nil {
 		return stream
@@ -91,7 +91,7 @@ func uploadParts(c *fiber.Ctx, received io.Reader) (uploadSettings, io.Reader, e
 			}
 		case "file":
 			return settings, fileReader{part, form}, nil
-		} // other parts are ignored, as unknown members of a body are
+		} // other parts are ignored, like unknown members of a JSON body
 	}
 }
 
@@ -113,7 +113,7 @@ func readSettings(part io.Reader, settings uploadSettings) (uploadSettings, erro
 	return read, nil
 }
 
-// fileReader reads the part file, and refuses settings that come after it, which would be ignored.
+// fileReader reads the part "file". It refuses settings that come after it, because they would be ignored.
 type fileReader struct {
 	part io.Reader
 	form *multipart.Reader

@@ -15,39 +15,39 @@ import (
 type Access interface {
 	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
 
-	// CountBearer counts a bearer that was refused, and returns an error when there were too many.
+	// CountBearer counts a bearer token that was refused. It returns an error when there were too many.
 	CountBearer(bearer, client, peer string) error
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
 
-	// Current returns a caller of earlier with the roles that it has now, an error when it no longer has access.
+	// Current returns a caller who was admitted earlier with the roles they have now, or an error when they no longer
+	// have access.
 	Current(ctx context.Context, c core.Caller) (core.Caller, error)
 
-	// WatchRevocations calls changed, with the id of a user or "" for all, when the user's rights may
-	// have changed.
+	// WatchRevocations calls changed with a user ID, or "" for all users, when the user's rights may have changed.
 	WatchRevocations(changed func(userID string)) (stop func())
 }
 
-// Authenticator finds out who sends a request.
+// Authenticator determines who sent a request.
 type Authenticator struct {
 	Access  Access
 	Guard   *webguard.Policy
-	Recheck time.Duration // between two checks of the credentials of a standing stream
+	Recheck time.Duration // between checks of the credentials of a long-lived stream
 }
 
-// Audience is whose requests a route serves.
+// Audience says whose requests a route serves.
 type Audience string
 
 // The audiences.
 const (
 	Anyone   Audience = "anyone"
 	Identity Audience = "any authenticated caller"
-	// Member is a member of the workspace that X-Workspace-Id names, else of the caller's only or default one.
+	// Member is a member of the workspace that X-Workspace-Id names, or else of the caller's only or default workspace.
 	Member Audience = "member"
-	// Viewer is Member for what EventSource and iframes request: the workspace may also be given as ?workspace=.
+	// Viewer is Member for requests by EventSource and iframes: the workspace may also be given as ?workspace=.
 	Viewer Audience = "member, workspace also as `?workspace=`"
 )
 
-// Admit returns the sender of a request, without a workspace for Identity, and without anything for Anyone.
+// Admit returns the sender of a request. The caller has no workspace for Identity, and is the zero Caller for Anyone.
 func (a *Authenticator) Admit(c *fiber.Ctx, audience Audience) (caller core.Caller, err error) {
 	if audience == Anyone {
 		return core.Caller{}, nil
@@ -63,7 +63,7 @@ func (a *Authenticator) Admit(c *fiber.Ctx, audience Audience) (caller core.Call
 	if caller.Identity, err = a.Identify(c.UserContext(), c, cred); err != nil {
 		return core.Caller{}, err
 	}
-	c.Context().SetUserValue(callerKey{}, caller) // also of one who is refused a workspace
+	c.Context().SetUserValue(callerKey{}, caller) // also for a caller who is refused the workspace
 	if audience != Identity {
 		caller, err = a.place(c.UserContext(), caller.Identity, cred)
 	}
@@ -73,8 +73,7 @@ func (a *Authenticator) Admit(c *fiber.Ctx, audience Audience) (caller core.Call
 	return caller, err
 }
 
-// Identify returns who the credentials of a request belong to. A bearer that is refused counts among the guesses of its
-// client.
+// Identify returns the owner of a request's credentials. A refused bearer token counts as a guess by the client.
 func (a *Authenticator) Identify(ctx context.Context, c *fiber.Ctx, cred Credentials) (core.Identity, error) {
 	id, err := a.Access.API(ctx, cred.Bearer, cred.Cookie)
 	if cred.Bearer != "" && core.CodeOf(err) == core.CodeUnauthenticated {
@@ -85,7 +84,7 @@ func (a *Authenticator) Identify(ctx context.Context, c *fiber.Ctx, cred Credent
 	return id, err
 }
 
-// Caller is who the credentials belong to, in the workspace that they name.
+// Caller returns the owner of the credentials, in the workspace that the credentials name.
 func (a *Authenticator) Caller(ctx context.Context, cred Credentials) (core.Caller, error) {
 	id, err := a.Access.API(ctx, cred.Bearer, cred.Cookie)
 	if err != nil {
@@ -103,7 +102,7 @@ func (a *Authenticator) place(ctx context.Context, id core.Identity, cred Creden
 
 type callerKey struct{}
 
-// CallerOf is the caller of a request whose handler required one, for the access log and the audit log.
+// CallerOf returns the caller of a request whose handler required one, for the access log and the audit log.
 func CallerOf(ctx *fasthttp.RequestCtx) (core.Caller, bool) {
 	caller, known := ctx.UserValue(callerKey{}).(core.Caller)
 	return caller, known

@@ -12,25 +12,25 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// SessionCookie is the name of the cookie that a login sets.
+// SessionCookie is the name of the cookie set by a login.
 const SessionCookie = "service_session"
 
 const headerWorkspace = "X-Workspace-Id"
 
-// Credentials are what a request says about its sender. They are copies that may be kept.
+// Credentials holds what a request says about its sender. The strings are copies and may be kept.
 type Credentials struct {
 	Bearer    string
 	Cookie    string
 	Workspace string // X-Workspace-Id, "" when absent
 
-	proven bool // the token may have come with a proof of possession, without which it is not accepted again
+	proven bool // the token may have come with a proof of possession and is not accepted again without one
 }
 
-// Anonymous reports whether the request brings neither a token nor a cookie.
+// Anonymous reports whether the request has neither a token nor a cookie.
 func (c Credentials) Anonymous() bool { return c.Bearer == "" && c.Cookie == "" }
 
-// FromRequest reads the credentials of a request. It refuses one that gives a header twice, because
-// two programs might use different ones.
+// FromRequest reads the credentials of a request. It refuses a request that repeats a header, because two programs
+// might read different ones.
 func FromRequest(c *fiber.Ctx) (Credentials, error) {
 	for _, name := range []string{fiber.HeaderAuthorization, headerWorkspace} {
 		values := c.Context().Request.Header.PeekAll(name)
@@ -40,7 +40,7 @@ func FromRequest(c *fiber.Ctx) (Credentials, error) {
 			return Credentials{}, core.Errorf(core.CodeBadRequest, "the header %s is given more than once", name)
 		case empty && name == headerWorkspace:
 			return Credentials{}, core.Errorf(core.CodeBadRequest, "the header %s is empty", name)
-		case empty: // which does not leave it to the cookie
+		case empty: // an empty header does not fall back to the cookie
 			return Credentials{}, core.Errorf(core.CodeUnauthenticated, "the header %s is empty", name)
 		}
 	}
@@ -50,8 +50,8 @@ func FromRequest(c *fiber.Ctx) (Credentials, error) {
 	}, nil
 }
 
-// FromViewer is FromRequest for what EventSource and iframes request, which cannot send headers: the
-// workspace may also be given as ?workspace=.
+// FromViewer is FromRequest for requests by EventSource and iframes, which cannot send headers: the workspace may also
+// be given as ?workspace=.
 func FromViewer(c *fiber.Ctx) (Credentials, error) {
 	cred, err := FromRequest(c)
 	if err != nil {
@@ -65,13 +65,13 @@ func FromViewer(c *fiber.Ctx) (Credentials, error) {
 	return cred, nil
 }
 
-// Bearer is the bearer token of a request, "" when there is none. The scheme DPoP counts as well when an identity
-// provider checks the proof.
+// Bearer returns the bearer token of a request, or "" when there is none. A token under the scheme DPoP also counts
+// when an identity provider checks the proof.
 func Bearer(ctx *fasthttp.RequestCtx) string {
 	return BearerOf(&ctx.Request.Header, webguard.RequestOf(ctx).BindsTokens())
 }
 
-// BearerOf is Bearer for the headers of a request; binds says whether an identity provider checks proofs.
+// BearerOf is Bearer for a request's headers. binds says whether an identity provider checks proofs.
 func BearerOf(h *fasthttp.RequestHeader, binds bool) string {
 	authorization := string(h.Peek(fasthttp.HeaderAuthorization))
 	if token := webguard.Bearer(authorization); token != "" || !binds {

@@ -7,19 +7,19 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// provenLife is how long a standing stream goes on whose token came with a proof of possession. Whether such a token
-// has expired cannot be checked again; its client opens the stream anew.
+// provenLife limits a long-lived stream whose token came with a proof of possession. Such a token's expiry cannot be
+// checked again, so the client has to reopen the stream.
 const provenLife = 5 * time.Minute
 
-// Watch returns a context for what goes on for a caller after the request was admitted. It ends when the
-// credentials, the membership or a role of the caller is gone: at once when that is made known, and for a standing
-// stream also after Recheck at the latest, as for a token that has expired. stop releases what it holds. While it
-// cannot be determined whether the caller is still admitted, the context goes on. Its cause is the error that Check
-// returns.
+// Watch returns a context for work that continues for a caller after the request was admitted. It ends when the caller
+// loses the credentials, the membership or a role: immediately when the loss is announced, and for a standing stream
+// also at the next periodic check (Recheck), which notices expired tokens too. While it cannot be determined whether
+// the caller is still admitted, the context stays open. Its cause is the error that Check returns. stop releases the
+// context's resources.
 func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core.Caller, standing bool) (watched context.Context, stop func()) {
 	watched, end := context.WithCancelCause(ctx)
 	changes := make(chan struct{}, 1)
-	changes <- struct{}{} // what changed since the request was admitted
+	changes <- struct{}{} // for changes since the request was admitted
 	unwatch := a.notify(changes, caller.User.ID)
 	go func() {
 		defer end(nil)
@@ -35,7 +35,7 @@ func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core
 		}
 		held := roles{caller.User.OrgRole, caller.Workspace.Role}
 		if cred.proven {
-			held = roles{} // those that only the token gives are not known without its request
+			held = roles{} // roles that only the token gives cannot be read without its request
 		}
 		for {
 			select {
@@ -57,8 +57,8 @@ func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core
 	return watched, func() { end(nil) }
 }
 
-// WatchCall is Watch for one call, which was admitted a moment ago: it asks nothing as long as nothing changes, and goes on
-// when its token has only expired.
+// WatchCall is Watch for one call that has just been admitted. It checks nothing unless something changes, and the call
+// continues if its token merely expires.
 func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller core.Caller) (watched context.Context, stop func()) {
 	watched, end := context.WithCancelCause(ctx)
 	changes := make(chan struct{}, 1)
@@ -80,9 +80,9 @@ func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller 
 	return watched, func() { end(nil) }
 }
 
-// Check reads the rights of a caller anew, after its request was admitted. It returns an error that says what is gone: the
-// login, the API key, the membership or a role. A token that has only expired since then is not gone, and neither is what
-// cannot be determined at the moment.
+// Check reads a caller's rights again after the request was admitted. It returns an error that says what the caller has
+// lost: the login, the API key, the membership or a role. A token that has merely expired since then does not count as
+// lost, and neither does anything that cannot be determined at the moment.
 func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core.Caller) error {
 	now, err := a.current(ctx, cred, caller)
 	held := roles{caller.User.OrgRole, caller.Workspace.Role}
@@ -97,7 +97,8 @@ func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core
 	return lostBy(caller, held, now, err)
 }
 
-// lostBy is the error for what a caller has lost, by its roles of now or the error of asking for them; nil for nothing.
+// lostBy returns the error for what a caller has lost, given the current roles or the error of reading them. It returns
+// nil when nothing is lost.
 func lostBy(caller core.Caller, held, now roles, err error) error {
 	switch {
 	case err != nil && !isRefusal(err), err == nil && !held.above(now):
@@ -113,7 +114,7 @@ func lostBy(caller core.Caller, held, now roles, err error) error {
 	}
 }
 
-// notify sends to changes after the rights of a user may have changed.
+// notify sends to changes when the rights of a user may have changed.
 func (a *Authenticator) notify(changes chan<- struct{}, user string) (stop func()) {
 	return a.Access.WatchRevocations(func(of string) {
 		if of != user && of != "" {
@@ -126,10 +127,10 @@ func (a *Authenticator) notify(changes chan<- struct{}, user string) (stop func(
 	})
 }
 
-// roles are what a caller may do in the organization and in its workspace.
+// roles holds a caller's roles in the organization and in the workspace.
 type roles struct{ organization, workspace core.Role }
 
-// above reports whether a role has rights that now has no longer.
+// above reports whether r has rights that now lacks.
 func (r roles) above(now roles) bool {
 	return above(r.organization, now.organization) || above(r.workspace, now.workspace)
 }
@@ -139,7 +140,7 @@ func above(before, now core.Role) bool {
 }
 
 // current returns the roles that a caller has now. A token that came with a proof of possession (RFC 9449, RFC 8705)
-// cannot be verified again without its request: of it counts what was revoked.
+// cannot be verified again without its request, so only its revocation is checked.
 func (a *Authenticator) current(ctx context.Context, cred Credentials, caller core.Caller) (roles, error) {
 	cred.Workspace = caller.Workspace.ID
 	ask := func() (core.Caller, error) { return a.Caller(ctx, cred) }
@@ -150,7 +151,7 @@ func (a *Authenticator) current(ctx context.Context, cred Credentials, caller co
 	return roles{now.User.OrgRole, now.Workspace.Role}, err
 }
 
-// isRefusal reports whether an error says that a caller has no access, rather than that this cannot be determined.
+// isRefusal reports whether an error says that a caller has no access, as opposed to access that cannot be determined.
 func isRefusal(err error) bool {
 	code := core.CodeOf(err)
 	return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied

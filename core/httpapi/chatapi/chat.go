@@ -18,8 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// SendMessage is POST /v1/chat: it runs the message to its end. A client that disconnects cancels
-// the run, unless it is detached, and so does the end of the caller's rights.
+// SendMessage handles POST /v1/chat: it runs the message to completion. The run is cancelled when the client disconnects,
+// unless it is detached, and when the caller loses their rights.
 func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
 	a, err := h.admit(c, caller, r)
 	if err != nil || a.queued {
@@ -41,7 +41,7 @@ func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller, r chat.Request)
 	return answered(a.run.Do(ctx, nil))
 }
 
-// answered is the response of a run.
+// answered returns the response of a run.
 func answered(a chat.Answer, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func answered(a chat.Answer, err error) (any, error) {
 	return a, nil
 }
 
-// StreamMessage is POST /v1/chat/stream: it streams the events of the run, which ends like that of SendMessage.
-// Errors known before the run begins are ordinary error responses.
+// StreamMessage handles POST /v1/chat/stream: it streams the events of the run, which ends for the same reasons as in
+// SendMessage. Errors that occur before the run starts are ordinary error responses.
 func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
 	a, err := h.admit(c, caller, r)
 	if err != nil || a.queued {
@@ -73,8 +73,8 @@ func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller, r chat.Reques
 	return nil, err
 }
 
-// admitted is a run that was admitted. It ends with the contexts that within returns, which end with the rights of the caller;
-// release is to be called at its end.
+// admitted is a run that was admitted. It ends with the contexts that within returns, which in turn end when the caller
+// loses their rights. release must be called at the end of the run.
 type admitted struct {
 	run     *chat.Run
 	within  func(context.Context) (context.Context, context.CancelFunc)
@@ -82,7 +82,7 @@ type admitted struct {
 	queued  bool // there is nothing to run yet
 }
 
-// admit admits a run, or queues its message and writes the response.
+// admit admits a run. It may queue the message instead and write the response.
 func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a admitted, err error) {
 	cred, err := authn.FromRequest(c)
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a ad
 			}
 		}
 		a, err = h.begin(c.UserContext(), cred, caller, r)
-		if !r.Queue || core.CodeOf(err) != core.CodeRunInProgress { // it began meanwhile
+		if !r.Queue || core.CodeOf(err) != core.CodeRunInProgress { // a run started in the meantime
 			a.within = within
 			return a, err
 		}
@@ -152,7 +152,7 @@ func queuedOf(conversation string, q *core.QueuedMessage) queuedResponse {
 	return r
 }
 
-// GetQueued is GET /v1/conversations/:id/queue: the message that waits for the end of the run, or null.
+// GetQueued handles GET /v1/conversations/:id/queue: the message that is waiting for the run to end, or null.
 func (h *Handlers) GetQueued(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	if _, err := h.Chat.Conversation(c.UserContext(), caller, id); err != nil {
@@ -168,7 +168,7 @@ func (h *Handlers) GetQueued(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return queuedOf(id, &q), nil
 }
 
-// WithdrawQueued is DELETE /v1/conversations/:id/queue. It answers with the message that does not wait any more.
+// WithdrawQueued handles DELETE /v1/conversations/:id/queue. It returns the message that it removed from the queue.
 func (h *Handlers) WithdrawQueued(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	q, err := h.Chat.Withdraw(c.UserContext(), caller, id)
@@ -178,8 +178,8 @@ func (h *Handlers) WithdrawQueued(c *fiber.Ctx, caller core.Caller) (any, error)
 	return queuedOf(id, &q), nil
 }
 
-// FollowRun is GET /v1/conversations/:id/run: the events of the detached run that goes on in the conversation, those after
-// Last-Event-ID or all of them, and then as they come.
+// FollowRun handles GET /v1/conversations/:id/run: the events of the conversation's detached run. It sends those after
+// Last-Event-ID, or all of them, and then new ones as they occur.
 func (h *Handlers) FollowRun(c *fiber.Ctx, caller core.Caller) (any, error) {
 	live, err := h.Chat.Live(c.UserContext(), caller, c.Params("id"))
 	if err != nil {
@@ -192,7 +192,7 @@ func (h *Handlers) FollowRun(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return nil, h.follow(c, caller, live, release)
 }
 
-// StopRun is DELETE /v1/conversations/:id/run. It answers when the conversation is free.
+// StopRun handles DELETE /v1/conversations/:id/run. It responds when the conversation is free.
 func (h *Handlers) StopRun(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err := h.Chat.StopRun(c.UserContext(), caller, c.Params("id")); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (h *Handlers) StopRun(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}{true}, nil
 }
 
-// follow streams the events of a run, for as long as the caller is admitted. release is called at the end.
+// follow streams the events of a run for as long as the caller is admitted. It calls release at the end.
 func (h *Handlers) follow(c *fiber.Ctx, caller core.Caller, live chat.Follower, release func()) error {
 	cred, err := authn.FromRequest(c)
 	if err != nil {
@@ -215,7 +215,7 @@ func (h *Handlers) follow(c *fiber.Ctx, caller core.Caller, live chat.Follower, 
 		defer httpio.KeepAlive(w, h.Quiet)()
 		ctx, stop := h.Authn.Watch(ctx, cred, caller, false)
 		defer stop()
-		_ = live.Follow(ctx, last, w.EventWithID) // it ends when the client leaves
+		_ = live.Follow(ctx, last, w.EventWithID) // it ends when the client disconnects
 	})
 	if err != nil {
 		release()
@@ -233,8 +233,8 @@ func (h *Handlers) sendChat(w *stream.Writer, e chat.Event) {
 	_ = w.Event(e.Name, data)
 }
 
-// acquireRun counts a chat run against the caller's share, and refuses it when the caller has used the
-// tokens of the day.
+// acquireRun counts a chat run against the caller's share. It refuses the run when the caller has used up the day's
+// tokens.
 func (h *Handlers) acquireRun(ctx context.Context, caller core.Caller) (release func(), err error) {
 	if limit := h.TokensPerDay; limit > 0 {
 		used, err := h.Chat.TokensToday(ctx, caller)
@@ -254,8 +254,8 @@ type elicitationResponse struct {
 	Action string `json:"action"`
 }
 
-// AnswerElicitation is POST /v1/chat/elicitations/:id: what a person says to a question that an app
-// asks in their chat stream.
+// AnswerElicitation handles POST /v1/chat/elicitations/:id: a person's reply to a question that an app asked in their chat
+// stream.
 func (h *Handlers) AnswerElicitation(c *fiber.Ctx, caller core.Caller, r elicit.Reply) (any, error) {
 	id := c.Params("id")
 	if err := h.Chat.Reply(c.UserContext(), caller, id, r); err != nil {

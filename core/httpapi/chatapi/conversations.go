@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-const listLimit = 20 // conversations of a page, unless the client says how many
+const listLimit = 20 // conversations per page, unless the client says how many
 
 // ConversationSummary is a conversation in a list.
 type ConversationSummary struct {
@@ -33,7 +33,7 @@ func summaryOf(c core.Conversation) ConversationSummary {
 	}
 }
 
-// SummariesOf returns conversations as lists show them.
+// SummariesOf returns the summaries of conversations, for lists.
 func SummariesOf(all []core.Conversation) []ConversationSummary {
 	out := make([]ConversationSummary, len(all))
 	for i, c := range all {
@@ -72,7 +72,7 @@ type conversationsResponse struct {
 	TotalCount    int                   `json:"totalCount"`
 }
 
-// ListConversations is GET /v1/conversations.
+// ListConversations handles GET /v1/conversations.
 func (h *Handlers) ListConversations(c *fiber.Ctx, caller core.Caller) (any, error) {
 	limit, err := httpio.QueryInt(c, "limit", listLimit, 100)
 	if err != nil {
@@ -101,7 +101,7 @@ type historyResponse struct {
 	Messages       []messageResponse `json:"messages"`
 }
 
-// GetHistory is GET /v1/conversations/:id/history.
+// GetHistory handles GET /v1/conversations/:id/history.
 func (h *Handlers) GetHistory(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	messages, err := h.Chat.History(c.UserContext(), caller, id)
@@ -119,7 +119,7 @@ func messagesOf(messages []core.Message) []messageResponse {
 	return out
 }
 
-// GetConversation is GET /v1/conversations/:id.
+// GetConversation handles GET /v1/conversations/:id.
 func (h *Handlers) GetConversation(c *fiber.Ctx, caller core.Caller) (any, error) {
 	conversation, err := h.Chat.Conversation(c.UserContext(), caller, c.Params("id"))
 	if err != nil {
@@ -134,7 +134,7 @@ type ConversationEdit struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// UpdateConversation is PATCH /v1/conversations/:id.
+// UpdateConversation handles PATCH /v1/conversations/:id.
 func (h *Handlers) UpdateConversation(c *fiber.Ctx, caller core.Caller, r ConversationEdit) (any, error) {
 	changed, err := h.Chat.Edit(c.UserContext(), caller, c.Params("id"), r.Title, r.Metadata)
 	if err != nil {
@@ -148,7 +148,7 @@ type ForkRequest struct {
 	AtMessage *int `json:"atMessage"`
 }
 
-// ForkConversation is POST /v1/conversations/:id/fork. Without a body it copies every message.
+// ForkConversation handles POST /v1/conversations/:id/fork. Without a body it copies every message.
 func (h *Handlers) ForkConversation(c *fiber.Ctx, caller core.Caller, r ForkRequest) (any, error) {
 	made, err := h.Chat.Fork(c.UserContext(), caller, c.Params("id"), r.AtMessage)
 	if err != nil {
@@ -157,7 +157,7 @@ func (h *Handlers) ForkConversation(c *fiber.Ctx, caller core.Caller, r ForkRequ
 	return recordOf(made), nil
 }
 
-// DeleteConversation is DELETE /v1/conversations/:id.
+// DeleteConversation handles DELETE /v1/conversations/:id.
 func (h *Handlers) DeleteConversation(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	if err := h.Chat.Delete(c.UserContext(), caller, id); err != nil {
@@ -178,8 +178,8 @@ type bulkDeleteResponse struct {
 	NotFound []string `json:"notFound"`
 }
 
-// DeleteConversations is POST /v1/conversations/delete. Those that do not exist are listed and are
-// not an error, so that the request may be repeated.
+// DeleteConversations handles POST /v1/conversations/delete. Conversations that do not exist are listed but are not an
+// error, so that the request can be repeated.
 func (h *Handlers) DeleteConversations(c *fiber.Ctx, caller core.Caller, r BulkDelete) (any, error) {
 	if len(r.IDs) == 0 || len(r.IDs) > maxBulkDelete {
 		return nil, core.Errorf(core.CodeBadRequest, "ids must list 1 to %d conversations", maxBulkDelete)

@@ -16,14 +16,14 @@ import (
 // exportFormat is the version of conversationExport.
 const exportFormat = 1
 
-// conversationExport is a conversation as a file. POST /v1/conversations/import restores it.
+// conversationExport is a conversation in the form of a file. POST /v1/conversations/import restores it.
 type conversationExport struct {
 	Format       int                `json:"format"`
 	Conversation conversationRecord `json:"conversation"`
 	Messages     []messageResponse  `json:"messages"`
 }
 
-// ExportConversation is GET /v1/conversations/:id/export.
+// ExportConversation handles GET /v1/conversations/:id/export.
 func (h *Handlers) ExportConversation(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id, format := c.Params("id"), c.Query("format", "json")
 	if format != "json" && format != "markdown" {
@@ -68,7 +68,7 @@ func markdownOf(c core.Conversation, messages []core.Message) string {
 	return b.String()
 }
 
-// writeParts writes the texts and tool calls of a message, all text first when their order is not known.
+// writeParts writes the text parts and tool calls of a message. When their order is not known, all text comes first.
 func writeParts(b *strings.Builder, m core.Message) {
 	var metadata exportedMetadata
 	_ = json.Unmarshal(m.Metadata, &metadata) // messages without tool calls have none
@@ -104,8 +104,8 @@ func (call exportedCall) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\nTool `%s`\n\n```json\n%s\n```\n", call.Name, call.Input)
 }
 
-// GetAttachment is GET /v1/conversations/:id/attachments/:attachment. A browser must not run what somebody
-// attached: it is a download, in a sandbox.
+// GetAttachment handles GET /v1/conversations/:id/attachments/:attachment. A browser must not run an attachment, so it is
+// sent as a download with a sandbox policy.
 func (h *Handlers) GetAttachment(c *fiber.Ctx, caller core.Caller) (any, error) {
 	a, err := h.Chat.Attachment(c.UserContext(), caller, c.Params("id"), c.Params("attachment"))
 	if err != nil {

@@ -40,7 +40,7 @@ type Chat interface {
 	Skills(c core.Caller) []skill.Skill
 }
 
-// Handlers are the handlers of the routes.
+// Handlers holds the route handlers and their dependencies.
 type Handlers struct {
 	Chat         Chat
 	Streams      *stream.Streams
@@ -48,5 +48,5 @@ type Handlers struct {
 	Authn        *authn.Authenticator
 	TokensPerDay int64 // that one user may use in a workspace; 0 means no limit
 	Log          hclog.Logger
-	Quiet        time.Duration // between the keep-alive comments of a stream
+	Quiet        time.Duration // between a stream's keep-alive comments
 }

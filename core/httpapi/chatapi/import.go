@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat"
 )
 
-// attachmentPath is the path of an attachment that is stored here.
+// attachmentPath matches the path of an attachment that this server stores.
 var attachmentPath = regexp.MustCompile(`^/v1/conversations/[A-Za-z0-9_]+/attachments/[A-Za-z0-9_]+$`)
 
 type importedConversation struct {
@@ -27,11 +27,11 @@ type importedMessage struct {
 	Metadata  *importedMetadata `json:"metadata"`
 }
 
-// maxCount is the largest whole number that every JSON parser reads exactly (RFC 8259, 6).
+// maxCount is the largest whole number that every JSON parser reads exactly (RFC 8259 section 6).
 const maxCount = 1<<53 - 1
 
-// importedMetadata is the metadata of an exported message. It is read field by field, because what a file
-// says is shown later as if it were the server's own.
+// importedMetadata is the metadata of an exported message. It is decoded field by field, because its content is later
+// shown as if it were the server's own.
 type importedMetadata struct {
 	Skill        *string              `json:"skill,omitempty"`
 	ToolCalls    []importedCall       `json:"toolCalls,omitempty"`
@@ -66,8 +66,8 @@ type importedAttachment struct {
 	URL      string `json:"url"`
 }
 
-// encode returns the metadata of a message with that content as it is stored, nothing for none. Parts that
-// are not those of the message are left out.
+// encode returns the metadata in its stored form, for a message with the given content. It returns nil for nil
+// metadata. Parts that do not match the message are left out.
 func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 	if m == nil {
 		return nil, nil
@@ -112,7 +112,7 @@ type ConversationImport struct {
 	Messages     []importedMessage    `json:"messages"`
 }
 
-// ImportConversation is POST /v1/conversations/import: it restores an export as a new conversation.
+// ImportConversation handles POST /v1/conversations/import: it restores an export as a new conversation.
 func (h *Handlers) ImportConversation(c *fiber.Ctx, caller core.Caller, r ConversationImport) (any, error) {
 	if r.Format != exportFormat {
 		return nil, core.Errorf(core.CodeBadRequest, "format must be %d, that of an export", exportFormat)

@@ -23,7 +23,7 @@ type usageResponse struct {
 	Breakdown []core.GroupUsage `json:"breakdown"`
 }
 
-// GetUsage is GET /v1/usage: of the whole workspace for its admins, of the caller for others.
+// GetUsage handles GET /v1/usage: usage of the whole workspace for its admins, and of the caller for everyone else.
 func (h *Handlers) GetUsage(c *fiber.Ctx, caller core.Caller) (any, error) {
 	q := core.UsageQuery{GroupBy: core.UsageGroup(c.Query("groupBy", string(core.UsageByDay)))}
 	if !slices.Contains([]core.UsageGroup{core.UsageByDay, core.UsageByModel, core.UsageByConversation, core.UsageByUser}, q.GroupBy) {
@@ -43,9 +43,9 @@ func (h *Handlers) GetUsage(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}, nil
 }
 
-// usageBounds is the time span of a report. It ends now, or with to, and begins with a day
-// (UTC): the last one, 6 days before it, 29 days before it, or the beginning of time. from goes before
-// the period; a date alone means the whole of that day.
+// usageBounds returns the time span of a report. It ends now, or at to. It starts at the beginning of a day (UTC): the
+// last day of the span, 6 or 29 days before that, or the beginning of time. from takes precedence over the period. A
+// date without a time means the whole of that day.
 func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, err error) {
 	end = now.UTC()
 	if to != "" {
@@ -88,7 +88,7 @@ type skillsResponse struct {
 	Skills []skill.Skill `json:"skills"`
 }
 
-// ListSkills is GET /v1/skills.
+// ListSkills handles GET /v1/skills.
 func (h *Handlers) ListSkills(_ *fiber.Ctx, caller core.Caller) (any, error) {
 	return skillsResponse{Skills: httpio.OrEmpty(h.Chat.Skills(caller))}, nil
 }

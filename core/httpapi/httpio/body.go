@@ -1,5 +1,5 @@
-// This file reads JSON bodies: media type, UTF-8, nesting depth, duplicate keys, wrongly spelled keys and
-// types, and the wording of the errors. Package intake limits their size and reads their bytes.
+// This file reads JSON bodies: it checks media type, UTF-8, nesting depth, duplicate and misspelt keys, and types, and
+// words the errors. Package intake limits the size of bodies and reads their bytes.
 
 package httpio
 
@@ -20,15 +20,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// ReadBody decodes a JSON object into a T. It returns core.CodeUnsupportedMedia unless the body is
-// declared as JSON, and core.CodeBadRequest naming the field when a type is wrong. Fields that T does
-// not have are ignored. Bodies that two parsers could read differently are refused: a key given
-// twice, a key that differs from one of T's in case only, data after the object, invalid UTF-8.
+// ReadBody decodes a JSON object into a T. It returns core.CodeUnsupportedMedia unless the body is declared as JSON,
+// and core.CodeBadRequest naming the field when a type is wrong. Fields that T does not have are ignored. It refuses
+// bodies that two parsers could read differently: a key given twice, a key that differs from one of T's only in case,
+// data after the object, or invalid UTF-8.
 //
-// Memory is linear in the size of the body, whatever its shape: bodies are read before anything is
-// known about the client.
+// Memory use is linear in the size of the body, whatever its shape, because bodies are read before anything is known
+// about the client.
 func ReadBody[T any](ctx *fasthttp.RequestCtx) (T, error) {
-	raw := ctx.PostBody() // as sent: content encodings are refused, not decoded
+	raw := ctx.PostBody() // as sent: content encodings are refused rather than decoded
 	if len(raw) > 0 {
 		if err := checkMediaType(&ctx.Request.Header); err != nil {
 			var none T
@@ -80,7 +80,7 @@ func checkMediaType(h *fasthttp.RequestHeader) error {
 	return nil
 }
 
-// typeError rewords an error of encoding/json, which speaks of Go's types.
+// typeError rewords an error from encoding/json, which mentions Go types.
 func typeError(err error) error {
 	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -124,12 +124,12 @@ func invalid(problem string) error {
 	return core.Errorf(core.CodeBadRequest, "the body: %s", problem)
 }
 
-// maxExact is the largest magnitude up to which a float64 holds every whole number.
+// maxExact is the magnitude up to which a float64 represents every whole number exactly.
 const maxExact = 1 << 53
 
-// plainIntegers writes the whole numbers of a valid value that will be decoded into integers of t without
-// a fraction or an exponent: 46.0 as 46. They are integers for JSON Schema, and clients whose numbers are
-// all floats send them, but encoding/json refuses them.
+// plainIntegers rewrites the whole numbers in a valid value that will be decoded into integers of t without a fraction
+// or an exponent: 46.0 becomes 46. JSON Schema considers them integers, and clients whose numbers are all floats send
+// them, but encoding/json refuses them.
 func plainIntegers(value json.RawMessage, t reflect.Type) (json.RawMessage, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

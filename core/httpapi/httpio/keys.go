@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// checkSyntax checks a body against RFC 8259, the limit of nesting, and for duplicate names.
+// checkSyntax checks a body against RFC 8259 and the nesting limit, and for duplicate names.
 func checkSyntax(body []byte) error {
 	err := rawjson.CheckUnique(body)
 	switch {
@@ -22,15 +22,14 @@ func checkSyntax(body []byte) error {
 	case errors.Is(err, rawjson.ErrDepth):
 		return invalid("it is " + err.Error())
 	}
-	if detail := json.Unmarshal(body, &json.RawMessage{}); detail != nil { // says where
+	if detail := json.Unmarshal(body, &json.RawMessage{}); detail != nil { // its error says where
 		return invalid("it is not JSON: " + strings.TrimPrefix(detail.Error(), "json: "))
 	}
 	return invalid("it is not JSON")
 }
 
-// checkFields checks a valid value against the type it will be decoded into: structs say which names
-// are known, and strings must be strings. Values of any other type are not looked into, so that the
-// depth of t bounds the work.
+// checkFields checks a valid value against the type it will be decoded into: structs determine which names are known,
+// and strings must be strings. It does not descend into values of any other type, so the depth of t bounds the work.
 func checkFields(value []byte, path string, t reflect.Type) error {
 	if t == nil {
 		return nil
@@ -54,7 +53,8 @@ func checkFields(value []byte, path string, t reflect.Type) error {
 	return nil
 }
 
-// checkElement is checkFields for what is in a list or a map, where null is not absent: it is a value of pointers only.
+// checkElement is checkFields for the elements of a list or a map. Null does not mean absent there: only pointers,
+// interfaces and raw JSON may be null.
 func checkElement(value []byte, path string, t reflect.Type) error {
 	if kindOf(value) == "null" && t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer && t != reflect.TypeFor[json.RawMessage]() {
 		return core.Errorf(core.CodeBadRequest, "%s must not be null", path)
@@ -79,7 +79,7 @@ func checkMembers(object []byte, path string, t reflect.Type) (err error) {
 	return err
 }
 
-// kindOf is the name encoding/json has for the kind of a value.
+// kindOf returns encoding/json's name for the kind of a value.
 func kindOf(value []byte) string {
 	value = bytes.TrimLeft(value, " \t\r\n")
 	switch value[0] {
@@ -104,7 +104,7 @@ type field struct {
 
 type fields []field
 
-// fieldsOf returns the fields of a struct by their JSON names, none for other types.
+// fieldsOf returns the fields of a struct with their JSON names, or nil for other types.
 func fieldsOf(t reflect.Type) fields {
 	if t.Kind() != reflect.Struct {
 		return nil
@@ -117,8 +117,8 @@ func fieldsOf(t reflect.Type) fields {
 	return all
 }
 
-// find returns the field that encoding/json would decode name into, which ignores case by Unicode's
-// folding. The zero field when there is none.
+// find returns the field that encoding/json would decode name into, ignoring case by Unicode folding. It returns the
+// zero field when there is none.
 func (all fields) find(name string) field {
 	for _, f := range all {
 		if strings.EqualFold(f.name, name) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// QueryInt reads a whole number from 1 to most; usual is its default.
+// QueryInt reads a whole number from 1 to most from the query. usual is the default.
 func QueryInt(c *fiber.Ctx, name string, usual, most int) (int, error) {
 	n, err := strconv.Atoi(c.Query(name, strconv.Itoa(usual)))
 	if err != nil || n < 1 || n > most {
@@ -20,7 +20,8 @@ func QueryInt(c *fiber.Ctx, name string, usual, most int) (int, error) {
 	return n, nil
 }
 
-// ParseTime parses an RFC 3339 time or a date; name is the parameter or field it is the value of.
+// ParseTime parses an RFC 3339 time or a date. day reports whether it was a date. name is the parameter or field, for
+// the error.
 func ParseTime(name, text string) (at time.Time, day bool, err error) {
 	if at, err = time.Parse(time.DateOnly, text); err == nil {
 		return at, true, nil
@@ -31,9 +32,9 @@ func ParseTime(name, text string) (at time.Time, day bool, err error) {
 	return at.UTC(), false, nil
 }
 
-// DecodePath replaces the path of a request by its decoded form, before it is routed: path parameters are decoded here,
-// once, and nowhere else. A path in which a slash, a control character or something that is not UTF-8 is encoded has no
-// such form. The path of a resource (/v1/apps/:name/resources/...) may be a URI, whose handler decodes it.
+// DecodePath replaces the path of a request with its decoded form before it is routed. Path parameters are decoded
+// here, once, and nowhere else. A path that encodes a slash, a control character or invalid UTF-8 has no decoded form.
+// The path of a resource (/v1/apps/:name/resources/...) may be a URI, which the handler decodes.
 func DecodePath(c *fiber.Ctx) error {
 	path, resource := c.Path(), ""
 	if !strings.Contains(path, "%") {

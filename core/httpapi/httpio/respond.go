@@ -29,7 +29,7 @@ func OrEmpty[T any](list []T) []T {
 	return list
 }
 
-// OrNull returns text, nil when it is empty.
+// OrNull returns a pointer to text, or nil when it is empty.
 func OrNull(text string) *string {
 	if text == "" {
 		return nil
@@ -37,7 +37,7 @@ func OrNull(text string) *string {
 	return &text
 }
 
-// TimeOrNull returns a time as responses write it, nil for the zero time.
+// TimeOrNull returns a time in the format of responses, or nil for the zero time.
 func TimeOrNull(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -46,13 +46,13 @@ func TimeOrNull(t time.Time) *string {
 	return &text
 }
 
-// JSON sends encoded JSON as it is.
+// JSON sends encoded JSON unchanged.
 func JSON(c *fiber.Ctx, encoded json.RawMessage) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(encoded)
 }
 
-// WithCode gives an error without a code that of the operation that failed. No error stays none.
+// WithCode wraps an error without a code in the given code and message. It returns core.Errors and nil unchanged.
 func WithCode(code core.Code, message string, err error) error {
 	if _, ok := errors.AsType[*core.Error](err); ok || err == nil {
 		return err
@@ -60,7 +60,7 @@ func WithCode(code core.Code, message string, err error) error {
 	return core.Wrap(code, err, message+"; the server log has the reason under the X-Request-Id of this response")
 }
 
-// Cause is the text of an error for the log: the message of the response and the cause it hides.
+// Cause returns the text of an error for the log: the message of the response and the cause that it hides.
 func Cause(err error, e *core.Error) string {
 	hidden := errors.Unwrap(e)
 	if hidden == nil || strings.Contains(err.Error(), hidden.Error()) {
@@ -69,7 +69,7 @@ func Cause(err error, e *core.Error) string {
 	return err.Error() + ": " + hidden.Error()
 }
 
-// WithETag responds with a value and its entity tag, or with 304 when the client has it.
+// WithETag responds with a value and its entity tag, or with 304 when the client already has it.
 func WithETag(c *fiber.Ctx, value any) error {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -87,7 +87,7 @@ func WithETag(c *fiber.Ctx, value any) error {
 	return JSON(c, encoded)
 }
 
-// KeepAlive writes a comment at the given interval until the returned function is called.
+// KeepAlive writes a comment to the stream at the given interval until stop is called.
 func KeepAlive(w *stream.Writer, every time.Duration) (stop func()) {
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -111,8 +111,8 @@ func KeepAlive(w *stream.Writer, every time.Duration) (stop func()) {
 	}
 }
 
-// CancelOnDisconnect returns the request's context, which also ends when the client disconnects.
-// done must be called before the handler returns.
+// CancelOnDisconnect returns a context derived from the request's that also ends when the client disconnects. done must
+// be called before the handler returns.
 func CancelOnDisconnect(c *fiber.Ctx) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(c.UserContext())
 	peer := stream.WatchPeer(c.Context().Conn(), cancel)

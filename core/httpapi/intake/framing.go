@@ -10,10 +10,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// CheckFraming checks a request's headers against RFC 9112 and 9110, more strictly than the HTTP
-// library, which accepts what two parsers may read differently: bare line feeds, folded lines, a
-// length beside an encoding. The library has framed the body by then, so a request that is refused
-// here must be the last of its connection.
+// CheckFraming checks a request's headers against RFC 9112 and RFC 9110. It is stricter than the HTTP library, which
+// accepts what two parsers may read differently: bare line feeds, folded lines, or a length together with an encoding.
+// The library has already framed the body, so a request that is refused here must be the last on its connection.
 func CheckFraming(h *fasthttp.RequestHeader) error {
 	http11 := string(h.Protocol()) == "HTTP/1.1"
 	if !http11 && string(h.Protocol()) != "HTTP/1.0" {
@@ -31,8 +30,8 @@ func CheckFraming(h *fasthttp.RequestHeader) error {
 	return f.check(http11)
 }
 
-// CheckHost checks that the target of a request and its Host header name the same host. A target may
-// name one of its own (absolute-form, RFC 9112 section 3.2.2).
+// CheckHost checks that the target of a request and its Host header name the same host. A target may include a host
+// (absolute-form, RFC 9112 section 3.2.2).
 func CheckHost(r *fasthttp.Request) error {
 	if !bytes.EqualFold(r.URI().Host(), r.Header.Host()) {
 		return errors.New("the target names another host than the header Host")
@@ -40,13 +39,13 @@ func CheckHost(r *fasthttp.Request) error {
 	return nil
 }
 
-// framing is the headers that decide where a request ends and which host it is for.
+// framing holds the headers that decide where a request ends and which host it is for.
 type framing struct{ length, encoding, host header }
 
-// header is a header that must not be given twice.
+// header counts the occurrences of a header that must not be repeated.
 type header struct {
 	times int
-	value []byte // of the last one
+	value []byte // of the last occurrence
 }
 
 func (h *header) add(value []byte) { h.times, h.value = h.times+1, value }

@@ -11,37 +11,36 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// The shares of the memory for bodies.
+// How the memory for bodies is shared.
 const (
 	SmallBody   = 16 << 10 // bytes that every request may send at once
-	LargeBodies = 8        // requests of each lane that may be sending more than that at a time
-	ownBodies   = 2        // of those, the requests of one client
+	LargeBodies = 8        // requests per lane that may be sending more than that at a time
+	ownBodies   = 2        // of those, requests of one client
 
-	maxWeight = 1 << 20                // bytes; a body of more counts as one of this size among those that are worked on
-	workPause = 250 * time.Millisecond // per MiB of a request while others of its client are not answered
+	maxWeight = 1 << 20                // bytes; a larger body counts as this size among the bodies being processed
+	workPause = 250 * time.Millisecond // per MiB of a request, while other requests of its client have no response yet
 )
 
-// Client says who sends a request, for sharing what all clients use together.
+// Client identifies the sender of a request, for dividing shared resources among clients.
 type Client struct {
-	Name      string // a user id, or the address of a client that proved no identity
+	Name      string // a user ID, or the address of an anonymous client
 	Anonymous bool
 }
 
-// Reader reads the bodies of requests. It bounds what incomplete bodies can make the server hold:
-// past SmallBody bytes a request is read on only while it has a place in a lane, and one client may
-// take only some of the places. Requests that wait are slowed down by TCP's flow control. A client that sends
-// large bodies faster than they are answered is slowed down, too.
-// Anonymous requests wait in a lane of their own, so that they cannot delay authenticated ones.
+// Reader reads the bodies of requests and bounds how much memory incomplete bodies can use. Past SmallBody bytes, a
+// request is read further only while it has a place in a lane, and one client may take only some of the places. TCP
+// flow control slows down requests that wait. A client that sends large bodies faster than it gets responses is slowed
+// down too. Anonymous requests wait in a lane of their own, so that they cannot delay authenticated ones.
 type Reader struct {
 	known, anonymous *lane
-	patience         time.Duration // for a place
-	maxPooled        int           // bytes of a pooled buffer
+	patience         time.Duration // the longest wait for a place
+	maxPooled        int           // largest size of a pooled buffer, in bytes
 	buffers          *sync.Pool    // of *bytes.Buffer, for incomplete bodies
 	budget           *budget
 }
 
-// NewReader returns a Reader whose requests wait for a place for patience at most. The large bodies of
-// the requests in flight hold inFlight bytes at most; 0 is no bound.
+// NewReader returns a Reader whose requests wait at most patience for a place. The large bodies of in-flight requests
+// hold at most inFlight bytes; 0 means no bound.
 func NewReader(patience time.Duration, maxPooled int, inFlight int64) *Reader {
 	return &Reader{
 		budget: newBudget(inFlight),
@@ -55,10 +54,10 @@ func (r *Reader) Receiving() (known, anonymous int) {
 	return len(r.known.places), len(r.anonymous.places)
 }
 
-// ReadBody reads the whole body of a request into memory of its own: fasthttp.ErrBodyTooLarge past
-// limit bytes, core.CodeUnavailable when no place became free. After an error the rest of the body
-// is still on the connection, which must be closed. client is called when the body is large. done, which
-// is nil for small bodies, must be called when the request has its response.
+// ReadBody reads the whole body of a request into memory of its own. It returns fasthttp.ErrBodyTooLarge past limit
+// bytes, and core.CodeUnavailable when no place became free. After an error the rest of the body is still on the
+// connection, which must be closed. ReadBody calls client only for a large body. done is nil for small bodies;
+// otherwise it must be called when the request has its response.
 func (r *Reader) ReadBody(req *fasthttp.Request, limit int, client func() Client) (done func(), err error) {
 	stream := req.BodyStream()
 	if stream == nil && req.Header.ContentLength() > 0 {
@@ -80,7 +79,7 @@ func (r *Reader) ReadBody(req *fasthttp.Request, limit int, client func() Client
 		return nil, nil
 	}
 	var body bytes.Buffer
-	body.Grow(min(max(length, 512), SmallBody) + bytes.MinRead) // MinRead: ReadFrom wants to see the end
+	body.Grow(min(max(length, 512), SmallBody) + bytes.MinRead) // ReadFrom needs MinRead bytes of space to see the end
 	if _, err := body.ReadFrom(io.LimitReader(stream, SmallBody)); err != nil {
 		return nil, err
 	}
@@ -125,7 +124,7 @@ func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int
 	return done, nil
 }
 
-// take waits for the turn of a client's large body and for its part of the budget.
+// take waits for a large body's turn among the client's, and for its part of the budget.
 func (r *Reader) take(l *lane, client string, length int) (done func(), err error) {
 	answered := l.begin(client, length)
 	free, err := r.budget.acquire(length, r.patience)
@@ -139,7 +138,7 @@ func (r *Reader) take(l *lane, client string, length int) (done func(), err erro
 	}, nil
 }
 
-// readKnown reads the rest of a body of a known length, which is held once only.
+// readKnown reads the rest of a body of known length, of which memory holds only one copy.
 func readKnown(req *fasthttp.Request, start []byte, length int, take func(int) (func(), error)) (done func(), err error) {
 	if done, err = take(length); err != nil {
 		return nil, err
@@ -153,7 +152,7 @@ func readKnown(req *fasthttp.Request, start []byte, length int, take func(int) (
 	return done, nil
 }
 
-// setBody makes body the request's, if it is complete.
+// setBody sets the body of the request. It returns io.ErrUnexpectedEOF if body is incomplete.
 func setBody(req *fasthttp.Request, body []byte) error {
 	if length := req.Header.ContentLength(); length >= 0 && len(body) != length {
 		return io.ErrUnexpectedEOF

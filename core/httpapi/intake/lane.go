@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// lane is the places for requests that are sending a large body.
+// lane holds the places for requests that are sending a large body.
 type lane struct {
 	places chan struct{}
 
@@ -17,19 +17,19 @@ type lane struct {
 	clients map[string]*share
 }
 
-// share is the places that one client has or waits for.
+// share holds the places that one client has or waits for.
 type share struct {
 	places  chan struct{}
-	working *semaphore.Weighted // bytes of the client's large bodies whose requests are not answered yet
-	users   int                 // under lane.mu; the share is forgotten with the last one
+	working *semaphore.Weighted // bytes of the client's large bodies whose requests have no response yet
+	users   int                 // guarded by lane.mu; the share is dropped with its last user
 }
 
 func newLane() *lane {
 	return &lane{places: make(chan struct{}, LargeBodies), clients: make(map[string]*share)}
 }
 
-// acquire waits for a place of the client's share and then for one of the lane: core.CodeUnavailable
-// when that takes longer than patience.
+// acquire waits for a place in the client's share and then for one in the lane. It returns core.CodeUnavailable when
+// that takes longer than patience.
 func (l *lane) acquire(client string, patience time.Duration) (release func(), err error) {
 	own := l.join(client)
 	limit := time.NewTimer(patience)
@@ -54,10 +54,10 @@ func (l *lane) acquire(client string, patience time.Duration) (release func(), e
 	}, nil
 }
 
-// begin waits until the large bodies of the client whose requests are not answered yet, with this one, are not more
-// than workingBodies of maxWeight, for workPause per MiB of this one at most: requests that take the processor long come
-// one after the other, so that other clients get it in between, and those that wait for something hold up nobody for
-// long. answered must be called when the request has its response.
+// begin waits until this large body and the client's others without a response yet weigh no more than workingBodies
+// bodies of maxWeight. It waits at most workPause per MiB of this body. CPU-heavy requests thus run one after another,
+// which leaves time for other clients in between, and requests that wait for something do not hold others up for long.
+// answered must be called when the request has its response.
 func (l *lane) begin(client string, length int) (answered func()) {
 	own, weight := l.join(client), int64(min(length, maxWeight))
 	if !own.working.TryAcquire(weight) {
@@ -74,8 +74,8 @@ func (l *lane) begin(client string, length int) (answered func()) {
 	}
 }
 
-// workingBodies is how many of a client's bodies of maxWeight or more the server and its apps work on at a time: what
-// keeps the processors of the machine busy.
+// workingBodies is how many of a client's bodies of maxWeight or more the server and its apps process at a time: enough
+// to keep the machine's processors busy.
 func workingBodies() int { return max(ownBodies, runtime.GOMAXPROCS(0)) }
 
 func (l *lane) join(client string) *share {
@@ -98,13 +98,13 @@ func (l *lane) leave(client string, s *share) {
 	}
 }
 
-// budget bounds the bytes of large bodies that requests in flight hold.
+// budget bounds the bytes that the large bodies of in-flight requests hold.
 type budget struct {
 	bytes *semaphore.Weighted
 	size  int64
 }
 
-// newBudget returns a budget; size 0 is one without a bound.
+// newBudget returns a budget of size bytes; 0 means no bound.
 func newBudget(size int64) *budget {
 	if size == 0 {
 		return &budget{}
@@ -112,7 +112,7 @@ func newBudget(size int64) *budget {
 	return &budget{bytes: semaphore.NewWeighted(size), size: size}
 }
 
-// acquire waits until n bytes are free: core.CodeUnavailable when that takes longer than patience. A body
+// acquire waits until n bytes are free. It returns core.CodeUnavailable when that takes longer than patience. A body
 // larger than the whole budget takes all of it.
 func (b *budget) acquire(n int, patience time.Duration) (release func(), err error) {
 	if b.bytes == nil {

@@ -1,7 +1,7 @@
-// Package landing serves the page at / of a server whose console is switched off: it shows who the
-// visitor is and how to connect, and is where a browser login ends.
+// Package landing serves the page at / of a server whose console is switched off: it shows who the visitor is and how
+// to connect, and a browser login ends there.
 //
-// It does not own the console (package console), or whether the page is served (package httpapi).
+// It does not own the console (package console), or the decision to serve the page (package httpapi).
 package landing
 
 import (
@@ -21,10 +21,10 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// policy lets the page have its style and nothing else.
+// policy allows the page its inline style and nothing else.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Access knows callers and their workspaces.
+// Access lists the workspaces of callers.
 type Access interface {
 	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
 }
@@ -57,7 +57,7 @@ type facts struct {
 	Login, Failed bool
 }
 
-// Get is GET /.
+// Get handles GET /.
 func (p *Page) Get(c *fiber.Ctx) error {
 	about := facts{Base: p.base(c), Version: p.Version, Login: p.Login(), Failed: c.Query("error") == "auth_failed"}
 	cred, err := authn.FromRequest(c)
@@ -96,7 +96,7 @@ func (p *Page) describe(ctx context.Context, id core.Identity, about *facts) err
 	return err
 }
 
-// base is the public address of the server.
+// base returns the public address of the server.
 func (p *Page) base(c *fiber.Ctx) string {
 	if p.Guard.BaseURL != "" {
 		return strings.TrimSuffix(p.Guard.BaseURL, "/")

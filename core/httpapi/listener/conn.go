@@ -11,12 +11,11 @@ import (
 
 const (
 	lingerTime  = time.Second
-	lingerBytes = 16 << 20 // many clients read nothing before they have sent everything
+	lingerBytes = 16 << 20 // many clients read nothing until they have sent everything
 )
 
-// Conn is a connection that can close without losing its last response. A client that is refused
-// while it still sends, such as one with too large a body, would otherwise see its connection reset
-// before it can read why.
+// Conn is a connection that can close without losing its last response. A client that is refused while it is still
+// sending, such as one whose body is too large, would otherwise have its connection reset before it can read why.
 type Conn struct {
 	*net.TCPConn
 	listener         *Listener
@@ -25,7 +24,7 @@ type Conn struct {
 	idleSince        atomic.Int64 // Unix nanoseconds; 0 while a request is served
 	reading, writing deadline
 
-	// Of the goroutine that reads requests.
+	// Used only by the goroutine that reads requests.
 	lines requestLines
 	ended bool // the client has closed its side
 }
@@ -40,7 +39,7 @@ func newConn(tcp *net.TCPConn, l *Listener) *Conn {
 	return c
 }
 
-// SetIdle says whether conn, if it is a Conn, waits for a request, so that it may be evicted.
+// SetIdle records whether conn is waiting for a request and may be evicted. It does nothing unless conn is a Conn.
 func SetIdle(conn net.Conn, idle bool) {
 	if c := below(conn); c != nil {
 		c.setIdle(idle)
@@ -66,17 +65,16 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// EndedBare reports whether the request line of the request that is read from conn ended in a bare line
-// feed. The goroutine that serves the connection calls it before it reads the body.
+// EndedBare reports whether the request line of the request being read from conn ended in a bare line feed. The
+// goroutine that serves the connection calls it before reading the body.
 func EndedBare(conn net.Conn, method, target, version []byte) bool {
 	c := below(conn)
 	return c != nil && c.lines.endedBare(method, target, version)
 }
 
-// Complete reports whether a body that was read up to its end from conn is all that the client sent of
-// it. The HTTP library takes a chunked body as complete when the connection ends between two chunks;
-// a complete one ends without looking for more bytes. It is called by the goroutine that serves the
-// connection, once for each request.
+// Complete reports whether a body that was read to its end from conn is complete. The HTTP library accepts a chunked
+// body when the connection ends between two chunks; after a complete body it does not look for more bytes. The
+// goroutine that serves the connection calls Complete once per request.
 func Complete(conn net.Conn, chunked bool) bool {
 	c := below(conn)
 	if c == nil {
@@ -94,19 +92,19 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.TCPConn.Write(p)
 }
 
-// SetReadDeadline implements net.Conn, as deadline says.
+// SetReadDeadline implements net.Conn, with the delay that type deadline describes.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.reading.want(t) }
 
-// SetWriteDeadline implements net.Conn, as deadline says.
+// SetWriteDeadline implements net.Conn, with the delay that type deadline describes.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.writing.want(t) }
 
-// SetDeadline implements net.Conn, as deadline says.
+// SetDeadline implements net.Conn, with the delay that type deadline describes.
 func (c *Conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// Close ends the response first when LingerOnClose asked for it, and discards a bounded rest of
-// what the client sends.
+// Close closes the connection. If LingerOnClose was called, it first ends the response and discards a bounded amount of
+// what the client still sends.
 func (c *Conn) Close() error {
 	c.listener.closed(c)
 	if c.linger.Load() && c.CloseWrite() == nil && c.TCPConn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
@@ -122,7 +120,7 @@ func LingerOnClose(conn net.Conn) {
 	}
 }
 
-// below returns the Conn that conn is or has below TLS, nil for another connection.
+// below returns conn itself if it is a Conn, the Conn below TLS if it is a SecureConn, and nil otherwise.
 func below(conn net.Conn) *Conn {
 	switch c := conn.(type) {
 	case *Conn:

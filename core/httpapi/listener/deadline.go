@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// slack is how much later than wanted a deadline may take effect.
+// slack is how late a deadline may take effect.
 const slack = time.Second
 
-// deadline counts from the next Read or Write on, and may take effect slack late. The HTTP library
-// sets four deadlines for each request, which would cost as much as reading it; under most of them
-// nothing is read, and most are hardly later than the one before. A deadline in the past and no
-// deadline take effect at once: they are for a Read or Write that waits at this moment.
+// deadline is a read or write deadline that is applied at the next Read or Write and may take effect up to slack late.
+// The HTTP library sets four deadlines per request, which would cost as much as reading it. Nothing is read under most
+// of them, and most are hardly later than the one before. A deadline in the past and the zero time take effect
+// immediately, because they are meant for a Read or Write that is blocked now.
 type deadline struct {
 	set func(time.Time) error
 
 	mu      sync.Mutex
-	wanted  time.Time // zero when the applied one is the wanted one
+	wanted  time.Time // zero when the applied deadline is the wanted one
 	applied time.Time
 }
 

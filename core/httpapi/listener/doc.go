@@ -1,5 +1,5 @@
-// Package listener accepts the connections of the HTTP server, bounds how many there are, and makes
-// them cheap to use and safe to close.
+// Package listener accepts the HTTP server's connections, bounds their number, and makes them cheap to use and safe to
+// close.
 //
 // It owns the caps on connections, the eviction of idle ones, the recovery from running out of file
 // descriptors, lazy deadlines and lingering closes. It does not own HTTP itself.

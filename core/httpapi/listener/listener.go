@@ -13,17 +13,17 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Options bound a Listener. A cap of 0 means none.
+// Options configure a Listener. A cap of 0 means no cap.
 type Options struct {
 	MaxConns    int                   // in total
-	MaxPerPeer  int                   // of one address; an IPv6 /64 counts as one
-	TrustedPeer func(netip.Addr) bool // reports peers, such as proxies, that MaxPerPeer does not apply to; nil means none
+	MaxPerPeer  int                   // per address; an IPv6 /64 counts as one address
+	TrustedPeer func(netip.Addr) bool // reports peers, such as proxies, that are exempt from MaxPerPeer; nil means none
 	TLS         *tls.Config           // nil for connections without TLS
 	Logger      hclog.Logger
 }
 
-// Listener is a net.Listener with caps. A connection beyond a cap takes the place of the one that
-// has been idle longest; when none is idle, the new one is closed.
+// Listener is a net.Listener with caps on its connections. A connection beyond a cap replaces the one that has been
+// idle longest. When none is idle, the new connection is closed.
 type Listener struct {
 	net.Listener
 	options Options
@@ -47,8 +47,8 @@ const (
 	maxDelay   = time.Second
 )
 
-// Accept returns the next connection within the caps. Errors that pass, such as a lack of file
-// descriptors, are waited out: it returns an error only when the listener is closed or broken.
+// Accept returns the next connection within the caps. It waits out temporary errors, such as a lack of file
+// descriptors, and returns an error only when the listener is closed or broken.
 func (l *Listener) Accept() (net.Conn, error) {
 	delay := firstDelay
 	for {
@@ -72,16 +72,16 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passing reports whether an accept error is one of the connection, or of a resource that will be free again:
-// any but those that say that this is no listening socket any more. What the system may lack is not known in
-// advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS), the epoll watches of the user (ENOSPC).
+// passing reports whether an accept error concerns a single connection or a resource that will become free again. That
+// is any error that does not say that the socket is no longer listening. The resources that may run out are not known
+// in advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS) or the user's epoll watches (ENOSPC).
 func passing(err error) bool {
 	broken := []syscall.Errno{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EOPNOTSUPP, syscall.EFAULT}
 	errno, ok := errors.AsType[syscall.Errno](err)
 	return ok && !slices.Contains(broken, errno)
 }
 
-// admit counts a connection, evicting an idle one where a cap is reached.
+// admit counts a connection. It evicts an idle one when a cap is reached.
 func (l *Listener) admit(conn net.Conn) (net.Conn, bool) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
@@ -124,8 +124,7 @@ func (l *Listener) count(peer netip.Addr) int {
 	return l.peers[network(peer)]
 }
 
-// evict closes the connection that has been idle longest among those that eligible reports. It
-// returns false when there is none.
+// evict closes the longest-idle connection for which eligible is true. It returns false when there is none.
 func (l *Listener) evict(eligible func(*Conn) bool) bool {
 	l.mu.Lock()
 	var oldest *Conn
@@ -142,18 +141,18 @@ func (l *Listener) evict(eligible func(*Conn) bool) bool {
 	if oldest == nil {
 		return false
 	}
-	_ = oldest.TCPConn.Close() // its reader sees the end and gives the connection up
+	_ = oldest.TCPConn.Close() // its reader sees the end and abandons the connection
 	return true
 }
 
-// closed forgets a connection. It may be called again.
+// closed removes a connection from the counts. It may be called more than once.
 func (l *Listener) closed(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(c)
 }
 
-// remove forgets a connection, under mu.
+// remove removes a connection from the counts. The caller holds mu.
 func (l *Listener) remove(c *Conn) {
 	if _, known := l.conns[c]; !known {
 		return
@@ -165,7 +164,7 @@ func (l *Listener) remove(c *Conn) {
 	}
 }
 
-// warn logs at most once a second: what it tells of comes in floods.
+// warn logs a warning at most once a second, because the problems it reports come in floods.
 func (l *Listener) warn(message string, args ...any) {
 	l.mu.Lock()
 	now := time.Now()
@@ -179,8 +178,8 @@ func (l *Listener) warn(message string, args ...any) {
 	}
 }
 
-// network is what counts as one address: an IPv4 address, or the /64 of an IPv6 address, which is
-// what one customer has.
+// network returns what counts as one address: an IPv4 address, or the /64 of an IPv6 address, which is what one
+// customer usually has.
 func network(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a.Is4() {
@@ -191,13 +190,13 @@ func network(a netip.Addr) netip.Prefix {
 }
 
 const (
-	mostConns  = 16384 // connections, whatever the limit on descriptors
+	mostConns  = 16384 // connections, however high the descriptor limit
 	leastConns = 64
 )
 
-// DefaultMaxConns leaves a quarter of the process's file descriptors, at least 128, for everything
-// that is not a connection: apps, plugins, databases and files. The Go runtime has raised the soft
-// limit to the hard one when the process started.
+// DefaultMaxConns returns the default connection cap. It leaves a quarter of the process's file descriptors, and at
+// least 128, for everything else: apps, plugins, databases and files. The Go runtime raised the soft limit to the hard
+// limit when the process started.
 func DefaultMaxConns() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

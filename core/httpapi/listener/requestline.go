@@ -5,14 +5,13 @@ import "bytes"
 // versionLength is the length of "HTTP/1.1".
 const versionLength = len("HTTP/1.1")
 
-// requestLines finds request lines that end in a bare line feed, among the bytes that a connection
-// reads. The HTTP library accepts them and does not report it, while other servers may read such a
-// request differently (RFC 9112 section 2.2).
+// requestLines finds request lines that end in a bare line feed among the bytes read from a connection. The HTTP
+// library accepts them silently, but other servers may read such a request differently (RFC 9112 section 2.2).
 type requestLines struct {
-	bare []byte              // the end of the last such line, as much of it as was read at once; nil for none
-	kept []byte              // the same, as it was when a request was checked
-	tail [versionLength]byte // the last bytes of the reads before
-	held int                 // how many of tail there are
+	bare []byte              // the end of the last such line, as much of it as one read returned; nil when there is none
+	kept []byte              // bare at the time a request was checked
+	tail [versionLength]byte // the last bytes of earlier reads
+	held int                 // the number of bytes in tail
 }
 
 // scan looks through the bytes of one read.
@@ -32,8 +31,7 @@ func (l *requestLines) scan(read []byte) {
 	l.held = copy(l.tail[:], last[max(0, len(last)-versionLength):])
 }
 
-// indexBareLine is where the line feed after an HTTP version stands, -1 when there is none without a
-// carriage return.
+// indexBareLine returns the index of a bare line feed after an HTTP version, or -1 when there is none.
 func indexBareLine(text []byte) int {
 	for _, version := range []string{"HTTP/1.1\n", "HTTP/1.0\n"} {
 		if at := bytes.Index(text, []byte(version)); at >= 0 {
@@ -43,8 +41,8 @@ func indexBareLine(text []byte) int {
 	return -1
 }
 
-// endedBare reports whether the request line of a request ended in a bare line feed. It is called when
-// the headers were read and the body was not.
+// endedBare reports whether the request line of a request ended in a bare line feed. It is called after the headers and
+// before the body are read.
 func (l *requestLines) endedBare(method, target, version []byte) bool {
 	if l.kept = l.bare; l.bare == nil {
 		return false
@@ -53,6 +51,6 @@ func (l *requestLines) endedBare(method, target, version []byte) bool {
 	return bytes.HasSuffix(line, l.bare)
 }
 
-// endBody drops what was found since endedBare: it is part of the body. What was found before may be the
-// line of a request that arrived together with this one.
+// endBody drops lines found since endedBare, because they are part of the body. A line found before may belong to a
+// request that arrived together with this one.
 func (l *requestLines) endBody() { l.bare = l.kept }

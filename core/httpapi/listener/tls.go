@@ -15,14 +15,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// SecureConn is a Conn under TLS. The HTTP library makes the handshake, within its time for a request.
+// SecureConn is a Conn with TLS on top. The HTTP library performs the handshake, within its read timeout.
 type SecureConn struct {
 	*Conn
 	tls    *tls.Conn
-	peeked []byte // read by Peek, and not yet by Read
+	peeked []byte // bytes read by Peek but not yet returned by Read
 }
 
-// transport is a connection below TLS: the TCP connection with the deadlines of its Conn.
+// transport is the connection below TLS: the TCP connection with the deadlines of its Conn.
 type transport struct{ *Conn }
 
 func (t transport) Read(p []byte) (int, error) {
@@ -36,16 +36,16 @@ func secure(c *Conn, config *tls.Config) *SecureConn {
 	return &SecureConn{Conn: c, tls: tls.Server(transport{c}, config)}
 }
 
-// Handshake makes the TLS handshake. A client that speaks plain HTTP is answered with a sentence that says so.
+// Handshake performs the TLS handshake. A client that speaks plain HTTP gets a 400 response that says so.
 func (c *SecureConn) Handshake() error {
-	err := c.tls.HandshakeContext(context.Background()) // the deadlines of the connection end it
+	err := c.tls.HandshakeContext(context.Background()) // bounded by the connection's deadlines
 	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && isHTTP(plain.RecordHeader[:]) {
 		_, _ = io.WriteString(c.TCPConn, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis server speaks HTTPS; the request was HTTP.\n")
 	}
 	return err
 }
 
-// isHTTP reports whether a connection began like a request of HTTP/1.
+// isHTTP reports whether a connection starts like an HTTP/1 request.
 func isHTTP(header []byte) bool {
 	for _, method := range []string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO"} {
 		if bytes.Equal(header, []byte(method)) {
@@ -55,7 +55,7 @@ func isHTTP(header []byte) bool {
 	return false
 }
 
-// ConnectionState says what was negotiated.
+// ConnectionState returns what the TLS handshake negotiated.
 func (c *SecureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
 // Read implements net.Conn.
@@ -74,8 +74,8 @@ func (c *SecureConn) Read(p []byte) (n int, err error) {
 // Write implements net.Conn.
 func (c *SecureConn) Write(p []byte) (int, error) { return c.tls.Write(p) }
 
-// Peek waits until the client has sent something more, which the next Read returns, or until it has left: io.EOF, or
-// the error of the connection. It also ends at the read deadline. It must not be called during a Read.
+// Peek waits until the client sends more data, which the next Read returns. It returns io.EOF or the connection's error
+// when the client disconnects, and an error at the read deadline. It must not be called during a Read.
 func (c *SecureConn) Peek() error {
 	if len(c.peeked) > 0 {
 		return nil
@@ -92,11 +92,11 @@ func (c *SecureConn) Peek() error {
 // Close ends TLS and then the connection, as Conn.Close does.
 func (c *SecureConn) Close() error {
 	_ = c.SetWriteDeadline(time.Now().Add(lingerTime))
-	_ = c.tls.CloseWrite() // fails before the handshake, and when the client has left
+	_ = c.tls.CloseWrite() // fails before the handshake, and after the client has disconnected
 	return c.Conn.Close()
 }
 
-// Certificate is a certificate with its key, read from files and read again after they changed.
+// Certificate is a certificate with its key. It is read from files, and read again when they change.
 type Certificate struct {
 	certFile, keyFile string
 	log               hclog.Logger
@@ -107,16 +107,16 @@ type Certificate struct {
 	checked time.Time
 }
 
-// recheck is how long a certificate is served before its files are looked at again.
+// recheck is how long a certificate is served before its files are checked again.
 const recheck = 5 * time.Second
 
-// LoadCertificate reads a certificate and its key, both PEM.
+// LoadCertificate reads a certificate and its key, both in PEM format.
 func LoadCertificate(certFile, keyFile string, log hclog.Logger) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log}
 	return c, c.load()
 }
 
-// Config is a TLS configuration that serves the certificate; nil without one.
+// Config returns a TLS configuration that serves the certificate, or nil when c is nil.
 func (c *Certificate) Config() *tls.Config {
 	if c == nil {
 		return nil
@@ -127,8 +127,8 @@ func (c *Certificate) Config() *tls.Config {
 	}
 }
 
-// Current is the certificate to serve. Files that were replaced are read; if they cannot be, or do not belong
-// together, the certificate from before is served and the log says so.
+// Current returns the certificate to serve. It reads files that were replaced. If they cannot be read or do not match,
+// it returns the previous certificate and logs a warning.
 func (c *Certificate) Current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()

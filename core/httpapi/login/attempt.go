@@ -7,13 +7,13 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// apiKey is what stands for a provider when somebody logs in with SERVICE_API_KEY.
+// apiKey is the provider name in the records of logins with SERVICE_API_KEY.
 const apiKey = "SERVICE_API_KEY"
 
-// Attempt is a login that was tried: the browser is redirected either way, so that the response does not say how it
-// ended. It is for the audit log.
+// Attempt is the outcome of a login attempt, for the audit log. The browser is redirected either way, so the response
+// does not show the outcome.
 type Attempt struct {
-	User     core.User // of a login that succeeded
+	User     core.User // set if the login succeeded
 	Provider string    // "" when it is not known
 	Err      error     // why it failed
 }
@@ -22,7 +22,7 @@ type attemptKey struct{}
 
 func noteAttempt(c *fiber.Ctx, a Attempt) { c.Context().SetUserValue(attemptKey{}, a) }
 
-// AttemptOf returns the login that a request tried.
+// AttemptOf returns the login attempt that a request made.
 func AttemptOf(ctx *fasthttp.RequestCtx) (a Attempt, tried bool) {
 	a, tried = ctx.UserValue(attemptKey{}).(Attempt)
 	return a, tried

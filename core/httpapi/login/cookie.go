@@ -27,7 +27,7 @@ func (h *Handlers) clearSessionCookie(c *fiber.Ctx) {
 	h.setCookie(c, http.Cookie{Name: authn.SessionCookie, Path: "/", MaxAge: -1, SameSite: http.SameSiteStrictMode})
 }
 
-// setLoginCookie sets the cookie of a pending login. It is Lax because the provider's redirect comes from
+// setLoginCookie sets the cookie of a pending login. The cookie is Lax because the provider's redirect comes from
 // another site.
 func (h *Handlers) setLoginCookie(c *fiber.Ctx, binding string) {
 	h.setCookie(c, http.Cookie{Name: loginCookie, Value: binding, Path: loginCookiePath, MaxAge: loginAge, SameSite: http.SameSiteLaxMode})

@@ -12,30 +12,30 @@ import (
 	"github.com/ropewalk/ropewalk/core/access"
 )
 
-// pollEvery is how often a device asks whether it is logged in.
+// pollEvery is the interval at which a device checks whether it has been logged in.
 const pollEvery = 2 * time.Second
 
 // DeviceRequest is the body of Device.
 type DeviceRequest struct {
-	Name        string `json:"name"`        // what the computer calls itself
-	RedirectURI string `json:"redirectUri"` // where the command line listens for the browser; "" if it asks until it is logged in
+	Name        string `json:"name"`        // the computer's own name
+	RedirectURI string `json:"redirectUri"` // where the command line listens for the browser; "" if it polls
 }
 
 type deviceAnswer struct {
 	Token     string    `json:"token"` // for the session cookie, once a person has agreed
 	Code      string    `json:"code"`
-	URL       string    `json:"url"`      // the page on which the code is typed
+	URL       string    `json:"url"`      // the page on which a person types the code
 	LoginURL  string    `json:"loginUrl"` // the same, with the code
 	ExpiresAt time.Time `json:"expiresAt"`
 	Interval  int       `json:"intervalSeconds"`
 }
 
-// origin is the address that the browser has the server at.
+// origin returns the address at which the browser reaches the server.
 func (h *Handlers) origin(c *fiber.Ctx) string {
 	return h.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host())
 }
 
-// Device is POST /v1/auth/device: a command line asks to be logged in (RFC 8628 section 3.1).
+// Device handles POST /v1/auth/device: a command line starts its login (RFC 8628 section 3.1).
 func (h *Handlers) Device(c *fiber.Ctx, _ core.Caller, r DeviceRequest) (any, error) {
 	client := h.Guard.ClientAddress(c.Context())
 	if err := h.Access.AllowBrowserLogin(client); err != nil {
@@ -53,13 +53,13 @@ func (h *Handlers) Device(c *fiber.Ctx, _ core.Caller, r DeviceRequest) (any, er
 	}, nil
 }
 
-// DevicePage is GET /v1/auth/device: a person types the code that a command line shows.
+// DevicePage handles GET /v1/auth/device: a person types the code that a command line shows.
 func (h *Handlers) DevicePage(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, page{Title: "Log in a command line", Text: []string{"Type the code that `ropewalk login` shows."}, Ask: true}.send(c, fiber.StatusOK)
 }
 
-// askConsent is a page on which a person agrees that a command line is logged in as them: whoever sent them there may
-// have begun the login.
+// askConsent sends the page on which a person allows a command line to be logged in as them. It is needed because
+// whoever sent them there may have started the login.
 func askConsent(c *fiber.Ctx, done access.Finished) error {
 	d, who := done.Device, cmp.Or(done.User.Email, done.User.DisplayName, done.User.ID)
 	p := page{Title: "Log in " + d.Name + "?", Consent: done.Consent, Code: d.Code, Text: []string{
@@ -76,7 +76,7 @@ func askConsent(c *fiber.Ctx, done access.Finished) error {
 	return p.send(c, fiber.StatusOK)
 }
 
-// AnswerDevice is POST /v1/auth/device/answer: the form of the page that asks for consent.
+// AnswerDevice handles POST /v1/auth/device/answer: the form on the consent page.
 func (h *Handlers) AnswerDevice(c *fiber.Ctx, _ core.Caller) (any, error) {
 	allow := c.FormValue("answer") == "allow"
 	done, continueAt, err := h.Access.AnswerDevice(c.UserContext(), c.FormValue("consent"), allow)

@@ -23,7 +23,7 @@ type Access interface {
 	BackchannelLogout(ctx context.Context, token string) error
 }
 
-// Handlers are the handlers of the routes.
+// Handlers holds the route handlers and their dependencies.
 type Handlers struct {
 	Access      Access
 	Guard       *webguard.Policy

@@ -25,7 +25,7 @@ type okResponse struct {
 	OK bool `json:"ok"`
 }
 
-// Login is POST /v1/auth/login: it exchanges the API key for a session cookie.
+// Login handles POST /v1/auth/login: it exchanges the API key for a session cookie.
 func (h *Handlers) Login(c *fiber.Ctx, _ core.Caller, r KeyLogin) (any, error) {
 	if r.Key == "" {
 		return nil, core.Errorf(core.CodeBadRequest, "key is missing; send the API key")
@@ -45,7 +45,7 @@ func (h *Handlers) Login(c *fiber.Ctx, _ core.Caller, r KeyLogin) (any, error) {
 	return okResponse{OK: true}, nil
 }
 
-// Logout is POST /v1/auth/logout.
+// Logout handles POST /v1/auth/logout.
 func (h *Handlers) Logout(c *fiber.Ctx, _ core.Caller) (any, error) {
 	if token := c.Cookies(authn.SessionCookie); token != "" {
 		if err := h.Access.Logout(c.UserContext(), token); err != nil {
@@ -61,15 +61,15 @@ type sessionAnswer struct {
 	User          core.User `json:"user"`
 }
 
-// Session is GET /v1/auth/session.
+// Session handles GET /v1/auth/session.
 func (h *Handlers) Session(_ *fiber.Ctx, caller core.Caller) (any, error) {
 	return sessionAnswer{Authenticated: true, User: caller.User}, nil
 }
 
-// Authorize is GET /v1/auth/authorize: it redirects the browser to the identity provider that the query
-// parameter provider names. Without it and with several, it is a page with a link to each. The query
-// parameter returnTo is the local path to return to afterwards; device is the code of a device to log in
-// in place of the browser.
+// Authorize handles GET /v1/auth/authorize: it redirects the browser to the identity provider named by the query parameter
+// provider. If that is missing and there are several providers, it sends a page with a link to each. The query
+// parameter returnTo is the local path to return to afterwards. device is the code of a device to log in instead of the
+// browser.
 func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	returnTo := c.Query("returnTo", "/")
 	if !core.LocalPath(returnTo) {
@@ -107,12 +107,12 @@ func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, c.Redirect(start.URL, fiber.StatusFound)
 }
 
-// Callback is GET /v1/auth/callback: the identity provider redirects the browser here.
+// Callback handles GET /v1/auth/callback: the identity provider redirects the browser here.
 func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	done, err := h.Access.FinishLogin(c.UserContext(), access.LoginAnswer{
 		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Binding: c.Cookies(loginCookie),
 	})
-	if done.Consent == "" { // with one, nobody is logged in before they agree
+	if done.Consent == "" { // when consent is needed, nobody is logged in until they agree
 		noteAttempt(c, Attempt{User: done.User, Provider: done.Provider, Err: providerError(c, err)})
 	}
 	h.clearLoginCookie(c)
@@ -130,7 +130,7 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, c.Redirect(done.ReturnTo, fiber.StatusFound)
 }
 
-// providerError adds what the provider said to the error of a browser login.
+// providerError adds the provider's own error to the error of a browser login.
 func providerError(c *fiber.Ctx, err error) error {
 	said := c.Query("error")
 	if err == nil || said == "" {
@@ -139,7 +139,7 @@ func providerError(c *fiber.Ctx, err error) error {
 	return fmt.Errorf("%w (the provider: %s %s)", err, clip(said), clip(c.Query("error_description")))
 }
 
-// logFailedLogin logs why a browser login failed: the browser gets no reason.
+// logFailedLogin logs why a browser login failed, because the browser is given no reason.
 func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 	reason := err.Error()
 	if e, ok := errors.AsType[*core.Error](err); ok {
@@ -152,7 +152,7 @@ func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 	h.Log.Warn("browser login failed", args...)
 }
 
-// clip bounds a text that anybody may have put into the address.
+// clip shortens a text from the address, where anybody may have put it.
 func clip(text string) string {
 	const most = 200
 	if len(text) > most {
@@ -161,7 +161,7 @@ func clip(text string) string {
 	return text
 }
 
-// BackchannelLogout is POST /v1/auth/backchannel-logout: the identity provider sends a logout token in a
+// BackchannelLogout handles POST /v1/auth/backchannel-logout: the identity provider sends a logout token in a
 // form (OpenID Connect Back-Channel Logout 1.0 section 2.5).
 func (h *Handlers) BackchannelLogout(c *fiber.Ctx, _ core.Caller) (any, error) {
 	c.Set(fiber.HeaderCacheControl, "no-store")

@@ -12,21 +12,21 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// page is what a person sees of a login besides the console and the identity provider.
+// page is a page of the login that is part of neither the console nor the identity provider.
 type page struct {
 	Title   string
 	Text    []string
 	Links   []link
-	Ask     bool   // for the code of a device
-	Consent string // asks whether a device may be logged in; "" for no question
+	Ask     bool   // whether to ask for a device's code
+	Consent string // the token of a consent question; "" when there is no question
 	Code    string // of that device
 
-	form string // where the browser may go from a form, besides this server
+	form string // where a form may lead the browser, in addition to this server
 }
 
 type link struct{ Name, URL string }
 
-// send responds with the page, which has its style, no script, and no place in a frame.
+// send responds with the page, which may use its inline style but no scripts, and cannot be framed.
 func (p page) send(c *fiber.Ctx, status int) error {
 	html, err := template.New("page").Parse(pageHTML)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p page) send(c *fiber.Ctx, status int) error {
 	return c.Status(status).Send(out.Bytes())
 }
 
-// choose is a page on which a person chooses where to log in.
+// choose sends a page on which a person chooses where to log in.
 func choose(c *fiber.Ctx, names []string, query url.Values) error {
 	links := make([]link, len(names))
 	for i, name := range names {
