@@ -22,34 +22,34 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// call is one request in flight: of a session, or without one (2026-07-28). Its caller is the one of its
-// own HTTP request.
+// call is one request in flight, with a session or without one (revision 2026-07-28). Its caller is that of its own
+// HTTP request, which may differ from the session's owner.
 type call struct {
 	session.Call
 	Message
 	caller  core.Caller
 	session *session.Session // nil without one
-	surface tools.Surface    // that its client chose
-	readsOn bool             // its client wants to read on in results
-	context context.Context  //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
+	surface tools.Surface    // the surface that the client chose
+	readsOn bool             // the client can read long results in parts
+	context context.Context  //nolint:containedctx // ends with the call, when the client cancels it, and when the server shuts down
 	span    tracing.Span
 
-	release func() // gives back its place in the share of its user; nil when there is none
+	release func() // releases its place in the user's share; nil when it holds none
 
 	began  time.Time
-	failed bool // the result says that a tool failed
-	status int  // the HTTP status of a response without a session, once it is answered
+	failed bool // the result reports a tool failure
+	status int  // the HTTP status of a response without a session; set once the call has its answer
 }
 
 func (e *Endpoint) newCall(ctx context.Context, m Message, caller core.Caller, s *session.Session) *call {
 	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK, began: time.Now()}
-	k.Message.ID = bytes.Clone(m.ID) // Release gives the body back
+	k.Message.ID = bytes.Clone(m.ID) // the body may be released before the ID is used
 	k.Call.ID = k.Message.ID
 	k.context, k.Cancel = context.WithCancel(ctx)
 	return k
 }
 
-// serveCalls runs the calls of one POST, each on a goroutine of its own, and writes the response once its form is known.
+// serveCalls runs the calls of one POST, each on its own goroutine, and writes the response once its form is known.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
 	noteTool(c, calls)
 	for _, k := range calls {
@@ -61,21 +61,21 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 		return sendJSON(c, k.status, out.JSON())
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
-	c.Set("X-Accel-Buffering", "no")    // proxies that buffer would hold progress back
-	if !c.Request().Header.IsHTTP11() { // no chunks: the whole stream is sent at its end
+	c.Set("X-Accel-Buffering", "no")    // a buffering proxy would hold back progress notifications
+	if !c.Request().Header.IsHTTP11() { // HTTP/1.0 has no chunks, so the whole stream is sent at its end
 		return c.Status(fiber.StatusOK).Send(out.Rest())
 	}
 	c.Context().SetBodyStream(sse.NewBody(out.Queue, c.Context().Conn()), -1)
 	return nil
 }
 
-// watchAfter is when a client that waits for its answer begins to be watched: most calls end before, and watching
-// takes a goroutine.
+// watchAfter is how long a client waits for its answer before its connection is watched. Most calls end sooner, and
+// watching takes a goroutine.
 const watchAfter = 20 * time.Millisecond
 
-// await waits until the form of the response is known, and reports whether it is a stream: when something is sent
-// before the last answer, or the calls are silent for long. A client without a session that leaves cancels its call;
-// that of a session may come back for the answer.
+// await waits until the form of the response is known, and reports whether it is a stream. It is a stream if something
+// is sent before the last answer, or if the calls are silent for sse.StreamAfter. Without a session, a client that
+// disconnects cancels its call. With one, the client may come back for the answer.
 func (k *call) await(conn net.Conn) (streamed bool) {
 	patience := sse.StreamAfter
 	if k.session == nil {
@@ -106,8 +106,7 @@ func (k *call) await(conn net.Conn) (streamed bool) {
 	}
 }
 
-// run makes a call and answers it, unless the end of its session has done so. It ends the span and the measurement
-// that it begins.
+// run makes a call and answers it, unless the end of its session already has. It also traces and measures the call.
 func (e *Endpoint) run(k *call) {
 	defer releaseCalls([]*call{k})
 	k.startSpan()
@@ -138,7 +137,7 @@ func (e *Endpoint) run(k *call) {
 	e.live.EndCalls(1)
 }
 
-// measure records a call that has its answer.
+// measure records a call that has been answered.
 func (e *Endpoint) measure(k *call, code int64) {
 	if e.o.Metrics == nil {
 		return
@@ -150,22 +149,22 @@ func (e *Endpoint) measure(k *call, code int64) {
 	e.o.Metrics.ServerOperation(k.Method, revision, code, k.failed, time.Since(k.began))
 }
 
-// notify sends what an app says about a call on the response to that call's own POST, in the app's order.
+// notify sends an app's notification about a call on the response to that call's POST, in the order the app sent them.
 func (k *call) notify(n rpc.Notification) {
 	if n.Method == "notifications/progress" && !k.Progress {
-		return // the client did not ask
+		return // the client did not ask for progress
 	}
 	k.Out.Notify(n.Encode())
 }
 
-// noteTool notes the tool of the first call for the access log.
+// noteTool records the tool of the first call for the access log.
 func noteTool(c *fiber.Ctx, calls []*call) {
 	if info := webguard.RequestOf(c.Context()); info != nil && calls[0].Method == "tools/call" {
 		info.SetTool(clip(rawjson.Text(calls[0].Param("name"))))
 	}
 }
 
-// startSpan starts the span of a call. A trace context in _meta comes before that of the HTTP headers
+// startSpan starts the span of a call. A trace context in _meta takes precedence over one in the HTTP headers
 // (SEP-414).
 func (k *call) startSpan() {
 	from := tracing.WireInMeta(k.Param("_meta"))
@@ -185,8 +184,8 @@ func (k *call) startSpan() {
 	k.context, k.span = tracing.StartMCPServer(k.context, r, from)
 }
 
-// acquireCalls counts the tool calls of a POST against the share of their user (limits.calls and
-// limits.callsPerSecond), which the HTTP API uses too. When one of them is beyond it, none is made.
+// acquireCalls counts the tool calls of a POST against their user's share (limits.calls and limits.callsPerSecond),
+// which calls through the HTTP API share. If one of them exceeds it, none is made.
 func (e *Endpoint) acquireCalls(calls []*call) *fault {
 	for _, k := range calls {
 		if k.Method != "tools/call" {
@@ -204,7 +203,7 @@ func (e *Endpoint) acquireCalls(calls []*call) *fault {
 	return nil
 }
 
-// releaseCalls gives back what acquireCalls counted.
+// releaseCalls releases what acquireCalls acquired.
 func releaseCalls(calls []*call) {
 	for _, k := range calls {
 		if k.release != nil {
@@ -214,7 +213,7 @@ func releaseCalls(calls []*call) {
 	}
 }
 
-// rateLimited is the answer to a call beyond the share of its user: HTTP 429 with Retry-After.
+// rateLimited returns the fault for a call that exceeds its user's share: HTTP 429 with Retry-After.
 func rateLimited(err error) *fault {
 	f := retryLater(fiber.StatusTooManyRequests, err.Error(), 0)
 	if known, ok := errors.AsType[*core.Error](err); ok {

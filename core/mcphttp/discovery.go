@@ -14,10 +14,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// documentAge is how long a provider's document is served without asking again.
+// documentAge is how long a provider's document is served before it is fetched again.
 const documentAge = time.Minute
 
-// documents keeps the identity provider's RFC 8414 document.
+// documents caches the identity provider's RFC 8414 document.
 type documents struct {
 	access Access
 
@@ -25,22 +25,22 @@ type documents struct {
 	current json.RawMessage
 	fetched time.Time
 
-	asking  sync.Mutex              // held while somebody asks which scopes the provider offers
-	offered atomic.Pointer[offered] // nil before the first question
+	asking  sync.Mutex              // held while a request fetches the scopes that the provider offers
+	offered atomic.Pointer[offered] // nil before the first fetch
 }
 
-// offered are the scopes that an identity provider says it has.
+// offered holds the scopes that an identity provider says it supports.
 type offered struct {
 	scopes []string // nil when it does not say
 	until  time.Time
 }
 
-// scopesTimeout is how long an answer with 401 may wait for the identity provider's document.
+// scopesTimeout is how long a 401 response may wait for the identity provider's document.
 const scopesTimeout = 2 * time.Second
 
-// scopes returns those of wanted that the identity provider offers, or all when it does not say what it offers or there is
-// not one provider alone (RFC 8414 section 2, scopes_supported). A client that registers with another scope is refused
-// by many providers.
+// scopes returns the wanted scopes that the identity provider offers. It returns all of them when the provider does not
+// say what it offers, or when there is not exactly one provider (RFC 8414 section 2, scopes_supported). Many providers
+// refuse a client that registers with any other scope.
 func (d *documents) scopes(ctx context.Context, wanted []string) []string {
 	known := d.offered.Load()
 	if len(wanted) > 0 && (known == nil || time.Now().After(known.until)) && d.asking.TryLock() {
@@ -70,8 +70,8 @@ func (d *documents) askScopes(ctx context.Context) *offered {
 	return known
 }
 
-// metadata returns the document, asking the provider at most once a minute. While the provider
-// cannot be reached the last document is served.
+// metadata returns the document. It asks the provider at most once a minute, and returns the last document while the
+// provider is unreachable.
 func (d *documents) metadata(ctx context.Context) (json.RawMessage, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,11 +90,11 @@ func (d *documents) metadata(ctx context.Context) (json.RawMessage, error) {
 	return d.current, nil
 }
 
-// protectedResourcePath is where the RFC 9728 document of the server lies. That of a resource has the
-// resource's path behind it.
+// protectedResourcePath is the path of the server's RFC 9728 document. The path of a resource is appended to it for
+// that resource's document.
 const protectedResourcePath = "/.well-known/oauth-protected-resource"
 
-// protectedResource is RFC 9728: the document at a path speaks of the resource at that path.
+// protectedResource serves the RFC 9728 documents. The document at a path describes the resource at that path.
 func (e *Endpoint) protectedResource(c *fiber.Ctx) error {
 	if !e.admits(c) {
 		return c.Status(fiber.StatusForbidden).SendString(foreign)
@@ -121,7 +121,7 @@ func (e *Endpoint) protectedResource(c *fiber.Ctx) error {
 	}{e.guard.Address(c.Context()) + strings.TrimPrefix(string(c.Context().Path()), protectedResourcePath), servers, e.documents.scopes(ctx, e.o.Scopes()), []string{"header"}})
 }
 
-// authorizationServer is RFC 8414: the provider's document as the provider wrote it.
+// authorizationServer serves the provider's RFC 8414 document, unchanged.
 func (e *Endpoint) authorizationServer(c *fiber.Ctx) error {
 	if !e.admits(c) {
 		return c.Status(fiber.StatusForbidden).SendString(foreign)

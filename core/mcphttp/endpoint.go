@@ -21,7 +21,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// Tools is the namespace that callers see and use. Its methods are tools.Namespace's.
+// Tools is the namespace that callers see and use. *tools.Namespace implements it and documents the methods.
 type Tools interface {
 	ListFor(c core.Caller, from tools.From) []tools.Listed
 	ItemsFor(c core.Caller, from tools.From, kind core.Kind) []tools.Item
@@ -39,34 +39,33 @@ type Tools interface {
 	Mirrors(c core.Caller, from tools.From, tool string) []core.Mirror
 }
 
-// Access says who is calling, and what an authorization server must know. Its errors are
-// core.Errors: CodeUnauthenticated, CodeWorkspaceDenied, CodeUnavailable, and CodeNotFound from
-// Describe and Metadata when there is no auth adapter.
+// Access authenticates callers and describes the authorization server. Its errors are core.Errors: CodeUnauthenticated,
+// CodeWorkspaceDenied, CodeUnavailable, and CodeNotFound from Describe and Metadata when there is no auth adapter.
 type Access interface {
 	Dev() bool
 	MCP(ctx context.Context, bearer, resource string) (core.Identity, error)
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
-	Current(ctx context.Context, c core.Caller) (core.Caller, error) // a caller of earlier, as it is now
+	Current(ctx context.Context, c core.Caller) (core.Caller, error) // an earlier caller with their current rights
 	Describe(ctx context.Context) (auth.Description, error)
 	Metadata(ctx context.Context) (json.RawMessage, error)
 }
 
-// Views knows the views of workspaces that an address can name.
+// Views knows which views an address can name.
 type Views interface {
 	Has(workspace, name string) bool
 }
 
-// Features answers whether a feature flag is on.
+// Features reports whether a feature flag is on.
 type Features interface{ Enabled(flag string) bool }
 
-// Metrics measures the requests of clients.
+// Metrics measures client requests.
 type Metrics interface {
-	// ServerOperation records a request: the code of its JSON-RPC error, 0 for none, and whether its result
-	// says that a tool failed.
+	// ServerOperation records a request. code is that of its JSON-RPC error, or 0; failed says whether its result
+	// reports a tool failure.
 	ServerOperation(method, revision string, code int64, failed bool, took time.Duration)
 }
 
-// Options is what an Endpoint is made of. Tools, Access, Store, Features and Logger are required.
+// Options configure an Endpoint. Tools, Access, Store, Features and Logger are required.
 type Options struct {
 	Tools    Tools
 	Access   Access
@@ -75,25 +74,25 @@ type Options struct {
 	Logger   hclog.Logger
 	Views    Views           // nil for none
 	Metrics  Metrics         // nil measures nothing
-	Limits   *limits.Limits  // the shares of users in tool calls, shared with the HTTP API; nil limits nothing
-	Streams  *stream.Streams // shared with the server this is mounted on; nil makes one
+	Limits   *limits.Limits  // the users' shares of tool calls, common to this and the HTTP API; nil limits nothing
+	Streams  *stream.Streams // shared with the server this is mounted on; nil creates a new one
 
 	MaxSessions int           // live sessions of this process; 0 means 100
-	MaxPerUser  int           // of MaxSessions, those of one user; 0 means no limit
+	MaxPerUser  int           // of those, sessions of one user; 0 means no limit
 	SessionTTL  time.Duration // idle time after which a session ends; 0 means 8 hours
-	MaxBody     int           // bytes of one request body; 0 means 4 MiB
-	OwnBodies   bool          // bodies come in memory of their own, which outlives the request, as httpapi's do
+	MaxBody     int           // bytes per request body; 0 means 4 MiB
+	OwnBodies   bool          // bodies are in memory of their own, which outlives the request, as in httpapi
 
-	Surface        string          // of clients that do not choose one; "" is tools.SurfaceFull
-	TrustedProxies []netip.Prefix  // whose X-Forwarded-Proto counts
+	Surface        string          // for clients that do not choose one; "" means tools.SurfaceFull
+	TrustedProxies []netip.Prefix  // their X-Forwarded-Proto is trusted
 	AllowedHosts   []string        // Host values accepted in addition to loopback ones; host or host:port
 	AllowedOrigins []string        // Origin values accepted in addition to the endpoint's own
-	BaseURL        string          // the public address; "" means as the client connected
+	BaseURL        string          // the public address; "" means the address the client used
 	Version        string          // of the server, for serverInfo
-	Scopes         func() []string // what clients are asked to request of the authorization server; nil means none
-	Replica        string          // begins the ids of sessions, for a proxy to route by; "" for a server on its own
+	Scopes         func() []string // the scopes that clients should request from the authorization server; nil means none
+	Replica        string          // prefix of session IDs, for a proxy to route by; "" for a single server
 
-	identifyEvery time.Duration // how often the caller of a standing stream is identified again; 0 means every 4 minutes
+	identifyEvery time.Duration // how often the caller of a long-lived stream is identified again; 0 means every 4 minutes
 }
 
 // Endpoint serves /mcp. It is safe for concurrent use.
@@ -101,24 +100,24 @@ type Endpoint struct {
 	o         Options
 	log       hclog.Logger
 	guard     *webguard.Policy
-	self      json.RawMessage // who answers: serverInfo
+	self      json.RawMessage // this server's identity: serverInfo
 	live      *session.Set
 	writer    *session.Writer
 	lease     *session.Lease
-	moving    session.Locks // of sessions that come from or go to another server
+	moving    session.Locks // held per session while it moves from or to another server
 	hub       *hub
 	documents *documents
 	standing  openStreams
 	workers   workers
-	changed   atomic.Pointer[time.Time] // when the access of a user last changed; nil for never
+	changed   atomic.Pointer[time.Time] // when any user's access last changed; nil if never
 
 	root    context.Context // the parent of every call's context; ends with Close
 	stop    context.CancelFunc
-	running sync.WaitGroup // what runs until root ends
+	running sync.WaitGroup // goroutines that run until root ends
 	closing closing
 }
 
-// New returns an Endpoint that serves from its Mount on. It runs goroutines until Close.
+// New returns an Endpoint, which serves once it is mounted. It runs goroutines until Close.
 func New(o Options) *Endpoint {
 	if o.MaxSessions == 0 {
 		o.MaxSessions = 100
@@ -140,7 +139,7 @@ func New(o Options) *Endpoint {
 	}
 	e := &Endpoint{o: o, log: o.Logger, guard: policy(o), workers: newWorkers()}
 	e.root, e.stop = context.WithCancel(context.Background())
-	e.self, _ = json.Marshal(e.implementation()) // strings always marshal
+	e.self, _ = json.Marshal(e.implementation()) // strings always encode
 	e.live = session.NewSet(o.MaxSessions, o.MaxPerUser)
 	e.writer = session.NewWriter(o.Store, o.SessionTTL, o.Logger)
 	e.lease = session.NewLease(e.writer)
@@ -151,15 +150,15 @@ func New(o Options) *Endpoint {
 	return e
 }
 
-// policy returns the rules for Host, Origin and proxies of the options.
+// policy returns the rules for Host, Origin and proxies that the options define.
 func policy(o Options) *webguard.Policy {
 	return &webguard.Policy{
 		Dev: o.Access.Dev(), Hosts: o.AllowedHosts, Origins: o.AllowedOrigins, TrustedProxies: o.TrustedProxies, BaseURL: o.BaseURL,
 	}
 }
 
-// Mount registers /mcp and the discovery documents. Headers that outer
-// middleware set before the handler are sent with every answer, streams included.
+// Mount registers /mcp and the discovery documents. Headers that outer middleware sets before the handler runs are sent
+// with every response, including streams.
 func (e *Endpoint) Mount(r fiber.Router) {
 	r.All("/mcp", e.serve)
 	r.All("/mcp/:workspace", e.serve)
@@ -172,8 +171,8 @@ func (e *Endpoint) Mount(r fiber.Router) {
 	}
 }
 
-// UseStore makes store the session store, from its return on. Every live session
-// is written to it first; when that fails the old store stays and the error says why.
+// UseStore replaces the session store. It first writes every live session to the new store. If that fails, the old
+// store stays in use and the error says why.
 func (e *Endpoint) UseStore(ctx context.Context, store sessionstore.Store) error {
 	if err := e.writer.Swap(ctx, store, e.live.Records); err != nil {
 		return err
@@ -182,12 +181,12 @@ func (e *Endpoint) UseStore(ctx context.Context, store sessionstore.Store) error
 	return nil
 }
 
-// Sessions is how many sessions are live in this process.
+// Sessions returns the number of live sessions in this process.
 func (e *Endpoint) Sessions() int { return len(e.live.All()) }
 
-// Close refuses new work at once, lets the calls in flight finish until ctx ends, then ends every
-// session and stream. Session records stay in the store: another server, or the next start, takes the
-// sessions over, or answers `unavailable` instead of `not_found` where the store does not allow that.
+// Close refuses new work immediately, lets in-flight calls finish until ctx ends, and then ends every session and
+// stream. Session records stay in the store. Another server, or this one after a restart, takes the sessions over or,
+// if the store does not support that, reports `unavailable` instead of `not_found`.
 func (e *Endpoint) Close(ctx context.Context) error {
 	e.live.Refuse()
 	err := e.live.Drain(ctx)
@@ -204,15 +203,15 @@ func (e *Endpoint) Close(ctx context.Context) error {
 	return err
 }
 
-// closing ends the tools' side of sessions in the background: apps may take a while to end what they
-// kept for a session.
+// closing closes the tools' side of sessions in the background, because apps may be slow to clean up what they kept for
+// a session.
 type closing struct {
 	mu      sync.Mutex
-	waiting bool // wait was called: from now on start does the work itself
+	waiting bool // wait was called; from now on start does the work itself
 	running sync.WaitGroup
 }
 
-// start begins to close one.
+// start starts closing a session.
 func (n *closing) start(s *tools.Session) {
 	n.mu.Lock()
 	if n.waiting {
@@ -228,7 +227,7 @@ func (n *closing) start(s *tools.Session) {
 	}()
 }
 
-// wait returns when all that were started before are closed.
+// wait waits until every session passed to start is closed.
 func (n *closing) wait() {
 	n.mu.Lock()
 	n.waiting = true
@@ -236,7 +235,7 @@ func (n *closing) wait() {
 	n.running.Wait()
 }
 
-// closeTools closes one now. Apps are notified within gateTimeout, whatever else ends.
+// closeTools closes a session now. It gives apps gateTimeout to be notified, even while the endpoint shuts down.
 func closeTools(s *tools.Session) {
 	ctx, cancel := context.WithTimeout(context.Background(), gateTimeout)
 	defer cancel()

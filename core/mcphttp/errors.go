@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	codeCancelled        = -32800 // a call that its client cancelled: the POST needs some answer
-	codeResourceNotFound = -32002 // in sessions; without one it is an error of the params
+	codeCancelled        = -32800 // a call that its client cancelled; its POST still needs an answer
+	codeResourceNotFound = -32002 // with sessions only; stateless requests get invalid params
 )
 
 func internalError() error {
@@ -27,7 +27,7 @@ func invalidParams(format string, args ...any) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// errorOf is the JSON-RPC error of a call that failed.
+// errorOf returns the JSON-RPC error of a failed call.
 func errorOf(err error) rpcError {
 	known, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok {
@@ -40,8 +40,8 @@ func errorOf(err error) rpcError {
 	return r
 }
 
-// statusOf is the HTTP status under which an error of 2026-07-28 is sent (basic/transports): those that
-// say the request was wrong are the client's.
+// statusOf returns the HTTP status of an error in revision 2026-07-28 (basic/transports). Errors about the request
+// itself get a 4xx status.
 func statusOf(code int64) int {
 	switch code {
 	case jsonrpc.CodeMethodNotFound:
@@ -52,8 +52,8 @@ func statusOf(code int64) int {
 	return fiber.StatusOK
 }
 
-// refusal turns an error of tools into a JSON-RPC error. An app's own error passes unchanged; what a
-// caller may not use is as unknown to it as what does not exist.
+// refusal turns an error of package tools into a JSON-RPC error. An app's own error passes unchanged. A name that the
+// caller may not use is reported as unknown, as if it did not exist.
 func (e *Endpoint) refusal(k *call, name string, err error) error {
 	if failure, ok := errors.AsType[*rpc.Error](err); ok {
 		return k.ofRevision(failure)
@@ -82,7 +82,7 @@ func (e *Endpoint) refusal(k *call, name string, err error) error {
 	}
 }
 
-// ofRevision is an app's error as the caller's revision writes it.
+// ofRevision returns an app's error with the code that the caller's revision uses.
 func (k *call) ofRevision(err *rpc.Error) error {
 	code := int64(err.Code)
 	if k.session == nil && code == codeResourceNotFound {

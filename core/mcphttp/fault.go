@@ -15,21 +15,21 @@ import (
 	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 )
 
-// codeServer is the JSON-RPC code of refusals that have no code of their own.
+// codeServer is the JSON-RPC code of refusals without a code of their own.
 const codeServer = -32000
 
-// capRetry is the Retry-After for a client when every session is taken: sessions end when their clients close
-// them or are idle, which nobody can predict better.
+// capRetry is the Retry-After when every session is taken. Sessions end when their clients close them or go idle, so no
+// better estimate is possible.
 const capRetry = 10 * time.Second
 
-// fault is a request that failed before a call was made of it: an HTTP status, and a JSON-RPC error as
-// its body so that clients show its message.
+// fault is the error of a request that failed before it became a call: an HTTP status, and a JSON-RPC error as the body
+// so that clients show its message.
 type fault struct {
 	status     int
 	code       int64
 	message    string
 	data       any
-	id         json.RawMessage // of the message at fault; nil is null
+	id         json.RawMessage // of the message at fault; nil means null
 	retryAfter time.Duration
 }
 
@@ -37,16 +37,17 @@ func badRequest(code int64, message string) *fault {
 	return &fault{status: fiber.StatusBadRequest, code: code, message: message}
 }
 
-// of returns the fault of the request with an id.
+// of sets the ID of the request at fault and returns f.
 func (f *fault) of(id json.RawMessage) *fault {
 	f.id = id
 	return f
 }
 
-// unreadable is the fault of a body that cannot be read as messages.
+// unreadable returns the fault for a body that cannot be read as messages.
 func unreadable(err *MessageError) *fault { return badRequest(err.Code, err.Message).of(err.ID) }
 
-// sessionNotFound answers a request whose session is not here. Its bytes depend on the reason alone.
+// sessionNotFound returns the fault for a request whose session is not here. The response depends on nothing but the
+// reason, so that it does not reveal other users' sessions.
 func sessionNotFound(reason string) *fault {
 	return &fault{status: fiber.StatusNotFound, code: codeServer, message: "Session not found", data: map[string]string{"reason": reason}}
 }
@@ -57,7 +58,7 @@ const (
 	reasonUnavailable = "unavailable"
 )
 
-// retryLater is an answer that says when to try again.
+// retryLater returns a fault that says when to try again.
 func retryLater(status int, message string, after time.Duration) *fault {
 	return &fault{status: status, code: codeServer, message: message, retryAfter: after}
 }
@@ -66,8 +67,7 @@ func shuttingDown() *fault {
 	return retryLater(fiber.StatusServiceUnavailable, session.ErrShutdown.Error(), 5*time.Second)
 }
 
-// refusedBySession turns an error of the session package into an answer. full is what to say of
-// session.ErrFull.
+// refusedBySession turns an error of package session into a fault. full is the message for session.ErrFull.
 func refusedBySession(err error, full string) *fault {
 	if twice, ok := errors.AsType[*session.DuplicateError](err); ok {
 		return badRequest(jsonrpc.CodeInvalidRequest, twice.Error()).of(twice.ID)
@@ -85,7 +85,7 @@ func refusedBySession(err error, full string) *fault {
 	return sessionNotFound(reasonNotFound)
 }
 
-// denied turns an error of access into an answer; what it does not know is internal and not shown.
+// denied turns an error of package access into a fault. Other errors are internal, and their text is not shown.
 func (e *Endpoint) denied(err error) *fault {
 	known, ok := errors.AsType[*core.Error](err)
 	if !ok {
@@ -112,13 +112,13 @@ func (e *Endpoint) denied(err error) *fault {
 	return f
 }
 
-// send writes the fault as the answer.
+// send writes the fault as the response.
 func (f *fault) send(c *fiber.Ctx) error {
 	f.setRetryAfter(c)
 	return sendJSON(c, f.status, errorBody(f.id, rpcError{f.code, f.message, f.data}))
 }
 
-// setRetryAfter says when to try again, in whole seconds.
+// setRetryAfter sets Retry-After, in whole seconds.
 func (f *fault) setRetryAfter(c *fiber.Ctx) {
 	if f.retryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(f.retryAfter.Seconds()))))
@@ -136,26 +136,26 @@ type rpcError struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-// errorBody is a JSON-RPC error response. A nil id is null; nil data is left out.
+// errorBody returns a JSON-RPC error response. A nil id is written as null; nil data is left out.
 func errorBody(id json.RawMessage, failure rpcError) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false) // a message is for people, and no page holds it
+	enc.SetEscapeHTML(false) // messages are for people and are never embedded in a page
 	err := enc.Encode(struct {
 		Version string          `json:"jsonrpc"`
 		Error   rpcError        `json:"error"`
 		ID      json.RawMessage `json:"id"`
 	}{"2.0", failure, id})
-	if err != nil { // data that a bundle wrote was not JSON
+	if err != nil { // a bundle's data was not valid JSON
 		return errorBody(id, rpcError{failure.Code, failure.Message, nil})
 	}
 	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
 }
 
-// plain writes the fault with the body of the HTTP API: the discovery documents are not JSON-RPC.
+// plain writes the fault with an error body of the HTTP API, because the discovery routes do not use JSON-RPC.
 func (f *fault) plain(c *fiber.Ctx) error {
 	code := core.CodeInternal
 	switch f.status {

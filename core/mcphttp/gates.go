@@ -16,17 +16,17 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// gateTimeout bounds the work that goes on alongside a request.
+// gateTimeout bounds the work done alongside a request.
 const gateTimeout = 10 * time.Second
 
 // headerWorkspace names the workspace of a request.
 const headerWorkspace = "X-Workspace-Id"
 
-// foreign answers a Host or Origin that this endpoint does not serve.
+// foreign is the response to a Host or Origin that this endpoint does not serve.
 const foreign = "Forbidden: this Host or Origin is not one this server serves"
 
-// serve handles every request to /mcp and below: the gates, top to bottom. The user context is that of what is
-// done for the request: it ends with the endpoint, and has the trace of the request.
+// serve handles every request to /mcp and below: the gates, top to bottom. The user context is for all work done for
+// the request. It ends with the endpoint and carries the request's trace.
 func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if e.Closed(c.Context()) {
 		return nil
@@ -76,8 +76,8 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	}
 }
 
-// Closed answers a request to /mcp while the feature is switched off, and reports whether it did. It
-// knows no difference between methods: a preflight finds as little as a call.
+// Closed responds to a request to /mcp with 404 while the feature is switched off, and reports whether it did. It
+// treats all methods alike, including preflights.
 func (e *Endpoint) Closed(ctx *fasthttp.RequestCtx) bool {
 	if e.o.Features.Enabled(config.FlagMCPServer) || !isEndpoint(string(ctx.Path())) {
 		return false
@@ -108,7 +108,7 @@ func (e *Endpoint) identify(c *fiber.Ctx, resource string) (core.Identity, error
 	return e.o.Access.MCP(c.UserContext(), token, resource)
 }
 
-// isEndpoint reports whether a path is /mcp, or that of a workspace below it.
+// isEndpoint reports whether a path is /mcp or below it.
 func isEndpoint(path string) bool {
 	return path == "/mcp" || strings.HasPrefix(path, "/mcp/")
 }
@@ -116,8 +116,8 @@ func isEndpoint(path string) bool {
 // resourceMe is the path segment that stands for the caller's only or default workspace.
 const resourceMe = "me"
 
-// resourceOf returns what the path of a request names below /mcp: a workspace, or a view of one as ws_.../v/NAME; "" for
-// /mcp itself. It is not valid when there can be no such workspace or view.
+// resourceOf returns what the path of a request names below /mcp: a workspace, or one of its views as ws_.../v/NAME. It
+// returns "" for /mcp itself. valid is false when no workspace or view can have that name.
 func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 	workspace, name := strings.Clone(c.Params("workspace")), strings.Clone(c.Params("view"))
 	switch {
@@ -135,7 +135,7 @@ func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 const howToAuthorize = "Authorization required: send a token of this server's identity provider, or an API key (`ropewalk key create NAME`), as a bearer token. " +
 	"The instance key (SERVICE_API_KEY) is for /v1 only."
 
-// unauthorized asks for a token, and says where to find out how to get one (RFC 9728 part 5.1).
+// unauthorized responds with 401 and says where a client can learn how to get a token (RFC 9728 section 5.1).
 func (e *Endpoint) unauthorized(c *fiber.Ctx) error {
 	challenge := `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + e.metadataURL(c) + `"`
 	if scopes := e.documents.scopes(c.UserContext(), e.o.Scopes()); len(scopes) > 0 {
@@ -145,7 +145,7 @@ func (e *Endpoint) unauthorized(c *fiber.Ctx) error {
 	return (&fault{status: fiber.StatusUnauthorized, code: codeServer, message: howToAuthorize}).send(c)
 }
 
-// metadataURL is the RFC 9728 document of the requested resource: the server's own for /mcp.
+// metadataURL returns the URL of the RFC 9728 document of the requested resource. For /mcp it is the server's own.
 func (e *Endpoint) metadataURL(c *fiber.Ctx) string {
 	url := e.guard.Address(c.Context()) + protectedResourcePath
 	if resource, _ := resourceOf(c); resource != "" {
@@ -154,8 +154,8 @@ func (e *Endpoint) metadataURL(c *fiber.Ctx) string {
 	return url
 }
 
-// place finds the caller's workspace: the one in the path, else the one in the header. For /mcp no
-// default is ever chosen. The caller has the view of the path.
+// place returns the caller in the workspace that the path names, or else the header. It never chooses a default for
+// /mcp. The caller gets the view that the path names.
 func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, error) {
 	resource := c.Params("workspace")
 	workspace, ok := single(c, headerWorkspace)
@@ -187,37 +187,37 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, err
 	return caller, err
 }
 
-// single returns a copy of a header's value, and false when it comes more than once: whoever
-// reads the other one would decide otherwise.
+// single returns a copy of a header's value, and false when the header is repeated, because another reader might pick
+// the other value.
 func single(c *fiber.Ctx, name string) (string, bool) {
 	value, ok := rawHeader(c, name)
 	return string(value), ok
 }
 
-// rawHeader is single without the copy: the value belongs to the request.
+// rawHeader is single without the copy. The value is valid only during the request.
 func rawHeader(c *fiber.Ctx, name string) ([]byte, bool) {
 	return webguard.Single(&c.Request().Header, name)
 }
 
-// readBody returns a body that may be kept: a call may outlive the request that carried it. The bytes
-// are taken as they came; an encoding of the content is refused later.
+// readBody returns a body that may be kept, because a call may outlive the request that carried it. The bytes are
+// returned as received; content encodings are refused later.
 func (e *Endpoint) readBody(c *fiber.Ctx) ([]byte, error) {
 	body := c.Request().Body()
 	if len(body) > e.o.MaxBody {
 		return nil, fmt.Errorf("the request body is larger than %d bytes", e.o.MaxBody)
 	}
 	if e.o.OwnBodies {
-		c.Request().SetBodyRaw(nil) // the messages alone keep it
+		c.Request().SetBodyRaw(nil) // only the messages keep it alive
 		return body, nil
 	}
 	return bytes.Clone(body), nil
 }
 
-// identityScopes are about who the user is: a token need not carry them.
+// identityScopes returns the scopes that are about who the user is. A token need not carry them.
 func identityScopes() []string { return []string{"openid", "profile", "email", "offline_access"} }
 
-// missingScopes are the scopes that the configuration requires and a token was not granted, separated by
-// spaces. A token that names no scopes, and an API key, is not held to them.
+// missingScopes returns the scopes that the configuration requires and a token was not granted, separated by spaces. It
+// does not apply to API keys and to tokens that name no scopes.
 func (e *Endpoint) missingScopes(id core.Identity) string {
 	if id.Granted == "" || len(e.o.Scopes()) == 0 {
 		return ""
@@ -232,7 +232,7 @@ func (e *Endpoint) missingScopes(id core.Identity) string {
 	return strings.Join(missing, " ")
 }
 
-// insufficientScope asks for a token with more scopes (RFC 6750 part 3.1).
+// insufficientScope responds with 403 and asks for a token with more scopes (RFC 6750 section 3.1).
 func (e *Endpoint) insufficientScope(c *fiber.Ctx, missing string) error {
 	c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="insufficient_scope", error_description="The token lacks a scope", scope="`+
 		strings.Join(e.o.Scopes(), " ")+`", resource_metadata="`+e.metadataURL(c)+`"`)

@@ -12,10 +12,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// headerLastEvent is what a client got last of a stream that broke.
+// headerLastEvent names the last event that a client received on a stream that broke.
 const headerLastEvent = "Last-Event-ID"
 
-// get opens the session's stream of server messages; a session has one.
+// get opens the session's stream of server messages. A session has at most one.
 func (e *Endpoint) get(c *fiber.Ctx, caller core.Caller) error {
 	if namesStateless(c) {
 		return methodGone(c)
@@ -40,8 +40,8 @@ func (e *Endpoint) get(c *fiber.Ctx, caller core.Caller) error {
 	return e.listenIn(c, s, seen)
 }
 
-// lastEvent is what the client of a broken stream got last: of which stream, and which event. It is
-// the GET stream's and -1 when the client names none.
+// lastEvent returns the last event that a client received on a broken stream: the stream and the event number. If the
+// client names none, it returns the GET stream and -1.
 func lastEvent(c *fiber.Ctx) (of, number int64, f *fault) {
 	id, ok := single(c, headerLastEvent)
 	if ok && id == "" {
@@ -53,11 +53,11 @@ func lastEvent(c *fiber.Ctx) (of, number int64, f *fault) {
 	return of, number, f
 }
 
-// listenIn opens the session's GET stream, which replaces the one that it has.
+// listenIn opens the session's GET stream, replacing any that is open.
 func (e *Endpoint) listenIn(c *fiber.Ctx, s *session.Session, seen int64) error {
 	out := s.OpenStream(seen)
 	first, again := s.FirstEventID(seen), e.identification(c)
-	c.Set(fiber.HeaderConnection, "close") // DELETE ends the stream of a client that goes on
+	c.Set(fiber.HeaderConnection, "close") // the connection carries nothing else after the stream, which DELETE ends
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer s.CloseStream(out)
 		ctx, end := context.WithCancel(ctx)
@@ -74,8 +74,8 @@ func (e *Endpoint) listenIn(c *fiber.Ctx, s *session.Session, seen int64) error 
 	return nil
 }
 
-// begin sends the first bytes of a stream. Where the revision has it, they are an event without a
-// message, from whose id on the client can resume.
+// begin sends the first bytes of a stream. In revisions that support it, they are an event without a message, whose ID
+// lets the client resume.
 func begin(w *stream.Writer, id string) error {
 	if id == "" {
 		return w.Comment()
@@ -83,7 +83,7 @@ func begin(w *stream.Writer, id string) error {
 	return w.EventWithID(id, "", nil)
 }
 
-// resume goes on with the stream of a POST whose connection broke, up to its last response.
+// resume continues the stream of a POST whose connection broke, up to its last response.
 func (e *Endpoint) resume(c *fiber.Ctx, s *session.Session, number, seen int64) error {
 	rest := sse.NewQueue()
 	if !s.Journal.Resume(number, seen, rest) {
@@ -100,7 +100,7 @@ func (e *Endpoint) resume(c *fiber.Ctx, s *session.Session, number, seen int64) 
 	return nil
 }
 
-// delete ends a session because its client asks to.
+// delete ends a session at its client's request.
 func (e *Endpoint) delete(c *fiber.Ctx, caller core.Caller) error {
 	if namesStateless(c) {
 		return methodGone(c)
@@ -109,7 +109,7 @@ func (e *Endpoint) delete(c *fiber.Ctx, caller core.Caller) error {
 	if f != nil {
 		return f.send(c)
 	}
-	e.writer.Drop(s.ID) // before the session is removed here, so that nothing takes it over again
+	e.writer.Drop(s.ID) // before the session is removed here, so that nothing can take it over again
 	if !e.live.Remove(s) {
 		return sessionNotFound(reasonNotFound).send(c)
 	}

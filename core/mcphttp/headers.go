@@ -12,14 +12,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// The headers by which intermediaries route requests of the revision without sessions. They say
-// again what the body says; a request whose two halves differ is refused (SEP-2243).
+// The headers by which intermediaries route stateless requests. They repeat values in the body. A request whose headers
+// and body differ is refused (SEP-2243).
 const (
 	headerMethod = "Mcp-Method"
 	headerName   = "Mcp-Name"
 )
 
-// checkHeaders holds the headers that name what a request is about against its body.
+// checkHeaders checks that the headers that name the target of a request match its body.
 func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *Message) *fault {
 	field := nameField(m.Method)
 	if field == "" {
@@ -27,7 +27,7 @@ func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *Message) *f
 	}
 	var name string
 	if json.Unmarshal(orEmpty(m.Param(field)), &name) != nil {
-		return nil // the method itself says what is wrong with its params
+		return nil // the method itself reports what is wrong with its params
 	}
 	value, ok := single(c, headerName)
 	decoded, fits := headerparam.Decode(value)
@@ -46,7 +46,7 @@ func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *Message) *f
 	return nil
 }
 
-// nameField is the field of params that Mcp-Name repeats, "" for methods without one.
+// nameField returns the field of params that Mcp-Name repeats, or "" for methods without one.
 func nameField(method string) string {
 	switch method {
 	case "tools/call", "prompts/get":
@@ -57,7 +57,7 @@ func nameField(method string) string {
 	return ""
 }
 
-// headerValues returns the values of a header, one for each line.
+// headerValues returns the values of a header, one per header line.
 func headerValues(c *fiber.Ctx, name string) []string {
 	lines := c.Request().Header.PeekAll(name)
 	values := make([]string, len(lines))
@@ -73,17 +73,17 @@ const (
 	headerProtocol = "Mcp-Protocol-Version"
 )
 
-// statelessRevision is the protocol revision without sessions. What a session would keep travels with
-// every request, in its _meta.
+// statelessRevision is the protocol revision without sessions. Every request carries in its _meta what a session would
+// otherwise keep.
 const statelessRevision = "2026-07-28"
 
-// metaLogLevel names the least severe log messages that a request wants to see.
+// metaLogLevel is the _meta key for the lowest severity of log messages that a request wants to receive.
 const metaLogLevel = "io.modelcontextprotocol/logLevel"
 
-// revisions are the protocol revisions that have sessions, newest first.
+// revisions returns the protocol revisions that have sessions, newest first.
 func revisions() []string { return []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} }
 
 func hasSessions(revision string) bool { return slices.Contains(revisions(), revision) }
 
-// supported are all revisions that this endpoint speaks, newest first.
+// supported returns all revisions that this endpoint supports, newest first.
 func supported() []string { return append([]string{statelessRevision}, revisions()...) }

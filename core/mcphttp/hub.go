@@ -10,13 +10,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// debounce gathers the changes of an app that starts or stops into one notification of each kind.
+// debounce combines the changes caused by an app that starts or stops into one notification per kind.
 const debounce = 50 * time.Millisecond
 
-// audience is notified when a list of its workspace changed. ListChanged must not wait.
+// audience is notified when a list of its workspace has changed. ListChanged must not block.
 type audience interface{ ListChanged(kind core.Kind) }
 
-// hub watches the lists of every workspace that has an audience.
+// hub watches the lists of each workspace that has an audience.
 type hub struct {
 	tools Tools
 
@@ -30,14 +30,15 @@ type watch struct {
 
 	mu       sync.Mutex
 	audience map[audience]*listReader
-	pending  []core.Kind // changed, and not yet sent
-	views    bool        // views have changed since the last time
-	waiting  bool        // notify is going to be called
+	pending  []core.Kind // changed but not yet sent
+	views    bool        // views have changed since the last notification
+	waiting  bool        // a call to notify is scheduled
 }
 
 func newHub(t Tools) *hub { return &hub{tools: t, watches: map[string]*watch{}} }
 
-// join adds an audience, which reads the lists as a caller from a client; the first of a workspace starts the watch.
+// join adds an audience that reads the lists as a given caller and client. The first audience of a workspace starts the
+// watch.
 func (h *hub) join(c core.Caller, from tools.From, who audience) {
 	reader := newListReader(h.tools, c, from)
 	h.mu.Lock()
@@ -54,7 +55,7 @@ func (h *hub) join(c core.Caller, from tools.From, who audience) {
 	w.audience[who] = reader
 }
 
-// leave removes an audience; the last of a workspace ends the watch.
+// leave removes an audience. The last audience of a workspace ends the watch.
 func (h *hub) leave(workspace string, who audience) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +73,7 @@ func (h *hub) leave(workspace string, who audience) {
 	}
 }
 
-// changed does not wait: the apps call it while they change.
+// changed schedules a notification. It does not block, because apps call it in the middle of a change.
 func (w *watch) changed(kind core.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +100,7 @@ func (w *watch) notifySoon() {
 	}
 }
 
-// notify sends what has changed since the last time.
+// notify sends the changes since the last notification.
 func (w *watch) notify() {
 	type member struct {
 		audience
@@ -120,14 +121,14 @@ func (w *watch) notify() {
 	}
 }
 
-// listReader is who reads the lists of a workspace. One whom views narrow is notified of what changed in the lists that
-// the views leave, and not of what they hide.
+// listReader is a reader of a workspace's lists. A reader restricted by views is notified only of changes in the lists
+// that the views leave visible.
 type listReader struct {
 	caller core.Caller
 	from   tools.From
 
 	mu   sync.Mutex
-	seen map[core.Kind][sha256.Size]byte // the lists as they were; nil for a reader who sees everything
+	seen map[core.Kind][sha256.Size]byte // hashes of the lists at the last notification; nil for a reader who sees everything
 }
 
 func newListReader(t Tools, c core.Caller, from tools.From) *listReader {
@@ -141,13 +142,13 @@ func newListReader(t Tools, c core.Caller, from tools.From) *listReader {
 	return r
 }
 
-// announced are the lists whose changes MCP has a notification for.
+// announced returns the lists whose changes have an MCP notification.
 func announced() []core.Kind {
 	return []core.Kind{core.KindTools, core.KindPrompts, core.KindResources}
 }
 
-// changed returns those of kinds whose lists changed for the reader. views says that views have changed, and so may have
-// any list that they narrow.
+// changed returns the kinds whose lists changed for the reader. views says that views have changed, in which case any
+// list that they narrow may have changed too.
 func (r *listReader) changed(t Tools, kinds []core.Kind, views bool) (changed []core.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,7 +176,7 @@ func (r *listReader) changed(t Tools, kinds []core.Kind, views bool) (changed []
 	return changed
 }
 
-// read returns the hash of a list; that of resources is of their templates too.
+// read returns the hash of a list. The hash of resources also covers their templates.
 func (r *listReader) read(t Tools, kind core.Kind) [sha256.Size]byte {
 	hash := sha256.New()
 	hash.Write(t.ListJSON(r.caller, r.from, kind))

@@ -28,8 +28,8 @@ type helloParams struct {
 	} `json:"clientInfo"`
 }
 
-// initialize opens a session: a place under the cap, the record in the store, and only then the session
-// id. A session whose record cannot be stored is not opened.
+// initialize opens a session. It reserves a place under the cap, stores the record, and only then sends the session ID.
+// A session whose record cannot be stored is not opened.
 func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m Message) error {
 	said, f := readHello(&m)
 	if f != nil {
@@ -52,7 +52,7 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m Message) error
 	return sendJSON(c, fiber.StatusOK, rpc.Result(m.ID, result))
 }
 
-// readHello reads the params of initialize, and refuses a client that does not say who it is.
+// readHello reads the params of initialize. It refuses a client that does not identify itself.
 func readHello(m *Message) (said helloParams, f *fault) {
 	var missing string
 	switch err := json.Unmarshal(orEmpty(m.Params), &said); {
@@ -73,8 +73,8 @@ func readHello(m *Message) (said helloParams, f *fault) {
 	return said, badRequest(jsonrpc.CodeInvalidParams, "params of initialize must have "+missing)
 }
 
-// open makes a session findable. Its revision is the one the client names, or else the newest with
-// sessions.
+// open creates a session and makes it findable. Its revision is the one that the client names, if that has sessions, or
+// else the newest with sessions.
 func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParams) (*session.Session, error) {
 	now, revision := time.Now(), revisions()[0]
 	if hasSessions(*said.ProtocolVersion) {
@@ -89,11 +89,12 @@ func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParam
 	return s, e.store(ctx, s)
 }
 
-// attach gives a session what it needs to run: its side of the tools, its idle time, the changes of lists.
+// attach connects a session to what it needs to run: its tools session, its idle timer, and notifications of list
+// changes.
 func (e *Endpoint) attach(s *session.Session) {
 	s.Tools = e.o.Tools.Open(s.Owner, tools.SessionOptions{ID: rand.Text(), Capabilities: s.Capabilities, Notify: s.Notify})
 	s.ExpireAfter(e.o.SessionTTL, func() {
-		if e.covered(s, time.Now()) { // else another server may have it
+		if e.covered(s, time.Now()) { // otherwise another server may have the session
 			e.writer.Drop(s.ID)
 		}
 		if e.live.Remove(s) {
@@ -104,7 +105,7 @@ func (e *Endpoint) attach(s *session.Session) {
 	e.hub.join(s.Owner, tools.From{Session: s.Tools}, s)
 }
 
-// store writes the session's record and makes the session findable; when it cannot, it ends it.
+// store writes the session's record and makes the session findable. If that fails, it ends the session.
 func (e *Endpoint) store(ctx context.Context, s *session.Session) error {
 	ctx, cancel := context.WithTimeout(ctx, session.StoreTimeout)
 	defer cancel()
@@ -127,8 +128,8 @@ func (e *Endpoint) store(ctx context.Context, s *session.Session) error {
 	return core.Wrap(core.CodeUnavailable, err, "the session store is unavailable; try again")
 }
 
-// newSessionID is 130 random bits, after the name of this server where it has one: a proxy in front of
-// several sends a session's requests to the one that has it.
+// newSessionID returns a session ID with 130 random bits. If this server has a name, the name comes first, so that a
+// proxy can send a session's requests to the server that has it.
 func (e *Endpoint) newSessionID() string {
 	if e.o.Replica == "" {
 		return rand.Text()
@@ -136,7 +137,7 @@ func (e *Endpoint) newSessionID() string {
 	return e.o.Replica + "-" + rand.Text()
 }
 
-// clip keeps records and messages small: a client may call itself anything.
+// clip shortens a client's text to keep records and messages small, because a client may send names of any length.
 func clip(text string) string {
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "")
@@ -144,13 +145,14 @@ func clip(text string) string {
 	return text
 }
 
-// Why calls in flight end with their session.
+// Reasons why in-flight calls end with their session.
 const (
 	sessionClosed = "the session was closed"
 	sessionMoved  = "the session was taken over by another server; send the request again"
 )
 
-// closeSession ends a session that was taken out of the live set. why answers its calls in flight.
+// closeSession ends a session that was removed from the live set. Its in-flight calls get an error with the message
+// why.
 func (e *Endpoint) closeSession(s *session.Session, why string) {
 	for _, k := range s.Close() {
 		k.Out.Answer(errorBody(k.ID, rpcError{Code: codeServer, Message: why}))

@@ -18,14 +18,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// listener is one subscriptions/listen: which changes its client wants to receive, and where.
+// listener is one subscriptions/listen request: which changes its client wants to receive, and where.
 type listener struct {
 	*sse.Queue
-	id    json.RawMessage // of the request, which tags everything that is said here
-	kinds []core.Kind     // whose changes it wants
+	id    json.RawMessage // of the request; tags every message sent here
+	kinds []core.Kind     // the lists whose changes it wants
 }
 
-// wish is the notifications of a request, and of what it is granted.
+// wish holds the notifications that a request asks for, or that it is granted.
 type wish struct {
 	Tools         bool     `json:"toolsListChanged,omitempty"`
 	Prompts       bool     `json:"promptsListChanged,omitempty"`
@@ -33,8 +33,9 @@ type wish struct {
 	Subscriptions []string `json:"resourceSubscriptions,omitempty"`
 }
 
-// listen is subscriptions/listen: one stream, first what was granted, then what happens, until the
-// client or the server goes. Where nothing was granted there is nothing to wait for.
+// listen handles subscriptions/listen. It opens one stream that sends first what was granted and then the
+// notifications, until the client disconnects or the server shuts down. If nothing was granted, the stream ends
+// immediately.
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	var wanted *wish
 	if json.Unmarshal(orEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
@@ -54,11 +55,11 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 		closeTools(place)
 		e.live.Unlisten()
 	}
-	said, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always marshal
+	said, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always encode
 	first := rpc.Notification{Method: "notifications/subscriptions/acknowledged", Params: l.tagged(said)}.Encode()
 	last, began, again := rpc.Result(l.id, l.tagged(e.listenResult())), c.Context().Time(), e.identification(c)
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
-	c.Set(fiber.HeaderConnection, "close") // a client whose stream ends goes on, on another connection
+	c.Set(fiber.HeaderConnection, "close") // the connection carries nothing else once the stream has ended
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer over()
 		ctx, end := context.WithCancel(ctx)
@@ -72,7 +73,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 		if len(l.kinds)+len(wanted.Subscriptions) > 0 {
 			l.CopyTo(ctx, w)
 		}
-		_ = w.Event("message", last) // fails when the client has gone
+		_ = w.Event("message", last) // fails if the client has disconnected
 	})
 	if err != nil {
 		over()
@@ -81,7 +82,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	return nil
 }
 
-// kinds are the lists whose changes are wanted. Templates change with resources.
+// kinds returns the lists whose changes are wanted. Changes of templates are announced with those of resources.
 func (w *wish) kinds() (kinds []core.Kind) {
 	if w.Tools {
 		kinds = append(kinds, core.KindTools)
@@ -95,7 +96,7 @@ func (w *wish) kinds() (kinds []core.Kind) {
 	return kinds
 }
 
-// subscribe subscribes to resources, and returns those it could subscribe to.
+// subscribe subscribes to resources and returns those for which it succeeded.
 func (e *Endpoint) subscribe(place *tools.Session, uris []string) (granted []string) {
 	ctx, cancel := context.WithTimeout(e.root, gateTimeout)
 	defer cancel()
@@ -109,8 +110,8 @@ func (e *Endpoint) subscribe(place *tools.Session, uris []string) (granted []str
 	return granted
 }
 
-// notify sends a notification of an app for clients without a session: an update of a resource, or the change
-// of a list, if that is wanted, of an instance for such clients.
+// notify sends an app's notification for clients without a session: a resource update, or a list change of an instance
+// for such clients, if the client wants it.
 func (l *listener) notify(n rpc.Notification) {
 	if n.Method == "notifications/resources/updated" {
 		l.Push(rpc.Notification{Method: n.Method, Params: l.tagged(n.Params)}.Encode())
@@ -123,14 +124,14 @@ func (l *listener) notify(n rpc.Notification) {
 	}
 }
 
-// ListChanged sends that a list changed, if that is wanted.
+// ListChanged notifies the client that a list has changed, if the client wants that.
 func (l *listener) ListChanged(kind core.Kind) {
 	if slices.Contains(l.kinds, kind) {
 		l.Push(rpc.Notification{Method: session.ListChangedMethod(kind), Params: l.tagged(empty())}.Encode())
 	}
 }
 
-// tagged puts the request's id into params' _meta.
+// tagged adds the request's ID to the _meta of params.
 func (l *listener) tagged(params json.RawMessage) json.RawMessage {
 	params = orEmpty(params)
 	meta := empty()
@@ -148,7 +149,7 @@ func (l *listener) tagged(params json.RawMessage) json.RawMessage {
 	return all
 }
 
-// listenResult is the result of subscriptions/listen, at its end.
+// listenResult returns the final result of subscriptions/listen.
 func (e *Endpoint) listenResult() json.RawMessage {
 	result, _ := rawjson.Set(empty(), e.sign(nil, []rawjson.Member{{Name: "resultType", Value: json.RawMessage(`"complete"`)}})...) // it is an object
 	return result

@@ -11,11 +11,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// pageBytes is where a page of a list ends: more than any real workspace needs, and less than any client's limit.
+// pageBytes is the size at which a page of a list ends. It is more than any real workspace needs and less than any
+// client's limit.
 const pageBytes = 8 << 20
 
-// list answers one of the lists: what this request's caller sees, in the namespace's order. A list that fits on one page
-// is sent as the namespace keeps it.
+// list returns one of the lists as this request's caller sees it, in the namespace's order. A list that fits on one
+// page is sent in the namespace's cached encoding.
 func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
 	open, cursor := `{"`+string(kind)+`":`, k.Param("cursor")
 	if cursor == nil {
@@ -44,13 +45,14 @@ func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
 	return [][]byte{append(raw, '}')}, nil
 }
 
-// cursorAfter is the cursor of the page that starts at end. It has the position and the name of the item before, because
-// an app may list a name twice, and positions move when a list changes.
+// cursorAfter returns the cursor of the page that starts at end. It holds the position and the name of the previous
+// item, because an app may list a name twice, and positions move when a list changes.
 func cursorAfter(all []tools.Item, end int) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(end) + " " + all[end-1].Name))
 }
 
-// pageStart returns where the page of a cursor starts; -1 when the list does not have the item that the cursor names.
+// pageStart returns where the page of a cursor starts, or -1 if the cursor is malformed or names an item that the list
+// does not have.
 func pageStart(all []tools.Item, cursor json.RawMessage) int {
 	var text string
 	if json.Unmarshal(cursor, &text) != nil {

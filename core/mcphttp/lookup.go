@@ -13,10 +13,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// maxSessionID is the longest session id that the store is asked about, bytes.
+// maxSessionID is the length in bytes of the longest session ID that is looked up in the store.
 const maxSessionID = 128
 
-// named is the session that a GET or DELETE names.
+// named returns the session that a GET or DELETE names.
 func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session.Session, *fault) {
 	id, ok := rawHeader(c, headerSession)
 	if !ok || len(id) == 0 {
@@ -25,8 +25,8 @@ func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session.Session, *f
 	return e.session(c.UserContext(), id, caller)
 }
 
-// session finds a session of the caller and restarts its idle time. One that another server had is taken
-// over when that one has ended or gives it up.
+// session finds a session of the caller and restarts its idle time. It takes over a session of another server that has
+// ended or gives the session up.
 func (e *Endpoint) session(ctx context.Context, id []byte, caller core.Caller) (*session.Session, *fault) {
 	if s := e.here(id, caller); s != nil {
 		return s, nil
@@ -34,7 +34,7 @@ func (e *Endpoint) session(ctx context.Context, id []byte, caller core.Caller) (
 	return e.absent(ctx, string(id), caller)
 }
 
-// here is the live session of the caller with an id, nil when there is none.
+// here returns the caller's live session with an ID, or nil when there is none.
 func (e *Endpoint) here(id []byte, caller core.Caller) *session.Session {
 	now := time.Now()
 	if s := e.live.Find(id); s != nil && s.OwnedBy(caller) && (e.covered(s, now) || e.confirm(s)) && s.Touch(now) {
@@ -44,8 +44,8 @@ func (e *Endpoint) here(id []byte, caller core.Caller) *session.Session {
 	return nil
 }
 
-// absent takes over a session that is not here, or says why it is not to be had. A session of another
-// caller takes the same way as one that never was, the question to the store included.
+// absent takes over a session that is not here, or returns a fault that says why it cannot. Another caller's session is
+// handled exactly like one that never existed, including the lookup in the store.
 func (e *Endpoint) absent(ctx context.Context, id string, caller core.Caller) (*session.Session, *fault) {
 	if len(id) > maxSessionID {
 		return nil, sessionNotFound(reasonNotFound)
@@ -62,7 +62,7 @@ func (e *Endpoint) absent(ctx context.Context, id string, caller core.Caller) (*
 	return e.takeOver(ctx, id, caller)
 }
 
-// recorded is the record of a session of the caller.
+// recorded returns the stored record of a session of the caller.
 func (e *Endpoint) recorded(ctx context.Context, id string, caller core.Caller) (sessionstore.Record, *fault) {
 	rec, err := e.writer.Find(ctx, id)
 	switch {
@@ -81,8 +81,8 @@ func (e *Endpoint) storeAway(err error) *fault {
 	return retryLater(fiber.StatusServiceUnavailable, "the session store is unavailable; try again", 5*time.Second)
 }
 
-// owns reports whether c may use the session of a record: the same person or API key in the same workspace and view. A record
-// without a state does not name the person, but one identity of theirs.
+// owns reports whether c may use the session of a record: the same person or API key in the same workspace and view. A
+// record without a state names only one of the person's identities.
 func owns(rec sessionstore.Record, c core.Caller) bool {
 	user, view := session.OpenedBy(rec)
 	if rec.WorkspaceID != c.Workspace.ID || view != c.View {

@@ -13,30 +13,29 @@ import (
 )
 
 const (
-	maxBatch   = 100 // messages of one batch
-	maxUnknown = 100 // members of one message that JSON-RPC does not know
+	maxBatch   = 100 // messages per batch
+	maxUnknown = 100 // members per message that JSON-RPC does not define
 )
 
-// Message is one JSON-RPC message. Its parts are as they were written.
+// Message is one JSON-RPC message. Its parts are the original text.
 type Message struct {
 	ID       json.RawMessage // nil when absent
 	Method   string          // "" for a response
 	Params   json.RawMessage // nil when absent
 	Progress bool            // params._meta holds a progress token
-	Payload  json.RawMessage // of a response: its result or error
-	Failed   bool            // of a response: Payload is an error
+	Payload  json.RawMessage // the result or error, if the message is a response
+	Failed   bool            // whether Payload is an error, if the message is a response
 
 	params rawjson.List // of Params
 }
 
-// IsCall reports whether the message is a request that wants an answer.
+// IsCall reports whether the message is a request that expects an answer.
 func (m *Message) IsCall() bool { return m.Method != "" && m.ID != nil }
 
-// Param returns a member of the params, nil when it is absent.
+// Param returns a member of the params, or nil when it is absent.
 func (m *Message) Param(name string) json.RawMessage { return m.params.Get(name) }
 
-// Release drops the params, when nothing reads them any more: what is left of a message keeps no large
-// body in memory.
+// Release drops the params once nothing reads them any more, so that the message does not keep a large body in memory.
 func (m *Message) Release() {
 	m.Params, m.params = nil, nil
 }
@@ -44,11 +43,11 @@ func (m *Message) Release() {
 // IsResponse reports whether the message is a response.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
-// MessageError says why a body is refused.
+// MessageError says why a body was refused.
 type MessageError struct {
-	Code    int64 // of JSON-RPC
+	Code    int64 // the JSON-RPC error code
 	Message string
-	ID      json.RawMessage // of the message, nil when it is not known
+	ID      json.RawMessage // of the message; nil when it is unknown
 }
 
 func (e *MessageError) Error() string { return e.Message }
@@ -65,14 +64,14 @@ func notObject() *MessageError {
 	return invalid("a message is a JSON object whose names come once, in lower case")
 }
 
-// parseBody takes a body apart: one message, or a batch of them. It refuses what two readers could read
-// differently: text that is not UTF-8, a name that comes twice, and a known name in another case.
+// parseBody parses a body: one message or a batch. It refuses what two readers could read differently: text that is not
+// UTF-8, a repeated name, and a known name in a different case.
 func parseBody(body []byte) (messages []Message, batch bool, err *MessageError) {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	if !utf8.Valid(body) {
 		return nil, false, notJSON()
 	}
-	if len(body) > 0 && body[0] == '{' { // taking the members out checks the whole object: one pass less
+	if len(body) > 0 && body[0] == '{' { // reading the members checks the whole object, which saves a pass
 		m, err := parse(body)
 		if err != nil && !rawjson.Valid(body) {
 			err = notJSON()
@@ -102,15 +101,15 @@ func parseBody(body []byte) (messages []Message, batch bool, err *MessageError) 
 	return messages, true, nil
 }
 
-// envelope is the members of a message, each nil when it is absent.
+// envelope holds the members of a message. An absent member is nil.
 type envelope struct {
 	version, id, method, params, result, failure json.RawMessage
 
 	list     rawjson.List // of params
-	listable bool         // params are an object whose names come once, in their exact case
+	listable bool         // params are an object whose names are unique and in their exact case
 }
 
-// member is where a member goes; nil for one that no message has.
+// member returns the field for a member, or nil for one that JSON-RPC does not define.
 func (e *envelope) member(name string) *json.RawMessage {
 	switch name {
 	case "jsonrpc":
@@ -129,8 +128,8 @@ func (e *envelope) member(name string) *json.RawMessage {
 	return nil
 }
 
-// read takes the members out of a message, and those of its params in the same pass. It refuses what
-// rawjson.Fields refuses.
+// read reads the members of a message and, in the same pass, those of its params. It refuses what rawjson.Fields
+// refuses.
 func (e *envelope) read(text []byte) bool {
 	var unknown []string
 	s := rawjson.Scanner{Data: text}
@@ -155,8 +154,8 @@ func (e *envelope) read(text []byte) bool {
 	}) == nil && s.End()
 }
 
-// take consumes the value of a member. Params that cannot be listed are taken whole: what is wrong with them
-// is said once the id is known.
+// take consumes the value of a member. Params that cannot be listed are taken whole; the error is reported once the ID
+// is known.
 func (e *envelope) take(s *rawjson.Scanner, name string) (value []byte, err error) {
 	if name != "params" {
 		return s.Take()
@@ -198,7 +197,7 @@ func parse(text []byte) (Message, *MessageError) {
 	return m, nil
 }
 
-// Scalar is the text of a JSON string or number.
+// scalar returns the text of a JSON string or number.
 func scalar(value json.RawMessage) string {
 	if len(value) > 0 && value[0] == '"' {
 		return rawjson.Text(value)
@@ -206,8 +205,8 @@ func scalar(value json.RawMessage) string {
 	return string(value)
 }
 
-// readParams holds params to the same strictness, down to _meta: names of tools and progress tokens
-// are decided by them.
+// readParams applies the same strictness to params, including _meta, because they hold the tool name and the progress
+// token.
 func (m *Message) readParams(e *envelope) *MessageError {
 	if m.ID == nil && !strings.HasPrefix(m.Method, "notifications/") {
 		return invalid("a request needs an id")
@@ -230,7 +229,7 @@ func (m *Message) readParams(e *envelope) *MessageError {
 	return nil
 }
 
-// orEmpty is a value, or an empty object for one that is absent.
+// orEmpty returns value, or an empty object if it is nil.
 func orEmpty(value json.RawMessage) json.RawMessage {
 	if value == nil {
 		return json.RawMessage("{}")

@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// handle makes a call. A result may come in parts, so that what the namespace keeps marshalled is copied once only. A
-// panic fails the call alone. Every method of both kinds of revisions is here.
+// handle makes a call. It returns the result in parts, so that text the namespace has already encoded is copied only
+// once. A panic fails only the call. The methods of all revisions, stateful and stateless, are listed here.
 func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -73,7 +73,7 @@ func unknownMethod(k *call) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + clip(k.Method)}
 }
 
-// callTool is tools/call. Arguments, _meta and the result are never decoded here.
+// callTool handles tools/call. It never decodes the arguments, _meta or the result.
 func (e *Endpoint) callTool(k *call) (result json.RawMessage, err error) {
 	name := rawjson.Text(k.Param("name"))
 	if name == "" {
@@ -83,7 +83,7 @@ func (e *Endpoint) callTool(k *call) (result json.RawMessage, err error) {
 		Name: name, Arguments: k.Param("arguments"), Meta: k.Param("_meta"), Agent: true, Notify: k.notify, From: k.from(),
 		InputResponses: k.Param("inputResponses"), RequestState: k.Param("requestState"),
 	}
-	k.Release() // the body may be large, and the app may take long
+	k.Release() // the body may be large, and the app may take a long time
 	result, k.failed, err = e.o.Tools.Call(k.context, k.caller, request)
 	if err == nil {
 		return result, nil
@@ -95,8 +95,8 @@ func (e *Endpoint) callTool(k *call) (result json.RawMessage, err error) {
 	return nil, e.refusal(k, e.o.Tools.Called(request), err)
 }
 
-// forTheModel reports whether a refusal is about how the tool was used: a tool that the caller sees
-// is never unknown to it, whatever of it the caller may not do.
+// forTheModel reports whether a refusal is about how the tool was used, and should be a result for the model to read. A
+// tool that the caller sees is never reported as unknown, even if the caller may not use it.
 func (e *Endpoint) forTheModel(k *call, name string, code core.Code) bool {
 	switch code {
 	case core.CodeInvalidInput, core.CodeBadRequest, core.CodeToolHeld, core.CodeApprovalPending, core.CodeApprovalRefused, core.CodeLoginNeeded:
@@ -110,11 +110,11 @@ func (e *Endpoint) forTheModel(k *call, name string, code core.Code) bool {
 	}
 }
 
-// badInput reports arguments that do not fit as a result, so that a model can read what to do better
-// (MCP 2025-11-25, tools, error handling).
+// badInput returns a refusal as a tool result, so that a model can read how to correct the call (MCP 2025-11-25, tools,
+// error handling).
 func badInput(err *core.Error) (json.RawMessage, error) {
 	text := err.Message
-	// The message of a missing login has the one address to open.
+	// The message of a missing login already has the address to open.
 	if details, e := json.Marshal(err.Details); e == nil && err.Details != nil && err.Code != core.CodeLoginNeeded {
 		text += ": " + string(details)
 	}

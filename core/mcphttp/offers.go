@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// from is where a call comes from: a session, whose client can be asked while the call runs, or a client
-// without one, which is asked by results only.
+// from returns where a call comes from: a session, whose client can be asked questions while the call runs, or a client
+// without one, which can be asked only through results.
 func (k *call) from() tools.From {
 	if k.session == nil {
 		return tools.From{Stateless: true, Surface: k.surface, ReadsOn: k.readsOn}
@@ -25,12 +25,12 @@ func (k *call) from() tools.From {
 	return tools.From{Session: k.session.Tools, Asker: asker{k}, Surface: k.surface, ReadsOn: k.readsOn}
 }
 
-// headerSurface names the surface that a client wants, and so does the query parameter surface: some clients send no
-// headers of their own.
+// headerSurface names the surface that a client wants. The query parameter surface does the same, because some clients
+// cannot send custom headers.
 const headerSurface = "X-Tools-Surface"
 
-// chooseSurface sets the surface of a list: the one that the client of the request chose, else the configured one. It also
-// notes whether the client wants results that fit.
+// chooseSurface sets the surface of a list: the one that the request chooses, or else the configured one. It also
+// records whether the client asks for results that fit its limit.
 func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
 	if k.Method != "tools/list" {
 		return nil
@@ -44,7 +44,7 @@ func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
 	return nil
 }
 
-// asker puts an app's questions to the client of a call.
+// asker sends an app's questions to the client of a call.
 type asker struct{ call *call }
 
 // Ask implements interact.Asker.
@@ -52,7 +52,7 @@ func (a asker) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error)
 	return a.call.session.Ask(ctx, &a.call.Call, q)
 }
 
-// passOn gives a request to the app it belongs to.
+// passOn forwards a request to the app it belongs to.
 func (e *Endpoint) passOn(k *call, to func(context.Context, core.Caller, tools.Request) (json.RawMessage, error)) ([][]byte, error) {
 	result, err := to(k.context, k.caller, tools.Request{Params: orEmpty(k.Params), Notify: k.notify, From: k.from()})
 	if err != nil {
@@ -61,8 +61,8 @@ func (e *Endpoint) passOn(k *call, to func(context.Context, core.Caller, tools.R
 	return onePart(result, nil)
 }
 
-// aboutResource is resources/subscribe and resources/unsubscribe: updates reach this session alone, on
-// its GET stream.
+// aboutResource handles resources/subscribe and resources/unsubscribe. Updates reach only this session, on its GET
+// stream.
 func (e *Endpoint) aboutResource(k *call, do func(context.Context, string) error) ([][]byte, error) {
 	uri := rawjson.Text(k.Param("uri"))
 	if uri == "" {
@@ -71,7 +71,7 @@ func (e *Endpoint) aboutResource(k *call, do func(context.Context, string) error
 	return e.done(k, do(k.context, uri))
 }
 
-// setLevel is logging/setLevel: which log messages of apps this session wants.
+// setLevel handles logging/setLevel, which chooses the app log messages that this session receives.
 func (e *Endpoint) setLevel(k *call) ([][]byte, error) {
 	level := rawjson.Text(k.Param("level"))
 	err := k.session.Tools.SetLevel(k.context, level)
@@ -82,7 +82,7 @@ func (e *Endpoint) setLevel(k *call) ([][]byte, error) {
 	return e.done(k, err)
 }
 
-// done returns the empty result of a call, or why there is none.
+// done returns an empty result, or the JSON-RPC error for err.
 func (e *Endpoint) done(k *call, err error) ([][]byte, error) {
 	if err != nil {
 		return nil, e.refusal(k, k.Method, err)
@@ -90,8 +90,8 @@ func (e *Endpoint) done(k *call, err error) ([][]byte, error) {
 	return onePart(empty(), nil)
 }
 
-// recordState writes what changed of a session for the server that takes it over. Where that fails the session
-// goes on, and loses the change with its server.
+// recordState writes a session's changed state to the store, for a server that takes the session over. If that fails,
+// the session continues, and the change is lost with this server.
 func (e *Endpoint) recordState(ctx context.Context, s *session.Session) {
 	if !e.writer.Replaces() {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// post handles one message, or before 2025-06-18 a batch of them.
+// post handles one message or, in revisions before 2025-06-18, a batch.
 func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	if f := checkMedia(c); f != nil {
 		return f.send(c)
@@ -49,8 +49,8 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	return e.deliver(c, s, caller, messages, batch)
 }
 
-// postWithoutSession opens a session, or refuses. A client that first tries a newer revision gets a 400
-// whose body is not one of that revision's errors, and so falls back.
+// postWithoutSession opens a session or refuses the request. A client that first tries a newer revision gets a 400
+// whose body is not one of that revision's errors, and therefore falls back.
 func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	messages, batch, err := parseBody(body)
 	if err != nil {
@@ -68,8 +68,8 @@ func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []b
 	return e.initialize(c, caller, messages[0])
 }
 
-// deliver hands the messages of a POST to its session and writes the response: 202 when none of them is
-// a request, else the answers to the requests.
+// deliver passes the messages of a POST to its session and writes the response: 202 when none of them is a request, and
+// otherwise the answers to the requests.
 func (e *Endpoint) deliver(c *fiber.Ctx, s *session.Session, caller core.Caller, messages []Message, batch bool) error {
 	var calls []*call
 	for _, m := range messages {
@@ -98,7 +98,7 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session.Session, caller core.Caller,
 	return e.serveCalls(c, calls, out)
 }
 
-// begin registers calls with their session and with the count that a shutdown waits for.
+// begin registers calls with their session and counts them among those that a shutdown waits for.
 func (e *Endpoint) begin(s *session.Session, calls []*call, out *sse.Response) *fault {
 	if f := e.acquireCalls(calls); f != nil {
 		return f
@@ -122,7 +122,7 @@ func (e *Endpoint) begin(s *session.Session, calls []*call, out *sse.Response) *
 	return nil
 }
 
-// receive takes a response or a notification of the client.
+// receive handles a response or a notification from the client.
 func (e *Endpoint) receive(s *session.Session, m Message) {
 	if m.IsResponse() {
 		s.Answer(m.ID, m.Payload, m.Failed)
@@ -131,14 +131,14 @@ func (e *Endpoint) receive(s *session.Session, m Message) {
 	switch m.Method {
 	case "notifications/cancelled":
 		s.Cancel(m.Param("requestId"))
-	case "notifications/progress": // the server asks apps' questions only
+	case "notifications/progress": // progress on an app's question; the server asks none of its own
 		s.Progress(rpc.Notification{Method: m.Method, Params: m.Params}, m.Param("progressToken"))
 	case "notifications/roots/list_changed":
 		e.rootsChanged(s)
 	}
 }
 
-// rootsChanged tells the apps that asked this client for its roots, in the background.
+// rootsChanged notifies the apps that asked this client for its roots, in the background.
 func (e *Endpoint) rootsChanged(s *session.Session) {
 	e.running.Go(func() {
 		ctx, cancel := context.WithTimeout(e.root, gateTimeout)
@@ -147,10 +147,10 @@ func (e *Endpoint) rootsChanged(s *session.Session) {
 	})
 }
 
-// usualAccept is what nearly every client sends.
+// usualAccept is the Accept header that nearly every client sends.
 const usualAccept = "application/json, text/event-stream"
 
-// checkMedia holds a POST to the media types of Streamable HTTP.
+// checkMedia checks the media types of a POST against the rules of Streamable HTTP.
 func checkMedia(c *fiber.Ctx) *fault {
 	h := &c.Request().Header
 	if _, ok := webguard.JSON(h); !ok {
@@ -165,7 +165,7 @@ func checkMedia(c *fiber.Ctx) *fault {
 	return nil
 }
 
-// checkProtocol refuses a revision that this endpoint does not speak with sessions.
+// checkProtocol refuses a revision for which this endpoint has no sessions.
 func checkProtocol(c *fiber.Ctx) *fault {
 	version, ok := rawHeader(c, headerProtocol)
 	if len(version) == 0 || ok && hasSessions(string(version)) {

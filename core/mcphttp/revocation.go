@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// openStreams are the standing streams without a session, so that they can be ended.
+// openStreams holds the long-lived streams without a session, so that they can be ended.
 type openStreams struct {
 	mu  sync.Mutex
 	all map[*openStream]struct{}
@@ -23,7 +23,7 @@ type openStream struct {
 	end    context.CancelFunc
 }
 
-// add registers a stream until the returned function is called.
+// add registers a stream until remove is called.
 func (o *openStreams) add(caller core.Caller, end context.CancelFunc) (remove func()) {
 	s := &openStream{caller, end}
 	o.mu.Lock()
@@ -51,16 +51,16 @@ func (o *openStreams) of(userID string) []*openStream {
 	return found
 }
 
-// EndRevoked ends the sessions and streams of a user, "" for all users, that access no longer allows: the
-// user, the API key or the membership is gone. Where that cannot be determined they go on.
+// EndRevoked ends the sessions and streams of a user, or of all users for "", whose user, API key or membership no
+// longer exists. If that cannot be determined, they continue.
 func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
 	now := time.Now()
-	e.changed.Store(&now) // before the sessions are listed: what is opened later is checked by its request
+	e.changed.Store(&now) // before the sessions are listed; requests check what they open later
 	e.endRevoked(ctx, userID)
 }
 
-// recheck ends what a request opened although access was revoked while the request was handled: its caller
-// was authenticated before, and EndRevoked did not find what was not yet open.
+// recheck ends what a request opened if access was revoked while the request was handled. The caller was authenticated
+// before that, and EndRevoked could not find what was not open yet.
 func (e *Endpoint) recheck(caller core.Caller, began time.Time) {
 	if !e.changedSince(began) {
 		return
@@ -70,7 +70,7 @@ func (e *Endpoint) recheck(caller core.Caller, began time.Time) {
 	e.endRevoked(ctx, caller.User.ID)
 }
 
-// changedSince reports whether the access of a user has changed since a request began.
+// changedSince reports whether any user's access has changed since a request started.
 func (e *Endpoint) changedSince(began time.Time) bool {
 	changed := e.changed.Load()
 	return changed != nil && !began.After(*changed)
@@ -101,12 +101,12 @@ func (e *Endpoint) revoked(ctx context.Context, c core.Caller) bool {
 	return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied
 }
 
-// identifyInterval is how often the caller of a standing stream is identified again: its token may have
-// expired, or the identity provider may no longer accept it.
+// identifyInterval is how often the caller of a long-lived stream is identified again. Its token may have expired, or
+// the identity provider may no longer accept it.
 const identifyInterval = 4 * time.Minute
 
-// identification returns what identifies the caller of a request again later, when the request is gone; nil in
-// dev mode.
+// identification returns a function that identifies the caller of a request again, after the request is gone. It
+// returns nil in dev mode.
 func (e *Endpoint) identification(c *fiber.Ctx) func(context.Context) error {
 	if e.o.Access.Dev() {
 		return nil
@@ -120,8 +120,8 @@ func (e *Endpoint) identification(c *fiber.Ctx) func(context.Context) error {
 	}
 }
 
-// identifyAgain calls again in intervals until ctx ends, and end when the caller is not accepted any more. stop
-// gives the timer back early.
+// identifyAgain calls again at intervals until ctx ends, and calls end when the caller is no longer accepted. stop
+// stops the timer early.
 func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context) error, end func()) (stop func()) {
 	if again == nil {
 		return func() {}

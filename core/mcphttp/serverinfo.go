@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// capabilities are what this endpoint can do for its clients, whatever apps are installed now: one
-// that comes later must not need a new session.
+// capabilities returns the server capabilities. They do not depend on the apps installed now, so that an app installed
+// later does not need a new session.
 func capabilities() *mcp.ServerCapabilities {
 	return &mcp.ServerCapabilities{
 		Completions: &mcp.CompletionCapabilities{},
@@ -24,12 +24,12 @@ func capabilities() *mcp.ServerCapabilities {
 	}
 }
 
-// implementation is who answers.
+// implementation returns this server's identity.
 func (e *Endpoint) implementation() *mcp.Implementation {
 	return &mcp.Implementation{Name: "ropewalk", Title: "Ropewalk", Version: e.o.Version}
 }
 
-// discover is the result of server/discover: what initialize would have answered.
+// discover returns the result of server/discover, which corresponds to that of initialize.
 func (e *Endpoint) discover(caller core.Caller) json.RawMessage {
 	return encode(map[string]any{
 		"supportedVersions": supported(),
@@ -38,7 +38,7 @@ func (e *Endpoint) discover(caller core.Caller) json.RawMessage {
 	})
 }
 
-// encode is a value that always marshals as JSON, without escapes for HTML.
+// encode returns the JSON of a value that always encodes, without HTML escapes.
 func encode(value any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -47,18 +47,18 @@ func encode(value any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// instructions explain to a model how names are made here.
+// instructions explains to a model how names are formed on this server.
 const instructions = "Tools and prompts of every app installed in this workspace. A tool is named <app>__<tool>, a prompt <app>__<prompt>; system__search finds tools by what they do."
 
-// The bounds of the instructions of apps: they take part in every conversation of a client.
+// Limits of apps' instructions, which are part of every conversation of a client.
 const (
-	maxAppInstructions = 2 << 10  // bytes of the text of one app
+	maxAppInstructions = 2 << 10  // bytes of one app's text
 	maxInstructions    = 16 << 10 // bytes of the whole result
 	maxOmission        = 128      // bytes of the sentence about the apps that did not fit
 )
 
-// composeInstructions returns the server's instructions and then a part for each app, with its name. The
-// lines of an app are quoted, so that no app can write a part in the name of another.
+// composeInstructions returns the server's instructions followed by a part for each app, with its name. An app's lines
+// are quoted, so that no app can write a part in another's name.
 func composeInstructions(apps []core.Instructions) string {
 	var b strings.Builder
 	b.WriteString(instructions)
@@ -77,7 +77,7 @@ func composeInstructions(apps []core.Instructions) string {
 	return b.String()
 }
 
-// quoted returns a text of at most maxAppInstructions bytes in which each line begins with "> ".
+// quoted returns at most maxAppInstructions bytes of text, with each line prefixed with "> ".
 func quoted(text string) string {
 	text = strings.NewReplacer("\r\n", "\n> ", "\n", "\n> ", "\r", "\n> ", "\u2028", "\n> ", "\u2029", "\n> ").Replace("> " + text)
 	if len(text) <= maxAppInstructions {

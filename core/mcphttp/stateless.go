@@ -14,33 +14,32 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// namesStateless reports whether the header names the revision without sessions, or one that is newer
-// than all: that one is refused as the newest refuses it.
+// namesStateless reports whether the header names the stateless revision or a newer one. An unknown newer revision is
+// refused in the way that the stateless revision prescribes.
 func namesStateless(c *fiber.Ctx) bool {
 	version, _ := rawHeader(c, headerProtocol)
 	return string(version) >= statelessRevision
 }
 
-// isStateless reports whether a request that came without the header is of the revision without sessions
-// all the same: clients find out that way what the server speaks.
+// isStateless reports whether a request without the header is stateless nevertheless. Clients use such requests to find
+// out what the server supports.
 func isStateless(m *Message) bool {
 	return m.Method == "server/discover" || namesRevision(m)
 }
 
-// namesRevision reports whether a request says which revision it is of, as only those do that have no
-// session.
+// namesRevision reports whether a request names its revision in _meta, which only stateless requests do.
 func namesRevision(m *Message) bool {
 	meta, _ := rawjson.ListOf(m.Param("_meta"))
 	return meta.Get(mcp.MetaKeyProtocolVersion) != nil
 }
 
-// methodGone answers GET and DELETE: without sessions there is nothing to listen to or to end.
+// methodGone responds to GET and DELETE. Without sessions there is nothing to listen to or to end.
 func methodGone(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	return c.Status(fiber.StatusMethodNotAllowed).SendString("Method Not Allowed")
 }
 
-// postStateless handles one message of the revision without sessions.
+// postStateless handles one message of the stateless revision.
 func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	messages, batch, err := parseBody(body)
 	if err != nil {
@@ -52,8 +51,8 @@ func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) 
 	return e.answerStateless(c, caller, messages[0])
 }
 
-// answerStateless answers a request. Notifications are accepted and have no effect, since closing the
-// connection cancels a call here; responses answer nothing.
+// answerStateless answers a request. It accepts and ignores notifications, because a client cancels a call by closing
+// the connection. It refuses responses, because the server asks no questions.
 func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) error {
 	if m.IsResponse() {
 		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision asks its clients nothing that a response could answer").of(m.ID).send(c)
@@ -84,12 +83,12 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) 
 		return shuttingDown().of(m.ID).send(c)
 	}
 	k.Out = sse.NewResponse(1, false)
-	k.Out.Left = k.Cancel // a client that leaves its stream cancels the call
+	k.Out.Left = k.Cancel // a client that disconnects from its stream cancels the call
 	return e.serveCalls(c, []*call{k}, k.Out)
 }
 
-// checkStateless holds a message to what its _meta and its headers must say (MCP 2026-07-28, basic). Of
-// a notification only the headers are checked.
+// checkStateless checks the required _meta and headers of a message (MCP 2026-07-28, basic). For notifications it
+// checks only the headers.
 func (e *Endpoint) checkStateless(c *fiber.Ctx, caller core.Caller, m *Message) *fault {
 	version, ok := single(c, headerProtocol)
 	if !ok || version == "" {
@@ -107,8 +106,7 @@ func (e *Endpoint) checkStateless(c *fiber.Ctx, caller core.Caller, m *Message) 
 	return e.checkHeaders(c, caller, m)
 }
 
-// checkVersion holds the revision that the header names to the one of _meta, and checks the rest of
-// _meta.
+// checkVersion checks that the revisions in the header and in _meta match, and checks the rest of _meta.
 func checkVersion(header string, m *Message) *fault {
 	if !m.IsCall() {
 		return unsupported(header)
@@ -137,7 +135,7 @@ func checkVersion(header string, m *Message) *fault {
 	return nil
 }
 
-// unsupported refuses a revision other than the one without sessions.
+// unsupported returns a fault for any revision other than the stateless one.
 func unsupported(version string) *fault {
 	if version == statelessRevision {
 		return nil
@@ -147,16 +145,16 @@ func unsupported(version string) *fault {
 	return f
 }
 
-// mismatch refuses headers that do not equal the body.
+// mismatch returns the fault for headers that do not match the body.
 func mismatch(message string) *fault { return badRequest(mcp.CodeHeaderMismatch, message) }
 
-// freshFor is how long a client may keep a list, in milliseconds: a change reaches clients that listen at
-// once, and the others after this.
+// freshFor is how long a client may cache a list, in milliseconds. Clients that listen learn of a change immediately,
+// the others after this time.
 const freshFor = "5000"
 
-// complete completes a result as the revision without sessions wants it: every result has its type and
-// who answers, and lists have for how long and for whom they hold. A list is one caller's, whatever the
-// app said of it.
+// complete adds the members that the stateless revision requires to a result. Every result has its type and the
+// server's identity; lists also say how long and for whom they are valid. A list is always private to its caller,
+// whatever the app says.
 func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 	result := slices.Concat(parts...)
 	fields, ok := rawjson.Fields(result)
@@ -180,9 +178,8 @@ func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 	return onePart(rawjson.Set(result, e.sign(fields["_meta"], members)...))
 }
 
-// sign adds _meta with who answers to the members that a result gets (MCP 2026-07-28, basic,
-// per-response protocol fields): this server is the client's peer, and not the app. A _meta that is not
-// an object stays as it is.
+// sign adds a _meta with the server's identity to the members that a result gets (MCP 2026-07-28, basic, per-response
+// protocol fields). The client's peer is this server, not the app. A _meta that is not an object is left unchanged.
 func (e *Endpoint) sign(meta json.RawMessage, members []rawjson.Member) []rawjson.Member {
 	signed, err := rawjson.Set(orEmpty(meta), rawjson.Member{Name: mcp.MetaKeyServerInfo, Value: e.self})
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// A session belongs to the server whose lease its record names. This file takes over sessions of servers
-// that have ended, gives up those that another server asks for, and ends those that were lost.
+// A session belongs to the server whose lease its record names. This file takes over the sessions of servers that have
+// ended, gives up sessions that another server asks for, and ends sessions that were lost to another server.
 
 const (
-	takeOverTimeout = 3 * time.Second       // for the other server to end or to give the session up
-	takeOverPoll    = 50 * time.Millisecond // at which the record is read meanwhile
+	takeOverTimeout = 3 * time.Second       // how long the other server may take to end or to give up the session
+	takeOverPoll    = 50 * time.Millisecond // how often the record is read in the meantime
 )
 
-// takeOver makes a session of the caller one of this server's.
+// takeOver moves a session of the caller to this server.
 func (e *Endpoint) takeOver(ctx context.Context, id string, caller core.Caller) (*session.Session, *fault) {
 	ctx, cancel := context.WithTimeout(ctx, takeOverTimeout)
 	defer cancel()
@@ -29,7 +29,7 @@ func (e *Endpoint) takeOver(ctx context.Context, id string, caller core.Caller) 
 	}
 	defer unlock()
 	for {
-		if s := e.live.Find([]byte(id)); s != nil { // another request was faster, or it is just ending
+		if s := e.live.Find([]byte(id)); s != nil { // another request was faster, or the session is just ending
 			if !s.OwnedBy(caller) || !s.Touch(time.Now()) {
 				return nil, sessionNotFound(reasonNotFound)
 			}
@@ -54,8 +54,8 @@ func (e *Endpoint) takeOver(ctx context.Context, id string, caller core.Caller) 
 	}
 }
 
-// isFree reports whether no living server has a session, and this server's lease. A server that is alive is
-// asked to give the session up.
+// isFree reports whether no live server has a session, and returns this server's lease. It asks a live server to give
+// the session up.
 func (e *Endpoint) isFree(ctx context.Context, rec sessionstore.Record) (lease string, free bool, err error) {
 	if lease, err = e.lease.Acquire(ctx); err != nil || rec.Owner == "" || rec.Owner == lease {
 		return lease, err == nil, err
@@ -64,7 +64,7 @@ func (e *Endpoint) isFree(ctx context.Context, rec sessionstore.Record) (lease s
 	return lease, err == nil && !alive, err
 }
 
-// adopt opens a session from its record. It returns nil and no fault when another server was faster.
+// adopt opens a session from its record. It returns nil and no fault if another server was faster.
 func (e *Endpoint) adopt(ctx context.Context, rec sessionstore.Record, lease string, caller core.Caller) (*session.Session, *fault) {
 	s, level, ok := session.Restore(caller, rec)
 	if !ok {
@@ -97,13 +97,13 @@ func (e *Endpoint) adopt(ctx context.Context, rec sessionstore.Record, lease str
 	return nil, nil
 }
 
-// covered reports whether a session is known to be this server's.
+// covered reports whether this server is known to have a session.
 func (e *Endpoint) covered(s *session.Session, now time.Time) bool {
 	return !e.writer.Replaces() || e.lease.Covers(s.Lease(), now)
 }
 
-// confirm makes a session, whose lease was not renewed in time, one of this server's again. It returns false
-// when another server has it: it has ended here then. While the store is unavailable it goes on.
+// confirm reclaims a session whose lease was not renewed in time. It returns false if another server has the session,
+// after ending it here. While the store is unavailable, the session continues.
 func (e *Endpoint) confirm(s *session.Session) bool {
 	ctx, cancel := context.WithTimeout(e.root, session.StoreTimeout)
 	defer cancel()
@@ -133,8 +133,8 @@ func (e *Endpoint) confirm(s *session.Session) bool {
 	return false
 }
 
-// giveUp lets another server have a session that it asks for, unless a call is in flight: that server asks
-// again.
+// giveUp lets another server have a session that it asks for, unless a call is in flight. The other server asks again
+// in that case.
 func (e *Endpoint) giveUp(ctx context.Context, id, lease string) {
 	unlock, err := e.moving.Lock(ctx, id)
 	if err != nil {
@@ -159,7 +159,7 @@ func (e *Endpoint) giveUp(ctx context.Context, id, lease string) {
 	e.log.Info("session given up for another server", "workspace", rec.WorkspaceID)
 }
 
-// keepLease renews the lease for as long as there are sessions that it covers.
+// keepLease renews the lease at intervals, as long as there are sessions, until the endpoint is closed.
 func (e *Endpoint) keepLease() {
 	tick := time.NewTicker(session.RenewInterval)
 	defer tick.Stop()
@@ -175,8 +175,8 @@ func (e *Endpoint) keepLease() {
 	}
 }
 
-// renewLease renews the lease, makes sure of the sessions that it does not cover yet, and gives up those that
-// other servers ask for.
+// renewLease renews the lease, confirms the sessions that it does not cover yet, and gives up those that other servers
+// ask for.
 func (e *Endpoint) renewLease(ctx context.Context) {
 	lease, wanted, err := e.lease.Renew(ctx)
 	if err != nil || lease == "" {
@@ -194,7 +194,7 @@ func (e *Endpoint) renewLease(ctx context.Context) {
 	}
 }
 
-// wait waits; false when ctx ends first.
+// wait waits for d. It returns false if ctx ends first.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -2,21 +2,21 @@ package mcphttp
 
 import "context"
 
-// maxIdle is how many goroutines wait for calls.
+// maxIdle is the maximum number of goroutines that wait for calls.
 const maxIdle = 64
 
-// workers run calls on goroutines that are used again. The stack of a new goroutine is smaller than a call needs, and
-// growing it costs more than a tenth of the CPU of the whole call (BenchmarkWorkers).
+// workers runs calls on reusable goroutines. The stack of a new goroutine is smaller than a call needs, and growing it
+// costs more than a tenth of the CPU time of the whole call (BenchmarkWorkers).
 type workers struct {
-	calls chan *call    // received by those that are idle
-	idle  chan struct{} // holds a token for each of them
+	calls chan *call    // received by idle goroutines
+	idle  chan struct{} // holds a token for each idle goroutine
 }
 
 func newWorkers() workers {
 	return workers{calls: make(chan *call), idle: make(chan struct{}, maxIdle)}
 }
 
-// start runs a call on a goroutine. The goroutines end with ctx.
+// start runs a call on an idle or a new goroutine. The goroutines end with ctx.
 func (w workers) start(ctx context.Context, k *call, run func(*call)) {
 	select {
 	case w.calls <- k:
@@ -31,7 +31,7 @@ func (w workers) work(ctx context.Context, k *call, run func(*call)) {
 		select {
 		case w.idle <- struct{}{}:
 		default:
-			return // enough of them wait
+			return // enough goroutines are waiting
 		}
 		select {
 		case k = <-w.calls:

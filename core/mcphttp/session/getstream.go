@@ -8,10 +8,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 )
 
-// OpenStream opens the session's one GET stream. One that is open already ends: its client has lost it, or wants the
-// new one instead.
+// OpenStream opens the session's only GET stream. A stream that is already open ends, because its client has lost it or
+// wants the new one instead.
 //
-// What the client did not get after the event it names, -1 for none, comes first.
+// The new stream starts with the events after seen, the last event that the client received, or -1 for none.
 func (s *Session) OpenStream(seen int64) *sse.Queue {
 	g := sse.NewQueue()
 	g.Record(&s.Journal, sse.GETStream, false)
@@ -38,8 +38,8 @@ func (s *Session) OpenStream(seen int64) *sse.Queue {
 	return g
 }
 
-// FirstEventID is the id of the event that a GET stream begins with, "" in revisions without one. seen
-// is the event the client got last, -1 for none.
+// FirstEventID returns the ID of the event that a GET stream starts with, or "" in revisions without one. seen is the
+// last event that the client received, or -1 for none.
 func (s *Session) FirstEventID(seen int64) string {
 	if s.Revision() < primedFrom {
 		return ""
@@ -57,8 +57,8 @@ func (s *Session) Streaming() bool {
 	return s.stream != nil
 }
 
-// CloseStream ends a stream, unless another one has replaced it. Changes of lists that the client was not sent any more come on the next
-// stream.
+// CloseStream ends a stream, unless another one has replaced it. List changes that were not sent on it are sent on the
+// next stream.
 func (s *Session) CloseStream(g *sse.Queue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// A server owns the sessions whose records name its lease. The lease is a record of the session store
-// with a short lifetime, which the server renews for as long as it lives: once it is over the server is
-// dead, and another one may take its sessions over.
+// A server owns the sessions whose records name its lease. The lease is a record in the session store with a short
+// lifetime, which the server renews as long as it is alive. Once the lease has expired, the server counts as dead and
+// another one may take over its sessions.
 const (
-	leaseTime    = time.Second            // after its last renewal a server counts as dead
+	leaseTime    = time.Second            // a server counts as dead this long after its last renewal
 	renewTimeout = 500 * time.Millisecond // for one renewal
-	leasePrefix  = "server:"              // of the ids of the records; no session id has a colon
+	leasePrefix  = "server:"              // of the IDs of lease records; no session ID has a colon
 
-	// RenewInterval is how often a lease is to be renewed.
+	// RenewInterval is how often a lease must be renewed.
 	RenewInterval = 300 * time.Millisecond
 )
 
@@ -29,26 +29,27 @@ const (
 type Lease struct {
 	writer *Writer
 
-	renewing sync.Mutex // held while the lease is renewed or made
+	renewing sync.Mutex // held while the lease is renewed or created
 
 	mu      sync.Mutex
-	record  sessionstore.Record // of the lease that is held; its ID is "" for none
-	until   time.Time           // the lease is held until then, whatever the store says
-	failing bool                // the store could not be asked at the last renewal
+	record  sessionstore.Record // of the current lease; its ID is "" when there is none
+	until   time.Time           // the lease is held until then, even if the store is unavailable
+	failing bool                // the store was unavailable at the last renewal
 }
 
 // NewLease returns the lease of a server. Nothing is written before the first Acquire.
 func NewLease(w *Writer) *Lease { return &Lease{writer: w} }
 
-// Covers reports whether a session of an owner may be served without asking the store. While the store is
-// unavailable no other server can take a session over, and every session goes on.
+// Covers reports whether a session whose record names owner may be served without asking the store. While the store is
+// unavailable, no other server can take a session over, so every session continues.
 func (l *Lease) Covers(owner string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failing || owner == l.record.ID && now.Before(l.until)
 }
 
-// Acquire returns the id of a lease that is held now; "" when the store cannot hand over sessions.
+// Acquire returns the ID of the lease, renewing it if it is no longer held. The ID is "" if the store does not support
+// takeovers.
 func (l *Lease) Acquire(ctx context.Context) (string, error) {
 	l.mu.Lock()
 	id, held := l.record.ID, time.Now().Before(l.until)
@@ -60,7 +61,7 @@ func (l *Lease) Acquire(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// Renew prolongs the lease, or makes another one when it is over, and returns its id and the ids of the
+// Renew extends the lease, or creates a new one if it has expired. It returns the lease's ID and the IDs of the
 // sessions that other servers ask for.
 func (l *Lease) Renew(ctx context.Context) (id string, wanted []string, err error) {
 	l.renewing.Lock()
@@ -90,8 +91,8 @@ func (l *Lease) Renew(ctx context.Context) (id string, wanted []string, err erro
 	return held.ID, wanted, nil
 }
 
-// renew writes the record of the lease. Its owner is a token that changes whenever another server asks for
-// a session, whose id it then adds to the state.
+// renew writes the lease's record. The record's owner is a token that changes whenever another server asks for a
+// session. That server adds the session's ID to the state.
 func (l *Lease) renew(ctx context.Context, held sessionstore.Record) (sessionstore.Record, []string, error) {
 	var wanted []string
 	for held.ID != "" {
@@ -114,7 +115,7 @@ func (l *Lease) renew(ctx context.Context, held sessionstore.Record) (sessionsto
 	return made, nil, l.writer.put(ctx, made, leaseTime, nothing)
 }
 
-// Ask asks the server that holds a lease for a session. It returns false when that lease is over: the
+// Ask asks the server that holds a lease for a session. It returns false if the lease has expired, which means that the
 // server has ended.
 func (l *Lease) Ask(ctx context.Context, lease, session string) (alive bool, err error) {
 	for {
@@ -136,7 +137,7 @@ func (l *Lease) Ask(ctx context.Context, lease, session string) (alive bool, err
 	}
 }
 
-// Release gives the lease up: other servers may take over every session at once.
+// Release gives up the lease, so that other servers can take over every session immediately.
 func (l *Lease) Release(ctx context.Context) {
 	l.renewing.Lock()
 	defer l.renewing.Unlock()
@@ -149,14 +150,13 @@ func (l *Lease) Release(ctx context.Context) {
 	}
 }
 
-// Locks holds a lock for each session that is being moved from or to another server. The zero value has
-// none.
+// Locks holds a lock for each session that is moving from or to another server. The zero value is ready to use.
 type Locks struct {
 	mu     sync.Mutex
 	locked map[string]chan struct{} // closed when the lock is free
 }
 
-// Lock locks a session until the returned function is called. The error is ctx's.
+// Lock locks a session until unlock is called. The error is ctx's.
 func (l *Locks) Lock(ctx context.Context, id string) (unlock func(), err error) {
 	for {
 		l.mu.Lock()

@@ -12,34 +12,33 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// How long a client may take to answer a question of an app: people take longer than programs.
+// How long a client may take to answer an app's question. People take longer than programs.
 const (
 	personTimeout  = 10 * time.Minute
 	programTimeout = 30 * time.Second
 )
 
-// maxQuestions is how many questions may wait for one client at a time.
+// maxQuestions is how many questions may be pending for one client at a time.
 const maxQuestions = 64
 
 var errNotAsked = errors.New("the client has no stream open on which it could be asked")
 
-// answer is what a client answered: a result, or an error as *rpc.Error.
+// answer is a client's answer: a result, or an error as *rpc.Error.
 type answer struct {
 	result json.RawMessage
 	err    error
 }
 
-// openQuestion is a question that a client has yet to answer.
+// openQuestion is a question that the client has not answered yet.
 type openQuestion struct {
 	answer chan answer            // holds one; closed when the session ends
 	token  json.RawMessage        // the app's progress token; nil when it gave none
-	notify func(rpc.Notification) // as rpc.Question's
+	notify func(rpc.Notification) // see rpc.Question
 }
 
-// Ask puts an app's question to the session's client and waits for its answer. It is sent on the
-// response to call c, else where the client listens. A question that the client did not declare a
-// capability for is refused without asking. When ctx ends first, or the client takes too long, the
-// client is notified that the question is cancelled.
+// Ask sends an app's question to the session's client and waits for the answer. It sends the question on the response
+// to call c, or else wherever the client listens. It refuses a question for which the client did not declare the
+// capability. If ctx ends first, or the client takes too long, it notifies the client that the question is cancelled.
 func (s *Session) Ask(ctx context.Context, c *Call, q rpc.Question) (json.RawMessage, error) {
 	timeout, err := s.timeoutOf(q.Method, q.Params)
 	if err != nil {
@@ -71,7 +70,8 @@ func (s *Session) Ask(ctx context.Context, c *Call, q rpc.Question) (json.RawMes
 	return nil, err
 }
 
-// timeoutOf is how long a question may take. It fails when the client cannot be asked it.
+// timeoutOf returns how long the answer to a question may take. It returns an error if the client does not support the
+// question.
 func (s *Session) timeoutOf(method string, params json.RawMessage) (time.Duration, error) {
 	var declared struct {
 		Roots       json.RawMessage
@@ -96,7 +96,7 @@ func (s *Session) timeoutOf(method string, params json.RawMessage) (time.Duratio
 		if declared.Elicitation == nil {
 			break
 		}
-		if asked.Mode == "url" && !url || asked.Mode != "url" && url && !form { // {} alone means form
+		if asked.Mode == "url" && !url || asked.Mode != "url" && url && !form { // an empty object means form
 			return 0, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "the client does not support elicitation of this mode"}
 		}
 		return personTimeout, nil
@@ -104,8 +104,8 @@ func (s *Session) timeoutOf(method string, params json.RawMessage) (time.Duratio
 	return 0, &rpc.Error{Code: rpc.CodeMethodNotFound, Message: "the client does not support " + method}
 }
 
-// openQuestion registers a question and returns the params to ask it with: two apps may have chosen the
-// same progress token, so the client gets the question's id for it.
+// openQuestion registers a question and returns the params to send. Two apps may have chosen the same progress token,
+// so the params have the question's ID as the token instead.
 func (s *Session) openQuestion(q rpc.Question) (id string, open *openQuestion, params json.RawMessage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Session) openQuestion(q rpc.Question) (id string, open *openQuestion, p
 	return id, open, params, nil
 }
 
-// replaceToken is params with another progress token, and the one they had; nil when they had none.
+// replaceToken returns params with another progress token, and the previous token, or nil if there was none.
 func replaceToken(params json.RawMessage, token string) (other, had json.RawMessage) {
 	meta, err := rawjson.Find(params, "_meta")
 	if err != nil || meta.Empty() {
@@ -145,7 +145,7 @@ func replaceToken(params json.RawMessage, token string) (other, had json.RawMess
 	return rawjson.Replace(params, at, []byte(token)), at.In(params)
 }
 
-// Progress passes on the progress that a client reports of a question that it has yet to answer.
+// Progress forwards a client's progress on a question that it has not answered yet.
 func (s *Session) Progress(n rpc.Notification, token json.RawMessage) {
 	s.mu.Lock()
 	q := s.questions[string(token)]
@@ -161,8 +161,8 @@ func (s *Session) closeQuestion(id string) {
 	delete(s.questions, id)
 }
 
-// Answer hands a client's response to the question it answers. One that answers no open question is
-// dropped. payload is the error when failed is set, else the result.
+// Answer passes a client's response to the question that it answers. A response to no open question is dropped. payload
+// is the error if failed is set, and otherwise the result.
 func (s *Session) Answer(id, payload json.RawMessage, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,12 +182,12 @@ func (s *Session) Answer(id, payload json.RawMessage, failed bool) {
 	q.answer <- answer{err: failure}
 }
 
-// send sends a message on the response to a call. When that has ended it goes out on the GET stream,
-// else on the response to the newest call: an app with several calls of a session does not say about
-// which it asks. It returns false when the client listens nowhere.
+// send sends a message on the response to a call. If that has ended, it uses the GET stream, or else the response to
+// the newest call, because an app with several calls in a session does not say which one it asks about. It returns
+// false if the client is not listening anywhere.
 func (s *Session) send(c *Call, text []byte) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock() // nobody answers the call meanwhile, after which its response has ended
+	defer s.mu.Unlock() // while mu is held, nobody can answer the call and end its response
 	if c == nil || s.calls[c.Number] != c {
 		if s.stream != nil {
 			s.stream.Push(text)
@@ -201,7 +201,7 @@ func (s *Session) send(c *Call, text []byte) bool {
 	return true
 }
 
-// newest is the newest call in flight, nil when there is none. mu is held.
+// newest returns the newest in-flight call, or nil when there is none. The caller holds mu.
 func (s *Session) newest() (found *Call) {
 	for _, c := range s.calls {
 		if found == nil || c.Number > found.Number {

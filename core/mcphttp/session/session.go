@@ -16,33 +16,33 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// maxCalls is how many requests of a session may be in flight. A client that leaves does not end its
-// calls, so connections alone do not bound them.
+// maxCalls is how many requests of a session may be in flight. A client that disconnects does not end its calls, so the
+// cap on connections does not bound them.
 const maxCalls = 1000
 
-// primedFrom is the first revision in which a stream begins with an event that has an id only.
+// primedFrom is the first revision in which a stream starts with an event that has only an ID.
 const primedFrom = "2025-11-25"
 
-// Session is one MCP session of this process. Its methods are safe for concurrent use.
+// Session is an MCP session of this process. Its methods are safe for concurrent use.
 type Session struct {
 	ID           string
 	Owner        core.Caller // who opened it; requests carry their own caller
 	Capabilities json.RawMessage
-	Tools        *tools.Session // its subscriptions, log level and instances; set once, before the session is added to a Set
-	Journal      sse.Journal    // of what its streams sent
+	Tools        *tools.Session // subscriptions, log level and instances; set once, before the session is added to a Set
+	Journal      sse.Journal    // of the events that its streams sent
 
 	mu           sync.Mutex
 	record       sessionstore.Record
 	calls        map[int64]*Call  // in flight, by number
-	byID         map[string]int64 // the same by the id the client wrote
-	last         int64            // the last number given out
+	byID         map[string]int64 // the same, by the ID that the client sent
+	last         int64            // the last number assigned
 	stream       *sse.Queue       // nil when none is open
-	missed       []core.Kind      // lists whose changes found no GET stream
-	streamed     bool             // a GET stream was open before: what finds none is recorded for it
+	missed       []core.Kind      // lists that changed while no GET stream was open
+	streamed     bool             // a GET stream has been opened; messages sent without one are recorded for the next
 	idle         *time.Timer
-	expired      bool // the idle time is over; nothing new starts
+	expired      bool // the idle time has passed; nothing new may start
 	closed       bool
-	questions    map[string]*openQuestion // that wait for the client, by id as written
+	questions    map[string]*openQuestion // waiting for the client, by ID as sent
 	lastQuestion int64
 	level        string // the log level that the client set
 	takeovers    int64  // how often another server took the session over
@@ -57,22 +57,22 @@ func New(owner core.Caller, record sessionstore.Record, capabilities json.RawMes
 }
 
 // OwnedBy reports whether c may use the session: the same person or API key in the same workspace and view, whichever
-// identity provider vouches for the person now.
+// identity provider the person logged in with.
 func (s *Session) OwnedBy(c core.Caller) bool {
 	return s.Owner.Principal() == c.Principal() && s.Owner.Workspace.ID == c.Workspace.ID && s.Owner.View == c.View
 }
 
-// Record returns what the session store keeps of the session.
+// Record returns the session's record for the session store.
 func (s *Session) Record() sessionstore.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.record
 }
 
-// Revision is the protocol revision of the session.
+// Revision returns the session's protocol revision.
 func (s *Session) Revision() string { return s.Record().ProtocolVersion }
 
-// Begin registers the calls of one POST, all or none. ErrEnded, ErrTooManyCalls or *DuplicateError.
+// Begin registers the calls of one POST, all or none. It returns ErrEnded, ErrTooManyCalls or a *DuplicateError.
 func (s *Session) Begin(calls []*Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *Session) remove(calls []*Call) {
 	}
 }
 
-// Finish takes a call out of those in flight. It returns true once: who gets it answers the call.
+// Finish removes a call from those in flight. It returns true only once per call; whoever gets true answers the call.
 func (s *Session) Finish(c *Call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Session) Finish(c *Call) bool {
 	return true
 }
 
-// Cancel ends the context of the call with an id, if there is one.
+// Cancel ends the context of the call with the given ID, if there is one.
 func (s *Session) Cancel(id json.RawMessage) {
 	s.mu.Lock()
 	c := s.calls[s.byID[string(id)]]
@@ -126,14 +126,14 @@ func (s *Session) Cancel(id json.RawMessage) {
 	}
 }
 
-// Calls returns the calls in flight.
+// Calls returns the in-flight calls.
 func (s *Session) Calls() []*Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.calls))
 }
 
-// Notify sends a notification of an app. A client that lost its GET stream gets it when it comes back.
+// Notify sends an app's notification. A client that lost its GET stream gets it when it reconnects.
 func (s *Session) Notify(n rpc.Notification) {
 	text := n.Encode()
 	s.mu.Lock()
@@ -146,7 +146,8 @@ func (s *Session) Notify(n rpc.Notification) {
 	}
 }
 
-// ListChanged sends that a list changed; without a GET stream it is sent when the client opens one.
+// ListChanged notifies the client that a list has changed. Without a GET stream, the notification is sent when the
+// client opens one.
 func (s *Session) ListChanged(kind core.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +158,7 @@ func (s *Session) ListChanged(kind core.Kind) {
 	}
 }
 
-// ListChangedMethod is the notification that a list changed.
+// ListChangedMethod returns the notification method for a change of a list.
 func ListChangedMethod(kind core.Kind) string {
 	return "notifications/" + string(kind) + "/list_changed"
 }
@@ -166,8 +167,8 @@ func listChanged(kind core.Kind) []byte {
 	return rpc.Notification{Method: ListChangedMethod(kind)}.Encode()
 }
 
-// Close ends the session: its calls are cancelled, its questions and its GET stream end. It returns the
-// calls that were in flight, which the caller answers; none the second time.
+// Close ends the session: it cancels the calls and ends the questions and the GET stream. It returns the calls that
+// were in flight, which the caller must answer. A second Close returns none.
 func (s *Session) Close() []*Call {
 	s.mu.Lock()
 	if s.closed {
@@ -202,11 +203,11 @@ func (s *Session) Touch(now time.Time) bool {
 	if s.closed || s.expired {
 		return false
 	}
-	s.record.LastAccessedAt = now // the timer looks at it when it fires
+	s.record.LastAccessedAt = now // the timer reads this when it fires
 	return true
 }
 
-// ExpireAfter calls expired when the session was idle for ttl.
+// ExpireAfter calls expired once the session has been idle for ttl.
 func (s *Session) ExpireAfter(ttl time.Duration, expired func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,8 +218,8 @@ func (s *Session) ExpireAfter(ttl time.Duration, expired func()) {
 	})
 }
 
-// expire runs when the idle time may be over, and reports whether it is: a request may have come in
-// between, and a session with a call in flight is not idle.
+// expire runs when the idle time may have passed and reports whether it has. A request may have come in since, and a
+// session with an in-flight call is not idle.
 func (s *Session) expire(ttl time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,24 +238,24 @@ func (s *Session) expire(ttl time.Duration) bool {
 	return true
 }
 
-// Call is one request in flight.
+// Call is a request in flight.
 type Call struct {
-	ID     json.RawMessage // as the client wrote it
+	ID     json.RawMessage // as the client sent it
 	Number int64           // unique in its session, from 1
-	Out    *sse.Response   // where its answer goes, and what is sent about it before
+	Out    *sse.Response   // where its answer goes, and any messages about it before that
 	Cancel func()          // ends its context
 }
 
-// Why calls are not begun, and sessions not opened.
+// Reasons why a call or a session cannot start.
 var (
 	ErrEnded        = errors.New("the session has ended")
 	ErrTooManyCalls = fmt.Errorf("too many requests of this session are in flight: the limit is %d", maxCalls)
 	ErrShutdown     = errors.New("the server is shutting down")
 	ErrFull         = errors.New("the limit is reached")
-	ErrShare        = fmt.Errorf("the user has too many: %w", ErrFull) // of one user
+	ErrShare        = fmt.Errorf("the user has too many: %w", ErrFull) // for sessions of one user
 )
 
-// DuplicateError means that a request with the id is in flight.
+// DuplicateError means that a request with the same ID is already in flight.
 type DuplicateError struct{ ID json.RawMessage }
 
 func (e *DuplicateError) Error() string {

@@ -7,29 +7,30 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// Set is this process's live sessions. Its cap is exact: a place is reserved before the work of opening
-// a session starts, and released when that fails.
+// Set holds this process's live sessions. Its cap is exact: a place is reserved before opening a session starts and is
+// released if that fails.
 type Set struct {
 	max   int
-	share int // of max, what one user may have; 0 for all of it
+	share int // how many of max one user may have; 0 means no limit
 
 	mu        sync.Mutex
 	live      map[string]*Session
-	reserved  int            // places: live sessions and those being opened
-	users     map[string]int // the same by User.ID
-	listeners int            // streams that listen without a session; their cap is the same
+	reserved  int            // places taken: live sessions and those being opened
+	users     map[string]int // the same, by User.ID
+	listeners int            // streams that listen without a session; they have the same cap
 	refusing  bool
-	calls     int           // in flight, over all sessions
-	drained   chan struct{} // closed when refusing and no call is in flight
+	calls     int           // in flight, across all sessions
+	drained   chan struct{} // closed once refusing is set and no call is in flight
 }
 
-// NewSet returns an empty set with a cap, and one for each user; 0 is no cap for each user.
+// NewSet returns an empty set with a cap of limit sessions, and of share sessions per user. A share of 0 means no cap
+// per user.
 func NewSet(limit, share int) *Set {
 	return &Set{max: limit, share: share, live: map[string]*Session{}, users: map[string]int{}, drained: make(chan struct{})}
 }
 
-// Reserve reserves a place for a session that is about to be opened, and counts its initialize as a call
-// in flight. ErrFull, ErrShare or ErrShutdown.
+// Reserve reserves a place for a session that is about to be opened, and counts its initialize as an in-flight call. It
+// returns ErrFull, ErrShare or ErrShutdown.
 func (s *Set) Reserve(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +49,7 @@ func (s *Set) Reserve(user string) error {
 	return nil
 }
 
-// Release gives a reserved place back.
+// Release releases a reserved place.
 func (s *Set) Release(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +63,7 @@ func (s *Set) release(user string) {
 	}
 }
 
-// Listen counts a stream that listens without a session. ErrFull or ErrShutdown.
+// Listen counts a stream that listens without a session. It returns ErrFull or ErrShutdown.
 func (s *Set) Listen() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,14 +77,14 @@ func (s *Set) Listen() error {
 	return nil
 }
 
-// Unlisten is called when such a stream ended.
+// Unlisten uncounts such a stream when it has ended.
 func (s *Set) Unlisten() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners--
 }
 
-// Add makes a session with a reserved place findable. It returns false once the server shuts down.
+// Add makes a session with a reserved place findable. It returns false once the server is shutting down.
 func (s *Set) Add(one *Session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +95,7 @@ func (s *Set) Add(one *Session) bool {
 	return true
 }
 
-// Remove takes a session out and releases its place. It returns false when another call did.
+// Remove removes a session and releases its place. It returns false if the session is no longer in the set.
 func (s *Set) Remove(one *Session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +107,7 @@ func (s *Set) Remove(one *Session) bool {
 	return true
 }
 
-// Find returns the session with an id, nil when there is none.
+// Find returns the session with the given ID, or nil when there is none.
 func (s *Set) Find(id []byte) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +134,7 @@ func (s *Set) Records() []sessionstore.Record {
 	return records
 }
 
-// BeginCalls counts calls that start. It returns false once the server shuts down.
+// BeginCalls counts n calls as in flight. It returns false once the server is shutting down.
 func (s *Set) BeginCalls(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +145,7 @@ func (s *Set) BeginCalls(n int) bool {
 	return true
 }
 
-// EndCalls counts calls that ended.
+// EndCalls uncounts n calls that have ended.
 func (s *Set) EndCalls(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +154,7 @@ func (s *Set) EndCalls(n int) {
 	}
 }
 
-// Refuse lets nothing new start.
+// Refuse makes the set refuse new sessions, listeners and calls.
 func (s *Set) Refuse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +166,7 @@ func (s *Set) Refuse() {
 	}
 }
 
-// Drain waits, after Refuse, until no call is in flight.
+// Drain waits, after Refuse, until no call is in flight. The error is ctx's.
 func (s *Set) Drain(ctx context.Context) error {
 	select {
 	case <-s.drained:

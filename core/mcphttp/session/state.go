@@ -7,26 +7,26 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// maxState is how long the state of a record may be (the store's contract), bytes. A session whose
-// client declared more is not taken over.
+// maxState is the maximum size of a record's state in bytes, as the store's contract defines it. A session whose client
+// declared more cannot be taken over.
 const maxState = 64 << 10
 
-// numbersPerServer separates what the servers of a session number: a client may still name an event, a
-// question or a stream of the server that had the session before.
+// numbersPerServer separates the numbers that successive servers of a session assign, because a client may still name
+// an event, a question or a stream of the previous server.
 const numbersPerServer = 1 << 40
 
-// state is what the record of a session keeps for the server that takes it over.
+// state is the part of a session's record that is for a server that takes the session over.
 type state struct {
 	User         string          `json:"user"`
-	View         string          `json:"view,omitempty"` // of the address that it was opened at
+	View         string          `json:"view,omitempty"` // of the address at which it was opened
 	Capabilities json.RawMessage `json:"capabilities"`
 	Level        string          `json:"level,omitempty"`
-	Takeovers    int64           `json:"takeovers,omitempty"` // how often it was taken over
+	Takeovers    int64           `json:"takeovers,omitempty"` // how often the session was taken over
 }
 
-// Restore returns the session of a record that another server wrote, for a caller whose session it is. It
-// returns false when the record does not hold enough, or the session was opened by another user: one
-// that was deleted since, and came back under the same name.
+// Restore returns the session of a record that another server wrote, for the caller who owns it. It returns false if
+// the record lacks necessary state or if another user opened the session: one who was deleted and has since come back
+// under the same name.
 func Restore(owner core.Caller, record sessionstore.Record) (s *Session, level string, ok bool) {
 	var kept state
 	if json.Unmarshal([]byte(record.State), &kept) != nil || len(kept.Capabilities) == 0 || kept.User != owner.User.ID || kept.View != owner.View {
@@ -41,23 +41,23 @@ func Restore(owner core.Caller, record sessionstore.Record) (s *Session, level s
 	return s, kept.Level, true
 }
 
-// OpenedBy returns the id of the user who opened the session of a record, "" if the record does not say, and the view of
-// the address that it was opened at.
+// OpenedBy returns the ID of the user who opened a record's session, or "" if the record does not say, and the view of
+// the address at which it was opened.
 func OpenedBy(record sessionstore.Record) (user, view string) {
 	var kept state
 	_ = json.Unmarshal([]byte(record.State), &kept) // without a valid state nobody is named
 	return kept.User, kept.View
 }
 
-// Lease is the lease of the server that has the session, as its record says.
+// Lease returns the lease of the server that has the session, according to its record.
 func (s *Session) Lease() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.record.Owner
 }
 
-// RecordFor is the record of the session for the server with a lease; without one it is what a store
-// keeps that does not hand over sessions.
+// RecordFor returns the session's record with the given lease as its owner. Without a lease, it returns the record for
+// a store that does not support takeovers.
 func (s *Session) RecordFor(lease string) sessionstore.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,14 +73,14 @@ func (s *Session) RecordFor(lease string) sessionstore.Record {
 	return rec
 }
 
-// Keep records owner and state of a record that was written.
+// Keep records the owner and state of a record that was written to the store.
 func (s *Session) Keep(rec sessionstore.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.record.Owner, s.record.State = rec.Owner, rec.State
 }
 
-// SetLevel records the log level that the client set, for the server that takes the session over.
+// SetLevel records the log level that the client set, for a server that takes the session over.
 func (s *Session) SetLevel(level string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,13 +20,13 @@ const StoreTimeout = 5 * time.Second
 
 const (
 	flushInterval = time.Second // how long a touch is held back
-	flushBatch    = 1000        // touches of one call (the store's contract)
+	flushBatch    = 1000        // touches per call, as the store's contract allows
 
-	verifyInterval = 5 * time.Second // how long lost data of the store may go unnoticed
+	verifyInterval = 5 * time.Second // how long data loss in the store may go unnoticed
 )
 
-// Writer keeps the session store up to date. Opening a session and looking one up wait for the store;
-// touches, and removals that no request waits for, are written in batches.
+// Writer keeps the session store up to date. Opening a session and looking one up wait for the store; touches are
+// written in batches, and removals that no request waits for with them.
 type Writer struct {
 	ttl time.Duration
 	log hclog.Logger
@@ -37,19 +37,19 @@ type Writer struct {
 
 	mu      sync.Mutex
 	touched map[string]time.Time
-	dropped map[string]struct{} // ended here, perhaps not yet in the store
-	failing bool                // the last flush failed, and this was logged
+	dropped map[string]struct{} // ended here, but possibly not deleted from the store yet
+	failing bool                // the last flush failed, which was logged
 }
 
-// NewWriter returns a writer to a store whose records live for ttl after their last use.
+// NewWriter returns a writer to a store. Records live for ttl after their last use.
 func NewWriter(store sessionstore.Store, ttl time.Duration, log hclog.Logger) *Writer {
 	w := &Writer{ttl: ttl, log: log, touched: map[string]time.Time{}, dropped: map[string]struct{}{}}
 	w.use(store)
 	return w
 }
 
-// Put writes the record of a new session and then calls admit, which makes the session findable.
-// No swap of stores comes between the two.
+// Put writes the record of a new session and then calls admit, which makes the session findable. The store is not
+// swapped in between.
 func (w *Writer) Put(ctx context.Context, rec sessionstore.Record, admit func()) error {
 	return w.put(ctx, rec, w.ttl, admit)
 }
@@ -64,8 +64,8 @@ func (w *Writer) put(ctx context.Context, rec sessionstore.Record, ttl time.Dura
 	return nil
 }
 
-// Find looks a session, or a lease, up in the store. One that ended here is plugins.ErrNotFound even before the store
-// has deleted it.
+// Find looks up a session or a lease in the store. For one that has ended here it returns plugins.ErrNotFound even
+// before the store has deleted it.
 func (w *Writer) Find(ctx context.Context, id string) (sessionstore.Record, error) {
 	w.mu.Lock()
 	_, gone := w.dropped[id]
@@ -79,14 +79,14 @@ func (w *Writer) Find(ctx context.Context, id string) (sessionstore.Record, erro
 	return rec, err
 }
 
-// Touch records a use, to be written with the next flush.
+// Touch records the use of a session, to be written with the next flush.
 func (w *Writer) Touch(id string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.touched[id] = now
 }
 
-// Drop records an end, to be written with the next flush.
+// Drop records the end of a session, to be written with the next flush.
 func (w *Writer) Drop(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,7 +94,7 @@ func (w *Writer) Drop(id string) {
 	w.dropped[id] = struct{}{}
 }
 
-// Remove deletes a session now; when the store is unavailable, with a later flush.
+// Remove deletes a session now, or with a later flush if the store is unavailable.
 func (w *Writer) Remove(ctx context.Context, id string) {
 	w.Drop(id)
 	w.delete(ctx, id)
@@ -129,7 +129,7 @@ func (w *Writer) Run(ctx context.Context, live func() []sessionstore.Record) {
 	}
 }
 
-// Flush writes what is recorded. What fails stays recorded.
+// Flush writes the recorded touches and ends. Those that fail stay recorded.
 func (w *Writer) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
 	defer cancel()
@@ -149,7 +149,7 @@ func (w *Writer) Flush(ctx context.Context) {
 	}
 }
 
-// batch takes out the touches of one call.
+// batch removes and returns the touches for one call.
 func (w *Writer) batch() []sessionstore.Touch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +193,7 @@ func (w *Writer) ends() []string {
 	return ids
 }
 
-// outcome logs once when the store fails and once when it works again.
+// outcome logs once when the store starts to fail and once when it works again.
 func (w *Writer) outcome(err error) bool {
 	w.mu.Lock()
 	was := w.failing
@@ -208,8 +208,7 @@ func (w *Writer) outcome(err error) bool {
 	return err == nil
 }
 
-// Swap writes every live record to store and then uses it. Nothing is put, looked up or touched in
-// between.
+// Swap writes every live record to store and then uses that store. Nothing is put, looked up or touched in between.
 func (w *Writer) Swap(ctx context.Context, store sessionstore.Store, live func() []sessionstore.Record) error {
 	w.using.Lock()
 	defer w.using.Unlock()
@@ -228,16 +227,16 @@ func (w *Writer) use(store sessionstore.Store) {
 	w.replaces.Store(replaces)
 }
 
-// Replaces reports whether the store lets servers take over each other's sessions.
+// Replaces reports whether the store supports taking over another server's sessions.
 func (w *Writer) Replaces() bool { return w.replaces.Load() }
 
-// Replace writes a record over the one that has an owner, and then calls admit. It returns false when the
-// owner is another one. No swap of stores comes between the two.
+// Replace overwrites a record if its owner is the given one, and then calls admit. It returns false if the record has
+// another owner. The store is not swapped in between.
 func (w *Writer) Replace(ctx context.Context, rec sessionstore.Record, owner string, admit func()) (bool, error) {
 	return w.replace(ctx, rec, w.ttl, owner, admit)
 }
 
-// GiveUp writes that no server has a session that has an owner. Its lifetime stays as it is.
+// GiveUp clears the owner of a record if it is the given one. The record's lifetime does not change.
 func (w *Writer) GiveUp(ctx context.Context, rec sessionstore.Record, owner string) (bool, error) {
 	rec.Owner = ""
 	return w.replace(ctx, rec, 0, owner, nothing)
@@ -257,12 +256,12 @@ func (w *Writer) replace(ctx context.Context, rec sessionstore.Record, ttl time.
 	return replaced, err
 }
 
-// nothing is done after a write that admits no session.
+// nothing is the admit function for writes that admit no session.
 func nothing() {}
 
-// Verify looks up one of the live sessions. If the store does not have it, the store has lost data, as a
-// Redis without persistence does at a restart: all live sessions are written again, so that peer servers
-// report them as unavailable instead of not found.
+// Verify looks up one of the live sessions. If the store does not have it, the store has lost data, as a Redis without
+// persistence does at a restart. Verify then writes all live sessions again, so that peer servers report them as
+// unavailable instead of not found.
 func (w *Writer) Verify(ctx context.Context, live func() []sessionstore.Record) {
 	all := live()
 	if len(all) == 0 {
@@ -270,14 +269,14 @@ func (w *Writer) Verify(ctx context.Context, live func() []sessionstore.Record) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
 	defer cancel()
-	one := all[rand.IntN(len(all))] //nolint:gosec // any will do
+	one := all[rand.IntN(len(all))] //nolint:gosec // any session will do
 	if _, err := w.Find(ctx, one.ID); errors.Is(err, plugins.ErrNotFound) {
 		w.restore(ctx, one.ID, live)
 	}
 }
 
-// restore writes all live sessions, unless the one that the store does not have has ended meanwhile.
-// Nothing is put, looked up or deleted in between, so that no session is written after its end.
+// restore writes all live sessions, unless the missing one has ended in the meantime. Nothing is put, looked up or
+// deleted during that time, so that no session is written after its end.
 func (w *Writer) restore(ctx context.Context, missing string, live func() []sessionstore.Record) {
 	w.using.Lock()
 	defer w.using.Unlock()

@@ -8,18 +8,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// stallLimit is how long a reader may take no bytes before its stream is cut.
+// stallLimit is how long a reader may stall before its stream is cut.
 const stallLimit = 10 * time.Second
 
-// Body is the event stream of a POST as fasthttp reads it: each Read is sent as one chunk, on the
-// request's own connection, which stays usable afterwards. A client that leaves ends the stream, not
-// the calls behind it: what they still send is recorded for when it comes back, as far as it fits.
+// Body is the event stream of a POST in the form that fasthttp reads. Each Read is sent as one chunk on the request's
+// own connection, which stays usable afterwards. A client that disconnects ends the stream but not the calls behind it.
+// What they still send is recorded for when the client comes back, as far as it fits.
 type Body struct {
 	from *Queue
 	conn net.Conn
 	peer *stream.Peer
 	beat *time.Ticker
-	text []byte // framed, not yet read
+	text []byte // framed but not yet read
 	last bool   // nothing comes after text
 }
 
@@ -53,7 +53,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, b.extend(nil)
 }
 
-// extend gives the client time to take what is written next.
+// extend gives the client time to receive what is written next.
 func (b *Body) extend(err error) error {
 	if b.conn.SetWriteDeadline(time.Now().Add(stallLimit)) != nil {
 		return io.ErrClosedPipe
@@ -61,8 +61,7 @@ func (b *Body) extend(err error) error {
 	return err
 }
 
-// Close is called when the last chunk is written, or could not be. The connection's deadlines are left
-// as they were found.
+// Close is called when the last chunk has been written or could not be. It clears the connection's write deadline.
 func (b *Body) Close() error {
 	b.beat.Stop()
 	b.from.abandon()

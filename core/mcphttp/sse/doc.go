@@ -1,7 +1,6 @@
-// Package sse holds what the server sends on the streams of /mcp: the queue of a stream that a slow
-// reader cannot hold up, the journal from which a broken stream is resumed, the response to a POST,
-// which is plain JSON until something must be sent before it, and the body that writes it.
+// Package sse implements the event streams of /mcp: a stream's queue, which a slow reader cannot block; the journal,
+// from which broken streams are resumed; the response to a POST, which is plain JSON unless something must be sent
+// before the answer; and the body that writes it as a stream.
 //
-// It does not know sessions, methods or Fiber. Streams that take over their connection are written by
-// stream.Writer.
+// It does not know sessions, methods or Fiber. stream.Writer writes the streams that take over their connection.
 package sse

@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// What a session keeps of its streams for a client that lost one; the oldest goes first.
+// How many events and bytes a session keeps for clients that lose a stream. The oldest are dropped first.
 const (
 	maxKept      = 256
 	maxKeptBytes = 256 << 10
 )
 
-// GETStream is the number of a session's GET stream. The stream of a POST has its first call's.
+// GETStream is the number of a session's GET stream. The stream of a POST has the number of its first call.
 const GETStream = 0
 
-// Journal records the last events of a session's streams, so that a client whose connection broke can
-// resume (MCP 2025-11-25, basic/transports, resumability). The zero value is ready; a session that
-// streams nothing costs nothing.
+// Journal records the last events of a session's streams, so that a client whose connection broke can resume (MCP
+// 2025-11-25, basic/transports, resumability). The zero value is ready to use. A session that streams nothing costs
+// nothing.
 type Journal struct {
 	mu    sync.Mutex
 	last  int64 // number of the newest event
 	kept  []entry
 	bytes int
-	open  map[int64]*Queue // streams that go on: where a client that came back reads, nil before it does
+	open  map[int64]*Queue // open streams, with the queue of a client that resumed the stream, or nil
 }
 
 type entry struct {
@@ -31,14 +31,14 @@ type entry struct {
 	Event
 }
 
-// StartAfter makes the first event come after a number. Nothing was recorded yet.
+// StartAfter makes the first event follow the given number. It must be called before anything is recorded.
 func (j *Journal) StartAfter(number int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.last = number
 }
 
-// Add records an event and hands it to the client that resumed its stream.
+// Add records an event and passes it to the client that resumed its stream, if any.
 func (j *Journal) Add(stream int64, text []byte) Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -58,15 +58,14 @@ func (j *Journal) Add(stream int64, text []byte) Event {
 	return e
 }
 
-// begin records that events will come on a stream.
+// begin records that a stream is open.
 func (j *Journal) begin(stream int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.keepOpen(stream)
 }
 
-// keepOpen notes that a stream goes on, and returns the queue of the client that resumed it, nil for
-// none.
+// keepOpen records that a stream is open. It returns the queue of the client that resumed it, or nil.
 func (j *Journal) keepOpen(stream int64) *Queue {
 	if j.open == nil {
 		j.open = map[int64]*Queue{}
@@ -76,7 +75,7 @@ func (j *Journal) keepOpen(stream int64) *Queue {
 	return reader
 }
 
-// end records that nothing more comes on a stream.
+// end records that a stream has ended.
 func (j *Journal) end(stream int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -86,7 +85,7 @@ func (j *Journal) end(stream int64) {
 	delete(j.open, stream)
 }
 
-// after returns the recorded events of a stream that came after one.
+// after returns the recorded events of a stream after the given number.
 func (j *Journal) after(stream, number int64) (events []Event) {
 	for _, e := range j.kept {
 		if e.stream == stream && e.Number > number {
@@ -96,7 +95,7 @@ func (j *Journal) after(stream, number int64) (events []Event) {
 	return events
 }
 
-// Replay queues the recorded events of a stream that came after one.
+// Replay queues the recorded events of a stream after the given number.
 func (j *Journal) Replay(stream, number int64, to *Queue) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -105,9 +104,9 @@ func (j *Journal) Replay(stream, number int64, to *Queue) {
 	}
 }
 
-// Resume reads a stream on from after an event: what is recorded of it now, and what comes. It returns
-// false when nothing is known of the stream any more. A client that resumes a second time takes over
-// from its first reader.
+// Resume continues a stream after the given event: it queues the recorded events, and later ones as they come. It
+// returns false if nothing is known of the stream any more. A client that resumes a second time replaces its first
+// reader.
 func (j *Journal) Resume(stream, number int64, to *Queue) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -134,7 +133,7 @@ func (j *Journal) Resume(stream, number int64, to *Queue) bool {
 	return true
 }
 
-// Release ends what Resume began, when the client has left again.
+// Release undoes Resume when the client has disconnected again.
 func (j *Journal) Release(stream int64, reader *Queue) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -143,19 +142,19 @@ func (j *Journal) Release(stream int64, reader *Queue) {
 	}
 }
 
-// Newest is the number of the newest event.
+// Newest returns the number of the newest event.
 func (j *Journal) Newest() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.last
 }
 
-// EventID is how an event is named to a client: its stream and its number.
+// EventID returns the ID of an event as sent to clients: STREAM.NUMBER.
 func EventID(stream, number int64) string {
 	return strconv.FormatInt(stream, 10) + "." + strconv.FormatInt(number, 10)
 }
 
-// ParseEventID takes the name of an event apart.
+// ParseEventID parses an ID that EventID returned.
 func ParseEventID(id string) (stream, number int64, ok bool) {
 	left, right, _ := strings.Cut(id, ".")
 	stream, err := strconv.ParseInt(left, 10, 64)

@@ -9,44 +9,43 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// What a stream holds for a reader that does not keep up; past it the stream is cut. Senders never wait
-// for a reader.
+// How much a stream holds for a reader that does not keep up. Past it, the stream is cut. Senders never wait for a
+// reader.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 16 << 20
 )
 
-// KeepAlive is how often a silent stream sends a comment, so that proxies keep it open.
+// KeepAlive is how often a stream sends a comment, so that proxies keep it open.
 const KeepAlive = 25 * time.Second
 
-// Event is one message of a stream. Its number is unique in its session; it is 0 where nothing can be
-// resumed.
+// Event is one message of a stream. Its number is unique in its session, or 0 if the stream cannot be resumed.
 type Event struct {
 	Number int64
 	Text   []byte
 }
 
-// Queue is the messages of one stream that are not yet written, in order. One reader takes them.
+// Queue holds the messages of one stream that have not been written yet, in order. It has one reader.
 type Queue struct {
 	Wake chan struct{} // holds a token when there is something to take
-	Left func()        // called when the reader has left, or has read everything; nil for nobody
+	Left func()        // called when the reader has left or has read everything; may be nil
 
-	journal *Journal // records what is pushed, and what is delivered after that; nil for nothing
-	stream  int64    // the number that journal knows the stream by
-	primed  bool     // the stream begins with an event that has an id only
+	journal *Journal // records pushed messages, and those delivered after the first push; nil records nothing
+	stream  int64    // the stream's number in journal
+	primed  bool     // the stream starts with an event that has only an ID
 
 	mu     sync.Mutex
 	events []Event
 	bytes  int
-	begun  bool // something was pushed
+	begun  bool // something has been pushed
 	closed bool // nothing more will be read
 }
 
 // NewQueue returns an empty queue.
 func NewQueue() *Queue { return &Queue{Wake: make(chan struct{}, 1)} }
 
-// Record has a journal record the stream under a number. A primed stream begins with an event that has
-// an id only, from which a client can resume. It is called once, before anything else.
+// Record makes a journal record the stream under the given number. A primed stream starts with an event that has only
+// an ID, from which a client can resume. Record must be called at most once, before anything else.
 func (q *Queue) Record(j *Journal, stream int64, primed bool) {
 	q.journal, q.stream, q.primed = j, stream, primed
 }
@@ -54,8 +53,7 @@ func (q *Queue) Record(j *Journal, stream int64, primed bool) {
 // Recorded reports whether a journal records the stream.
 func (q *Queue) Recorded() bool { return q.journal != nil }
 
-// Push adds a message. When the reader is too far behind, what it has not read is dropped and the
-// stream ends.
+// Push adds a message. If the reader is too far behind, the unread messages are dropped and the stream ends.
 func (q *Queue) Push(text []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,7 +61,7 @@ func (q *Queue) Push(text []byte) {
 	q.appendLimited(q.record(text))
 }
 
-// begin makes the queue a stream before there is something to push.
+// begin starts the stream before there is anything to push.
 func (q *Queue) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,14 +74,14 @@ func (q *Queue) begin() {
 	}
 }
 
-// replay adds an event that is recorded already.
+// replay adds an event that is already recorded.
 func (q *Queue) replay(e Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.appendLimited(e)
 }
 
-// Inherit queues what the reader of another stream has not got. It is recorded already.
+// Inherit queues the events that the reader of another stream has not received. They are already recorded.
 func (q *Queue) Inherit(from *Queue) {
 	unsent, _ := from.Take()
 	for _, e := range unsent {
@@ -91,7 +89,7 @@ func (q *Queue) Inherit(from *Queue) {
 	}
 }
 
-// deliver adds a message that is never dropped: there are as many as there are calls.
+// deliver adds an answer regardless of the limits, because there are only as many answers as calls.
 func (q *Queue) deliver(text []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -111,8 +109,8 @@ func (q *Queue) record(text []byte) Event {
 	return q.journal.Add(q.stream, text)
 }
 
-// appendLimited accepts an event of any size when nothing waits before it: the answer of an app may be
-// larger than maxQueuedBytes.
+// appendLimited appends an event within the limits. It accepts an event of any size if the queue is empty, because an
+// app's answer may be larger than maxQueuedBytes.
 func (q *Queue) appendLimited(e Event) {
 	switch {
 	case q.closed:
@@ -129,7 +127,7 @@ func (q *Queue) append(e Event) {
 	q.Signal()
 }
 
-// Take returns what has come, and whether more may.
+// Take removes and returns the queued events, and reports whether more may come.
 func (q *Queue) Take() (events []Event, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +135,7 @@ func (q *Queue) Take() (events []Event, open bool) {
 	return events, !q.closed
 }
 
-// Close ends the stream after what is queued.
+// Close ends the stream after the queued events.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -148,7 +146,8 @@ func (q *Queue) Close() {
 	}
 }
 
-// abandon drops what is queued: the reader has left. What still comes is recorded, if the stream is.
+// abandon drops the queued events because the reader has left. Later messages are still recorded if the stream has a
+// journal.
 func (q *Queue) abandon() {
 	q.mu.Lock()
 	q.events, q.bytes, q.closed = nil, 0, true
@@ -158,7 +157,7 @@ func (q *Queue) abandon() {
 	}
 }
 
-// Ended reports whether nothing more will be read: the stream was closed, or its reader has left.
+// Ended reports whether the stream was closed or its reader has left.
 func (q *Queue) Ended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,7 +172,7 @@ func (q *Queue) Signal() {
 	}
 }
 
-// id names an event of this stream to the client, "" for one that was not recorded.
+// id returns the ID of an event of this stream as sent to the client, or "" for an event that was not recorded.
 func (q *Queue) id(e Event) string {
 	if e.Number == 0 {
 		return ""
@@ -181,7 +180,7 @@ func (q *Queue) id(e Event) string {
 	return EventID(q.stream, e.Number)
 }
 
-// CopyTo writes messages as events until the stream is closed or its reader has left.
+// CopyTo writes messages as events until the stream is closed or ctx ends.
 func (q *Queue) CopyTo(ctx context.Context, w *stream.Writer) {
 	beat := time.NewTicker(KeepAlive)
 	defer beat.Stop()
@@ -203,11 +202,11 @@ func (q *Queue) CopyTo(ctx context.Context, w *stream.Writer) {
 	}
 }
 
-// frame writes events as server-sent events.
+// frame encodes events as server-sent events.
 func (q *Queue) frame(events []Event) []byte {
 	var b bytes.Buffer
 	for _, e := range events {
-		// Line ends are white space in JSON: without them a message is one line.
+		// Line breaks are white space in JSON. Replacing them puts a message on one line.
 		text := bytes.ReplaceAll(bytes.ReplaceAll(e.Text, []byte{'\r'}, []byte{' '}), []byte{'\n'}, []byte{' '})
 		if id := q.id(e); id != "" {
 			b.WriteString("id: " + id + "\n")

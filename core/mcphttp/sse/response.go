@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// StreamAfter is how long a call may be silent before its response begins as a stream: clients and
-// proxies give up on a response whose head does not come, and a stream can be resumed.
+// StreamAfter is how long a call may be silent before its response starts as a stream. Clients and proxies give up on a
+// response without headers, and a stream can be resumed.
 const StreamAfter = 15 * time.Second
 
-// Response is the response to one POST: the answers to its calls, and before them whatever the calls
-// send while they run. It is plain JSON unless something must be sent before the last answer.
+// Response is the response to one POST: the answers to its calls, preceded by whatever the calls send while they run.
+// It is plain JSON unless something must be sent before the last answer.
 type Response struct {
 	*Queue
 	Batch bool // the answers are sent as an array
 
 	waiting  atomic.Int64 // calls without an answer
-	streamed atomic.Bool  // something other than an answer has come
+	streamed atomic.Bool  // something other than an answer must be sent
 }
 
-// NewResponse returns the response to a number of calls.
+// NewResponse returns the response to the given number of calls.
 func NewResponse(calls int, batch bool) *Response {
 	r := &Response{Queue: NewQueue(), Batch: batch}
 	r.waiting.Store(int64(calls))
@@ -48,8 +48,8 @@ func (r *Response) BeginStream() {
 	r.Signal()
 }
 
-// Form is what the response will be, once that is known: all calls are answered, or something must be sent before. Wake
-// receives when it may have become known. The reader of a stream is woken.
+// Form reports the form of the response, which is known once all calls are answered or something must be sent before
+// that. Wake receives a token when it may have become known. If the response is a stream, Form wakes its reader.
 func (r *Response) Form() (known, streamed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *Response) Rest() []byte {
 	}
 }
 
-// JSON is a response that is not a stream.
+// JSON returns the body of a response that is not a stream.
 func (r *Response) JSON() []byte {
 	events, _ := r.Take()
 	if !r.Batch && len(events) == 1 {
