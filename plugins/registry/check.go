@@ -6,14 +6,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// The bounds of Query.Limit.
+// The default and the maximum of Query.Limit.
 const (
 	DefaultLimit = 20
 	MaxLimit     = 100
 )
 
-// CheckQuery returns the plugins.ErrInvalid that Search owes its caller for what it was given, or
-// nil. Serve calls it before Search; a registry that is also used directly calls it itself.
+// CheckQuery returns the plugins.ErrInvalid that Search must return for an invalid query, or nil. Serve calls it before
+// Search. A registry that is also used directly must call it itself.
 func CheckQuery(q Query) error {
 	if q.Limit < 0 || q.Limit > MaxLimit {
 		return fmt.Errorf("%w: the limit of a search must be 1 to %d, or 0 for %d; it is %d", plugins.ErrInvalid, MaxLimit, DefaultLimit, q.Limit)
@@ -21,8 +21,8 @@ func CheckQuery(q Query) error {
 	return nil
 }
 
-// CheckRef returns the plugins.ErrInvalid that Resolve owes its caller for what it was given, or
-// nil. Serve calls it before Resolve; a registry that is also used directly calls it itself.
+// CheckRef returns the plugins.ErrInvalid that Resolve must return for an invalid reference, or nil. Serve calls it
+// before Resolve. A registry that is also used directly must call it itself.
 func CheckRef(ref Ref) error {
 	if ref.Name == "" {
 		return fmt.Errorf("%w: a bundle needs a name", plugins.ErrInvalid)
@@ -30,8 +30,8 @@ func CheckRef(ref Ref) error {
 	return nil
 }
 
-// CheckFetch returns the plugins.ErrInvalid that Fetch owes its caller for what it was given, or
-// nil. Serve calls it before Fetch; a registry that is also used directly calls it itself.
+// CheckFetch returns the plugins.ErrInvalid that Fetch must return for an invalid package, or nil. Serve calls it
+// before Fetch. A registry that is also used directly must call it itself.
 func CheckFetch(pkg Package) error {
 	if pkg.Kind != KindMCPB {
 		return fmt.Errorf("%w: only packages of kind %s can be fetched, not %q", plugins.ErrInvalid, KindMCPB, pkg.Kind)

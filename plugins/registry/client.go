@@ -12,13 +12,13 @@ import (
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
 )
 
-// Clients are the clients of this contract by protocol version.
+// Clients returns the clients of this contract by protocol version.
 func Clients() map[int]func(grpc.ClientConnInterface) Registry {
 	return map[int]func(grpc.ClientConnInterface) Registry{1: Client}
 }
 
-// Client is the registry at the other end of conn, which speaks protocol version 1. Types of the
-// protocol stop here. The connection stays the caller's to close.
+// Client returns the registry at the other end of conn, which uses protocol version 1. The caller still owns conn and
+// must close it.
 func Client(conn grpc.ClientConnInterface) Registry {
 	return client{service: registryv1.NewRegistryServiceClient(host.Wrap(conn))}
 }
@@ -29,7 +29,7 @@ type client struct {
 
 func (c client) Search(ctx context.Context, q Query) (Page, error) {
 	if q.Limit < 0 || q.Limit > math.MaxUint32 {
-		return Page{}, CheckQuery(q) // it has no form on the wire; other limits are the plugin's to refuse
+		return Page{}, CheckQuery(q) // a negative limit has no encoding; the plugin refuses the other invalid limits
 	}
 	resp, err := c.service.Search(ctx, &registryv1.SearchRequest{Text: q.Text, Limit: uint32(q.Limit), Cursor: q.Cursor})
 	if err != nil {
@@ -53,7 +53,7 @@ func (c client) Resolve(ctx context.Context, ref Ref) (Package, error) {
 	return fromProto(resp.GetPackage()), nil
 }
 
-// Fetch waits for the first bytes, so that a refusal is the error of Fetch and not of a later Read.
+// Fetch waits for the first bytes, so that a refusal is returned by Fetch and not by a later Read.
 func (c client) Fetch(ctx context.Context, pkg Package) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := c.service.Fetch(ctx, &registryv1.FetchRequest{Package: toProto(pkg)})
@@ -69,13 +69,13 @@ func (c client) Fetch(ctx context.Context, pkg Package) (io.ReadCloser, error) {
 	return body, nil
 }
 
-// download reads the chunks of a stream as one.
+// download reads the chunks of a stream as one body.
 type download struct {
 	stream grpc.ServerStreamingClient[registryv1.FetchResponse]
 	cancel context.CancelFunc
 	rest   []byte
 	err    error // after rest
-	most   int   // bytes of the largest message
+	most   int   // size in bytes of the largest message
 }
 
 func (d *download) next() {
@@ -84,7 +84,7 @@ func (d *download) next() {
 	d.most = max(d.most, len(d.rest))
 }
 
-// LargestPiece is the length of the largest message that was read, for the conformance kit.
+// LargestPiece returns the size in bytes of the largest message read so far, for the conformance kit.
 func (d *download) LargestPiece() int { return d.most }
 
 func (d *download) Read(p []byte) (int, error) {
@@ -102,7 +102,7 @@ func (d *download) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the stream, wherever it is.
+// Close ends the stream, even before its end.
 func (d *download) Close() error {
 	d.cancel()
 	d.rest, d.err = nil, errClosed

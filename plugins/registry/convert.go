@@ -4,7 +4,7 @@ import (
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
 )
 
-// score limits a trust score to the range of the contract.
+// score limits a trust score to the contract's range, 0 to 100.
 func score(n int) uint32 { return uint32(min(max(n, 0), 100)) }
 
 func toProto(p Package) *registryv1.Package {

@@ -14,9 +14,9 @@ import (
 //     reached; the server reports it.
 //   - A version is immutable: the same name and version always resolve to the same bytes.
 type Registry interface {
-	// Search returns the bundles that match a text, best first. An empty text lists all bundles. Pass
-	// the NextCursor of a page as Query.Cursor to get the next one. A search without results returns an
-	// empty page. A limit below 0 or above 100 is plugins.ErrInvalid.
+	// Search returns the bundles that match a text, best first. An empty text lists all bundles. Pass the NextCursor of
+	// a page as Query.Cursor to get the next page. A search without results returns an empty page. A limit below 0 or
+	// above 100 is plugins.ErrInvalid.
 	Search(ctx context.Context, q Query) (Page, error)
 
 	// Resolve returns the package of a bundle for one platform. An empty version means the latest; the
@@ -25,10 +25,10 @@ type Registry interface {
 	// name is plugins.ErrInvalid.
 	Resolve(ctx context.Context, ref Ref) (Package, error)
 
-	// Fetch returns the bytes of a package of kind KindMCPB; for another kind it returns
-	// plugins.ErrInvalid. The context also ends the reading. The reader returns io.EOF only after the
-	// last byte; the caller closes it, and checks size and sha256. Validate pkg.Artifact: for one that
-	// Resolve never returned, Fetch fails and reads no file and no address.
+	// Fetch returns the bytes of a package of kind KindMCPB; for another kind it returns plugins.ErrInvalid. The
+	// context also bounds reading. The reader returns io.EOF only after the last byte; the caller closes it, and checks
+	// size and sha256. Validate pkg.Artifact: for one that Resolve never returned, Fetch fails and reads no file and no
+	// address.
 	Fetch(ctx context.Context, pkg Package) (io.ReadCloser, error)
 }
 
@@ -50,7 +50,7 @@ type Entry struct {
 	Name        string
 	Title       string
 	Description string
-	Version     string // the latest one
+	Version     string // the latest version
 	TrustScore  int    // 0-100; 0 when the registry has none
 }
 
@@ -58,8 +58,8 @@ type Entry struct {
 type Ref struct {
 	Name    string
 	Version string // "" means the latest
-	OS      string // as runtime.GOOS
-	Arch    string // as runtime.GOARCH
+	OS      string // a value of runtime.GOOS
+	Arch    string // a value of runtime.GOARCH
 }
 
 // Kind says how a package is installed.
@@ -82,18 +82,18 @@ type Package struct {
 	TrustScore  int // 0-100
 	Kind        Kind
 
-	// Of KindMCPB.
+	// For KindMCPB.
 	Artifact string // opaque to the server; Fetch understands it
-	SHA256   string // lower-case hex; "" only where the registry knows none
+	SHA256   string // lower-case hex; "" only if the registry does not know it
 	Size     int64  // bytes; 0 when unknown
 
-	// Of KindNPM and KindPyPI.
+	// For KindNPM and KindPyPI.
 	Identifier        string   // the package's name in its own registry
 	IdentifierVersion string   // its exact version there, which may differ from Version
-	RuntimeArgs       []string // before the package itself; {name} as in Args
+	RuntimeArgs       []string // arguments before the package itself; {name} as in Args
 	Args              []string // {name} stands for a variable; without a value, the whole argument is left out
 
-	// Of KindRemote.
+	// For KindRemote.
 	Remote Remote
 
 	// Variables are the values that the package needs. A variable whose {name} is in the arguments, the

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo gives back what it was asked with, so that what crosses the wire can be compared.
+// echo records its arguments, so that a test can compare both ends of the connection.
 type echo struct {
 	query registry.Query
 	ref   registry.Ref
@@ -90,7 +90,7 @@ func TestErrorsCrossTheWire(t *testing.T) {
 	}
 }
 
-// closing is a body that tells when it was closed.
+// closing is a body that reports when it is closed.
 type closing struct {
 	io.Reader
 	closed chan struct{}
@@ -102,7 +102,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, plugins.ErrUnavailable }
 
-// endless reads until its stream is given up.
+// endless is a body without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }

@@ -8,11 +8,11 @@ import (
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
 )
 
-// Serve serves reg to the server that started this process, and returns when the server is done
-// with it. It is all of an author's main.
+// Serve serves reg to the server that started this process and returns when the server is done with it. An author's
+// main function needs nothing else.
 func Serve(reg Registry) { pluginserver.Serve(Plugin(reg)) }
 
-// Plugin is reg with every protocol version of this contract.
+// Plugin returns a plugin that serves reg with every protocol version of this contract.
 func Plugin(reg Registry) plugins.Plugin {
 	return plugins.Plugin{
 		Kind: plugins.KindRegistry,

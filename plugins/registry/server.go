@@ -10,12 +10,11 @@ import (
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
 )
 
-// chunk is how many bytes of a bundle travel in one message.
+// chunk is the number of bytes of a bundle per message.
 const chunk = 64 << 10
 
-// server is the plugin's side of protocol version 1. It refuses what a method must refuse for what it was
-// given, so that a registry behind it meets valid calls only. Errors are translated by the SDK
-// around it.
+// server is the plugin's side of protocol version 1. It refuses invalid arguments as the contract requires, so that the
+// registry behind it gets only valid calls. Package server translates the errors.
 type server struct {
 	registryv1.UnimplementedRegistryServiceServer
 	registry Registry
@@ -76,8 +75,8 @@ func (s server) Fetch(req *registryv1.FetchRequest, stream grpc.ServerStreamingS
 	}
 }
 
-// fill reads until buffer is full or the body ends. Unlike io.ReadFull it leaves the error of the body as it is:
-// io.ErrUnexpectedEOF is that of a body that broke off.
+// fill reads until buffer is full or the body ends. Unlike io.ReadFull, it returns the body's error unchanged:
+// io.ErrUnexpectedEOF then means that the body broke off.
 func fill(buffer []byte, body io.Reader) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		var read int

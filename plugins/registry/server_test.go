@@ -11,7 +11,7 @@ import (
 	registryv1 "github.com/ropewalk/ropewalk/proto/ropewalk/registry/v1"
 )
 
-// unasked is a registry that panics when it is asked anything.
+// unasked is a registry that panics on every call.
 type unasked struct{ registry.Registry }
 
 func TestAPluginsRegistryMeetsValidCallsOnly(t *testing.T) {

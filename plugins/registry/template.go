@@ -7,9 +7,8 @@ import (
 
 var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// Fill puts values in the place of every {name} in text that is a variable of p; other braces stay
-// as they are, and what a value brings in is not looked at again. It reports false when a variable
-// has no value: an argument or header with such a gap is to be left out.
+// Fill replaces every {name} in text that is a variable of p with its value. Other braces are left alone, and values
+// are not expanded again. ok is false if a variable has no value; such an argument or header must be left out.
 func (p Package) Fill(text string, value func(Variable) (string, bool)) (filled string, ok bool) {
 	ok = true
 	filled = placeholder.ReplaceAllStringFunc(text, func(ref string) string {
@@ -24,9 +23,8 @@ func (p Package) Fill(text string, value func(Variable) (string, bool)) (filled 
 	return filled, ok
 }
 
-// Places reports whether the variable of that name has a place of its own: a {name} in the
-// arguments, or in the URL or a header of a remote. A variable that has none is an environment
-// variable of the process.
+// Places reports whether the variable with the given name has a {name} in the arguments, or in the URL or a header of a
+// remote. A variable without one is an environment variable of the process.
 func (p Package) Places(name string) bool {
 	texts := slices.Concat(p.RuntimeArgs, p.Args, []string{p.Remote.URL})
 	for _, value := range p.Remote.Headers {

@@ -21,7 +21,7 @@ const (
 	maxManifest = 4 << 20
 )
 
-// manifest is as much of a bundle's manifest as a registry must know.
+// manifest holds the parts of a bundle's manifest that a registry needs.
 type manifest struct {
 	Name          string   `json:"name"`
 	DisplayName   string   `json:"display_name"`
@@ -33,11 +33,11 @@ type manifest struct {
 	} `json:"compatibility"`
 }
 
-// fits reports whether the bundle runs on goos; any does for "".
+// fits reports whether the bundle runs on goos. "" matches every bundle.
 func (m manifest) fits(goos string) bool {
 	listed := m.Compatibility.Platforms
 	switch goos {
-	case "win32": // not a word of Go
+	case "win32": // not a GOOS value
 		return len(listed) == 0
 	case "windows":
 		goos = "win32"
@@ -45,17 +45,17 @@ func (m manifest) fits(goos string) bool {
 	return goos == "" || len(listed) == 0 || slices.Contains(listed, goos)
 }
 
-// bundle is one file of the folder as it was when it was read.
+// bundle is one file of the folder as it was last read.
 type bundle struct {
 	manifest
 	file string
 	info fs.FileInfo
 
 	mu  sync.Mutex
-	sum string // "" until somebody wants it
+	sum string // "" until it is needed
 }
 
-// same reports whether the file is still the one that was read.
+// same reports whether the file has not changed since it was read.
 func (b *bundle) same(info fs.FileInfo) bool {
 	return os.SameFile(b.info, info) && b.info.Size() == info.Size() && b.info.ModTime().Equal(info.ModTime())
 }
@@ -97,7 +97,7 @@ func read(root *os.Root, file string) (*bundle, error) {
 	return b, nil
 }
 
-// digest works the sha256 of the file out, once.
+// digest returns the sha256 of the file. It computes it only once.
 func (b *bundle) digest(ctx context.Context, root *os.Root) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,7 +130,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// rank says how well the bundle fits a text in lower case: 0 best, 4 not at all.
+// rank returns how well the bundle matches a lower-case text: 0 is best, 4 is no match.
 func (b *bundle) rank(text string) int {
 	name := strings.ToLower(b.Name)
 	switch {

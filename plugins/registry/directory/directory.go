@@ -20,26 +20,26 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// Registry is a folder of .mcpb files. It serves after Configure.
+// Registry serves a folder of .mcpb files. It is ready after Configure.
 type Registry struct {
 	log      hclog.Logger
 	settings Settings
 	folder   *folder
 }
 
-// New returns a Registry that waits for its settings.
+// New returns a Registry that needs Configure.
 func New() *Registry { return &Registry{log: hclog.NewNullLogger()} }
 
-// Name is the registry's name in registries[].adapter.
+// Name returns "directory", the adapter's name in registries[].adapter.
 func (*Registry) Name() string { return "directory" }
 
 // UseLogger sets where the registry logs.
 func (r *Registry) UseLogger(log hclog.Logger) { r.log = log }
 
-// Validate judges settings without taking them.
+// Validate checks settings without applying them.
 func (*Registry) Validate(_ context.Context, c plugins.Config) error { return c.Decode(&Settings{}) }
 
-// Configure takes the settings.
+// Configure applies the settings.
 func (r *Registry) Configure(_ context.Context, c plugins.Config) error {
 	if err := c.Decode(&r.settings); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (r *Registry) Configure(_ context.Context, c plugins.Config) error {
 	return nil
 }
 
-// Search implements registry.Registry. The cursor is how many entries came before.
+// Search implements registry.Registry. The cursor is the number of entries on earlier pages.
 func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
 	if err := registry.CheckQuery(q); err != nil {
 		return registry.Page{}, err
@@ -81,7 +81,7 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 	return page, nil
 }
 
-// matching is the newest version of each bundle that fits a text, best first, then by name.
+// matching returns the newest version of each bundle that matches a text, best match first, then by name.
 func matching(all map[string][]*bundle, text string) []*bundle {
 	var found []*bundle
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -93,8 +93,8 @@ func matching(all map[string][]*bundle, text string) []*bundle {
 	return found
 }
 
-// Resolve implements registry.Registry. Of several files of one name and version, the first by
-// file name that fits the platform counts.
+// Resolve implements registry.Registry. If several files have the same name and version, it picks the first, by file
+// name, that fits the platform.
 func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 	if err := registry.CheckRef(ref); err != nil {
 		return registry.Package{}, err
@@ -139,7 +139,7 @@ func choose(versions []*bundle, ref registry.Ref) (*bundle, error) {
 	return nil, fmt.Errorf("%w: the folder has no bundle %s %s", plugins.ErrNotFound, ref.Name, ref.Version)
 }
 
-// trusted is the sha256 of a file that is what the folder says it is.
+// trusted returns the sha256 of a file. It returns an error if the folder lists a different digest.
 func trusted(ctx context.Context, root *os.Root, b *bundle) (string, error) {
 	want, err := expected(root, b.file)
 	if err != nil {
@@ -155,7 +155,7 @@ func trusted(ctx context.Context, root *os.Root, b *bundle) (string, error) {
 	return sum, nil
 }
 
-// offers returns an error unless a file is a bundle that Resolve gives.
+// offers returns an error unless a file is a bundle that Resolve can return.
 func (r *Registry) offers(ctx context.Context, root *os.Root, file string) error {
 	all, err := r.folder.bundles(ctx, root)
 	if err != nil {

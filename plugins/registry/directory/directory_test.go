@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// moved is a folder that is moved away and back.
+// moved is a backend whose folder can be moved away and back.
 type moved string
 
 func (m moved) Stop(context.Context) error  { return os.Rename(string(m), string(m)+".away") }

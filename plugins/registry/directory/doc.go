@@ -1,7 +1,7 @@
-// Package directory is the registry of a folder of .mcpb files: name and version are read from
-// each file's manifest, so what lies there is what there is. It needs no network.
+// Package directory is the registry adapter for a folder of .mcpb files. It reads names and versions from the files'
+// manifests, so the folder needs no index. It needs no network.
 //
-// A file's sha256 is worked out when somebody wants the file. Where the folder holds a SHA256SUMS,
-// or a file has a sidecar of its name with .sha256, the digest must be the one written there; a file
-// that differs is never given away, and never counts as missing either.
+// A file's sha256 is computed when the file is first needed. If the folder has a SHA256SUMS, or the file has a sidecar
+// with the added extension .sha256, the digest must match it. A file whose digest differs is never served, but it does
+// not count as missing either.
 package directory

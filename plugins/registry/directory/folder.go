@@ -18,18 +18,18 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// folder reads its files anew whenever it is asked, and each file only when it changed.
+// folder lists the directory on every call, but reads a file only when it has changed.
 type folder struct {
 	dir string
 	log hclog.Logger
 
 	mu    sync.Mutex
 	known map[string]*bundle // by file name
-	bad   map[string]string  // files that cannot be read, and why, as it was logged
+	bad   map[string]string  // files that cannot be read, with the logged reason
 }
 
-// open opens the folder for one call, so that one which was moved or mounted anew is seen. Nothing
-// outside can be reached through it, links included.
+// open opens the folder for one call, so that a replaced or remounted folder is noticed. Nothing outside the folder can
+// be reached through it, not even through links.
 func (f *folder) open() (*os.Root, error) {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
@@ -38,8 +38,8 @@ func (f *folder) open() (*os.Root, error) {
 	return root, nil
 }
 
-// bundles are the folder's readable bundles: by name, newest version first, then by file name. A
-// file that cannot be read is logged once and stands in nobody's way.
+// bundles returns the folder's readable bundles by name, newest version first, then by file name. A file that cannot be
+// read is logged once and skipped.
 func (f *folder) bundles(ctx context.Context, root *os.Root) (map[string][]*bundle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,8 @@ func (f *folder) bundles(ctx context.Context, root *os.Root) (map[string][]*bund
 	return found, nil
 }
 
-// Files returns the number of bundles in the folder, and why each file that looks like one is passed over.
+// Files returns the number of bundles in the folder, and the reason for each file that looks like a bundle but is
+// skipped.
 func (r *Registry) Files(ctx context.Context) (bundles int, bad map[string]string, err error) {
 	root, err := r.folder.open()
 	if err != nil {
@@ -103,8 +104,8 @@ func (f *folder) bundle(root *os.Root, file string) (*bundle, error) {
 	return read(root, file)
 }
 
-// newestFirst orders by semantic version: releases before pre-releases, versions of another form last,
-// files of one version by name.
+// newestFirst orders bundles by semantic version, newest first: releases before prereleases, other forms of versions
+// last, and files of the same version by name.
 func newestFirst(a, b *bundle) int {
 	return cmp.Or(compareVersions(b.Version, a.Version), cmp.Compare(a.file, b.file))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/directory"
 )
 
-// bundle is an .mcpb file of a manifest and one more file.
+// bundle returns an .mcpb file with a manifest and one other file.
 func bundle(t *testing.T, manifest map[string]any) []byte {
 	t.Helper()
 	raw, err := json.Marshal(manifest)
@@ -55,7 +55,7 @@ func put(t *testing.T, dir, file, name, version string) {
 	write(t, dir, file, bundle(t, manifest(name, version)))
 }
 
-// filled is a folder of a few bundles, one of them in several versions.
+// filled returns a folder of a few bundles, one of them in several versions.
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -9,9 +9,9 @@ import (
 
 // Settings are the registry's settings.
 type Settings struct {
-	// Dir is the absolute path of the folder. Folders inside it are not looked at.
+	// Dir is the absolute path of the folder. Folders inside it are ignored.
 	Dir string `json:"dir"`
-	// TrustScore, 0 to 100, is what the operator thinks of everything in the folder; 0 unless set.
+	// TrustScore is the trust score, 0 to 100, that the operator gives to everything in the folder. The default is 0.
 	TrustScore int `json:"trustScore"`
 }
 

@@ -16,8 +16,8 @@ const (
 	maxSums  = 4 << 20
 )
 
-// expected is the digest that the folder says a file has, "" when it says nothing. A folder with a
-// SHA256SUMS says something about every file: one that is not in it is refused.
+// expected returns the digest that the folder lists for a file, or "" if it lists none. In a folder with a SHA256SUMS,
+// a file that is not listed is refused.
 func expected(root *os.Root, file string) (string, error) {
 	sum, err := lookup(root, file+".sha256", file)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +30,7 @@ func expected(root *os.Root, file string) (string, error) {
 	return sum, err
 }
 
-// lookup finds a file's line in an index of lines "<hex>  <name>". A sidecar may leave the name out.
+// lookup finds a file's line in an index of lines "<hex> <name>". A sidecar may omit the name.
 func lookup(root *os.Root, index, file string) (string, error) {
 	f, err := root.Open(index)
 	if err != nil {

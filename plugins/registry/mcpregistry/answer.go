@@ -2,7 +2,7 @@ package mcpregistry
 
 import "encoding/json"
 
-// The answers of the API, as far as they matter here.
+// The API's responses, reduced to the fields used here.
 type (
 	list struct {
 		Servers  []listing `json:"servers"`
@@ -45,8 +45,8 @@ type (
 		Variables map[string]input `json:"variables"`
 	}
 
-	// input is a value that is fixed, has a default, or is to be supplied. {name} in a value stands
-	// for one of its own variables.
+	// input is a value that is fixed, has a default, or must be supplied. {name} in a value stands for one of its own
+	// variables.
 	input struct {
 		Description string           `json:"description"`
 		Value       string           `json:"value"`
@@ -72,7 +72,7 @@ type (
 
 const officialMeta = "io.modelcontextprotocol.registry/official"
 
-// status is active, deprecated or deleted; active where nothing is said.
+// status returns active, deprecated or deleted. The default is active.
 func (l listing) status() string {
 	var said struct {
 		Status string `json:"status"`
@@ -89,7 +89,8 @@ const (
 	statusDeleted    = "deleted"
 )
 
-// description tells that an entry is deprecated, because nothing else of a search's answer can.
+// description returns the entry's description, marked if the entry is deprecated, because no other field of a search
+// result can show that.
 func (l listing) description() string {
 	if l.status() == statusDeprecated {
 		return "(deprecated) " + l.Server.Description
@@ -97,8 +98,8 @@ func (l listing) description() string {
 	return l.Server.Description
 }
 
-// trust is the score that a sub-registry adds to an entry under a key of its own, as trustScore or
-// trust_score; 0 when there is none.
+// trust returns the score that a subregistry adds to an entry under its own key, as trustScore or trust_score, or 0
+// when there is none.
 func (l listing) trust() int {
 	best := 0.0
 	for key, raw := range l.Meta {

@@ -15,11 +15,11 @@ import (
 var (
 	sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-	// pypiVersion is an exact version by PEP 440, as far as a character can tell it from a range.
+	// pypiVersion matches an exact PEP 440 version, as far as its characters distinguish it from a range.
 	pypiVersion = regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+_!-]*$`)
 )
 
-// exact reports whether a version is neither a range nor a tag. To npm, 1 and 1.2 are ranges.
+// exact reports whether a version is neither a range nor a tag. For npm, 1 and 1.2 are ranges.
 func exact(version string, kind registry.Kind) bool {
 	if kind == registry.KindPyPI {
 		return pypiVersion.MatchString(version)
@@ -28,8 +28,8 @@ func exact(version string, kind registry.Kind) bool {
 	return err == nil
 }
 
-// convert picks, of all the ways to install an entry, the first in the order mcpb, npm, pypi,
-// remote that a server can take. When there is none, the error says why of each.
+// convert returns the first usable way to install an entry, in the order mcpb, npm, pypi, remote. If there is none, the
+// error gives the reason for each.
 func convert(l listing) (registry.Package, error) {
 	base := registry.Package{
 		Name: l.Server.Name, Version: l.Server.Version, Title: l.Server.Title, Description: l.description(), TrustScore: l.trust(),
@@ -65,7 +65,7 @@ func convert(l listing) (registry.Package, error) {
 		plugins.ErrNotFound, base.Name, base.Version, strings.Join(reasons, "; "))
 }
 
-// unusable says why a package cannot be installed, "" when it can.
+// unusable returns why a package cannot be installed, or "" if it can.
 func unusable(p pack, kind registry.Kind) string {
 	switch {
 	case p.Transport.Type != "" && p.Transport.Type != "stdio":
@@ -109,8 +109,8 @@ func install(base registry.Package, p pack, kind registry.Kind) registry.Package
 	return base
 }
 
-// runtimeArguments are those of the runtime itself. npx and uvx are not used, packages are
-// installed once, so what is meant for them is left out.
+// runtimeArguments returns the arguments of the runtime itself. Packages are installed once and run without npx and
+// uvx, so arguments for those are left out.
 func runtimeArguments(v *values, p pack) []string {
 	if p.RuntimeHint == "npx" || p.RuntimeHint == "uvx" {
 		return nil

@@ -24,28 +24,29 @@ const PublicURL = "https://registry.modelcontextprotocol.io"
 // Settings are the registry's settings: url, token, allowPrivateNetwork and timeout.
 type Settings = webclient.Settings
 
-// Registry asks an MCP Registry. It serves after Configure.
+// Registry is a client of an MCP Registry. It is ready after Configure.
 type Registry struct {
 	log    hclog.Logger
 	client *webclient.Client
 }
 
-// New returns a Registry that waits for its settings.
+// New returns a Registry that needs Configure.
 func New() *Registry { return &Registry{log: hclog.NewNullLogger()} }
 
-// Name is the registry's name in registries[].adapter.
+// Name returns "mcp-registry", the adapter's name in registries[].adapter.
 func (*Registry) Name() string { return "mcp-registry" }
 
 // UseLogger sets where the registry logs.
 func (r *Registry) UseLogger(log hclog.Logger) { r.log = log }
 
-// Validate judges settings without taking them.
+// Validate checks settings without applying them.
 func (*Registry) Validate(_ context.Context, c plugins.Config) error {
 	settings := webclient.Defaults(PublicURL)
 	return c.Decode(&settings)
 }
 
-// Configure takes the settings. It asks nothing: a registry that is away can be back later.
+// Configure applies the settings. It does not contact the registry, because one that is unavailable now may be back
+// later.
 func (r *Registry) Configure(_ context.Context, c plugins.Config) (err error) {
 	settings := webclient.Defaults(PublicURL)
 	if err := c.Decode(&settings); err != nil {
@@ -55,7 +56,7 @@ func (r *Registry) Configure(_ context.Context, c plugins.Config) (err error) {
 	return err
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (r *Registry) Close() error {
 	if r.client != nil {
 		r.client.Close()
@@ -63,8 +64,8 @@ func (r *Registry) Close() error {
 	return nil
 }
 
-// Search implements registry.Registry. Entries that were deleted are left out, so a page may be
-// shorter than asked for and still not be the last.
+// Search implements registry.Registry. Deleted entries are left out, so a page may be shorter than the limit without
+// being the last.
 func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
 	if err := registry.CheckQuery(q); err != nil {
 		return registry.Page{}, err
@@ -99,9 +100,9 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 const latest = "latest" // the API's word for the newest version
 
 var (
-	// serverName is what a server of this registry can be called: reverse DNS, one slash.
+	// serverName matches the names that a server of this registry can have: reverse DNS with one slash.
 	serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
-	// serverVersion is any one version; the registry itself refuses ranges.
+	// serverVersion matches any single version. The registry itself refuses ranges.
 	serverVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_!~-]*$`)
 )
 
@@ -109,8 +110,8 @@ func possible(name, version string) bool {
 	return len(name) <= 200 && serverName.MatchString(name) && serverVersion.MatchString(version)
 }
 
-// Resolve implements registry.Registry. A name that no server of this registry can have is not
-// found without asking.
+// Resolve implements registry.Registry. For a name that no server of this registry can have, it returns
+// plugins.ErrNotFound without a request.
 func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 	if err := registry.CheckRef(ref); err != nil {
 		return registry.Package{}, err
@@ -138,7 +139,7 @@ func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Pack
 	return convert(l)
 }
 
-// impossible says why no server of this registry can have a name or a version.
+// impossible returns an error that says why no server of this registry can have the name or the version.
 func impossible(ref registry.Ref) error {
 	if !possible(ref.Name, latest) {
 		return fmt.Errorf("%w: %.200q cannot be a name in this registry: names there have the form namespace/name, such as io.github.acme/notes", plugins.ErrNotFound, ref.Name)
@@ -152,7 +153,7 @@ func (r *Registry) entry(ctx context.Context, name, version string) (listing, er
 	return l, err
 }
 
-// newestLeft is the newest version that was not deleted.
+// newestLeft returns the newest version that has not been deleted.
 func (r *Registry) newestLeft(ctx context.Context, name string) (listing, error) {
 	var answer list
 	if err := r.client.Get(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions", nil, &answer); err != nil {
@@ -170,8 +171,8 @@ func (r *Registry) newestLeft(ctx context.Context, name string) (listing, error)
 	return newest, nil
 }
 
-// Fetch implements registry.Registry. The artifact is name@version: the file's address is asked for
-// again, so that nothing but a file that the registry names is ever downloaded.
+// Fetch implements registry.Registry. The artifact is name@version. Fetch requests the file's address again, so that it
+// only ever downloads files that the registry names.
 func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
 	if err := registry.CheckFetch(pkg); err != nil {
 		return nil, err

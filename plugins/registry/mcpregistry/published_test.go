@@ -20,11 +20,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 )
 
-// published is a registry that answers in the shapes of the official one. Entries of one name come
-// oldest first; the last one that was not deleted by hand is the latest.
+// published is a fake of the official registry. Entries with the same name are oldest first; the last one that was not
+// deleted by hand is the latest.
 type published struct {
 	*httptest.Server
-	holding sync.RWMutex // for entries and files, which change while the server serves
+	holding sync.RWMutex // guards entries and files, which change while the server is running
 	entries []map[string]any
 	files   map[string][]byte // by path
 
@@ -58,7 +58,7 @@ func publish(t *testing.T, entries ...map[string]any) *published {
 	return p
 }
 
-// hold publishes a catalogue of the kit.
+// hold publishes a catalogue from the kit.
 func (p *published) hold(_ context.Context, c registrytest.Catalogue) error {
 	p.holding.Lock()
 	defer p.holding.Unlock()
@@ -151,7 +151,7 @@ func notFound(w http.ResponseWriter) {
 	write(w, object{"error": "Server not found"})
 }
 
-// entry is one version of a server; more fields of server.json come from more.
+// entry returns one version of a server. more has further fields of server.json.
 func entry(name, version string, more object) object {
 	server := object{"name": name, "version": version, "description": "about " + name, "title": "Title"}
 	for key, value := range more {
@@ -182,7 +182,7 @@ func (p *published) mcpb(file string, body []byte) object {
 	return object{"registryType": "mcpb", "identifier": p.URL + "/files/" + file, "version": "1.0.0", "fileSha256": hex.EncodeToString(sum[:]), "transport": object{"type": "stdio"}}
 }
 
-// whole is a registry with every kind of package, and 20 more so that there are pages.
+// whole returns a registry with every kind of package, and 20 more entries so that there are several pages.
 func whole(t *testing.T) *published {
 	t.Helper()
 	p := publish(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// values gathers the variables of one package while its texts are written. A variable has one
-// name, however often it is used.
+// values collects the variables of one package while its arguments are converted. A variable used several times is
+// listed once.
 type values struct{ list []registry.Variable }
 
 func (v *values) add(name string, in input) {
@@ -32,7 +32,7 @@ func (v *values) addAll(inner map[string]input) {
 	}
 }
 
-// text is what stands for an input: its fixed value, whose own variables are added, or {name}.
+// text returns the text for an input: its fixed value, adding the variables in it, or {name}.
 func (v *values) text(name string, in input) string {
 	if in.Value != "" {
 		v.addAll(in.Variables)
@@ -42,8 +42,8 @@ func (v *values) text(name string, in input) string {
 	return "{" + name + "}"
 }
 
-// environment adds environment variables. A fixed value is a default that nobody needs to change;
-// one that is put together from variables cannot be: the variable itself is asked for.
+// environment adds environment variables. A fixed value becomes a default. A value composed of variables cannot be a
+// default, so the environment variable itself must be supplied.
 func (v *values) environment(all []keyInput) {
 	for _, env := range all {
 		in := env.input
@@ -60,8 +60,8 @@ func (v *values) environment(all []keyInput) {
 	}
 }
 
-// arguments are the elements of an argument vector: a positional one is its value, a named one
-// --flag=value, or the flag alone when nothing says that it takes a value.
+// arguments returns the elements of an argument vector. A positional argument is its value; a named one is
+// --flag=value, or only the flag if nothing says that it takes a value.
 func (v *values) arguments(all []argument) []string {
 	var args []string
 	for _, a := range all {
@@ -81,5 +81,5 @@ func (v *values) arguments(all []argument) []string {
 
 var notName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// variableName is a name that can be a key of an environment: api-key as api_key.
+// variableName turns a name into one that is valid for an environment variable: api-key becomes api_key.
 func variableName(s string) string { return strings.Trim(notName.ReplaceAllString(s, "_"), "_") }

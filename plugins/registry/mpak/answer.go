@@ -2,7 +2,7 @@ package mpak
 
 import "strings"
 
-// The answers of the API, as far as they matter here.
+// The API's responses, reduced to the fields used here.
 type (
 	found struct {
 		Bundles    []bundle `json:"bundles"`
@@ -45,7 +45,7 @@ type (
 	}
 )
 
-// trust is a certification level, 1 to 4, as a trust score; 0 when it is unknown.
+// trust returns the trust score for the certification level, 1 to 4, or 0 when the level is unknown.
 func (b bundle) trust() int {
 	if b.CertificationLevel < 1 || b.CertificationLevel > 4 {
 		return 0
@@ -53,7 +53,7 @@ func (b bundle) trust() int {
 	return 25 * b.CertificationLevel
 }
 
-// sum is the digest in lower-case hex; "" when it is no sha256.
+// sum returns the digest in lower-case hex, or "" if it is not a sha256.
 func (a artifact) sum() string {
 	hex, ok := strings.CutPrefix(strings.ToLower(a.Digest), "sha256:")
 	if !ok && len(a.Digest) == 64 {
@@ -64,7 +64,8 @@ func (a artifact) sum() string {
 
 const anything = "any"
 
-// platformOf is a Go platform in the words of mpak. What is not a word of Go is a platform that nothing is for.
+// platformOf translates a Go platform into mpak's terms. mpak's own terms become "", which only artifacts for any
+// platform match.
 func platformOf(goos, goarch string) platform {
 	word := func(asked, of, is string) string {
 		switch asked {
@@ -78,7 +79,8 @@ func platformOf(goos, goarch string) platform {
 	return platform{OS: word(goos, "windows", "win32"), Arch: word(goarch, "amd64", "x64")}
 }
 
-// choose picks the artifact for a platform: exact, then any architecture, then anything.
+// choose returns the artifact for a platform: an exact match, or else one for any architecture, or else one for any
+// platform.
 func (v version) choose(p platform) (artifact, bool) {
 	for _, want := range []platform{p, {p.OS, anything}, {anything, anything}} {
 		for _, a := range v.Artifacts {

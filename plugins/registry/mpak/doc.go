@@ -1,6 +1,6 @@
-// Package mpak is the registry that speaks the API of mpak, /v1/bundles: scoped .mcpb bundles, each
-// with an artifact per platform and a certification level.
+// Package mpak is the registry adapter for mpak's API, /v1/bundles. It offers scoped .mcpb bundles, each with an
+// artifact per platform and a certification level.
 //
-// It owns the choice of the artifact (this platform, else this system on any architecture, else
-// any) and what a certification level means as a trust score.
+// It owns the choice of the artifact (for this platform, or else this operating system on any architecture, or else any
+// platform) and the mapping of certification levels to trust scores.
 package mpak

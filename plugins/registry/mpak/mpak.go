@@ -22,24 +22,25 @@ const PublicURL = "https://registry.mpak.dev"
 // Settings are the registry's settings: url, token, allowPrivateNetwork and timeout.
 type Settings = webclient.Settings
 
-// Registry asks an mpak registry. It serves after Configure.
+// Registry is a client of an mpak registry. It is ready after Configure.
 type Registry struct {
 	client *webclient.Client
 }
 
-// New returns a Registry that waits for its settings.
+// New returns a Registry that needs Configure.
 func New() *Registry { return &Registry{} }
 
-// Name is the registry's name in registries[].adapter.
+// Name returns "mpak", the adapter's name in registries[].adapter.
 func (*Registry) Name() string { return "mpak" }
 
-// Validate judges settings without taking them.
+// Validate checks settings without applying them.
 func (*Registry) Validate(_ context.Context, c plugins.Config) error {
 	settings := webclient.Defaults(PublicURL)
 	return c.Decode(&settings)
 }
 
-// Configure takes the settings. It asks nothing: a registry that is away can be back later.
+// Configure applies the settings. It does not contact the registry, because one that is unavailable now may be back
+// later.
 func (r *Registry) Configure(_ context.Context, c plugins.Config) (err error) {
 	settings := webclient.Defaults(PublicURL)
 	if err := c.Decode(&settings); err != nil {
@@ -49,7 +50,7 @@ func (r *Registry) Configure(_ context.Context, c plugins.Config) (err error) {
 	return err
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (r *Registry) Close() error {
 	if r.client != nil {
 		r.client.Close()
@@ -57,7 +58,7 @@ func (r *Registry) Close() error {
 	return nil
 }
 
-// Search implements registry.Registry. The cursor is how many entries came before.
+// Search implements registry.Registry. The cursor is the number of entries on earlier pages.
 func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
 	if err := registry.CheckQuery(q); err != nil {
 		return registry.Page{}, err
@@ -92,12 +93,12 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 }
 
 var (
-	// bundleName is what a bundle of this registry can be called.
+	// bundleName matches the names that a bundle of this registry can have.
 	bundleName    = regexp.MustCompile(`^@[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
 	bundleVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_-]*$`)
 )
 
-// impossible says why no bundle of this registry can have a name or a version.
+// impossible returns an error that says why no bundle of this registry can have the name or the version.
 func impossible(ref registry.Ref) error {
 	if !bundleName.MatchString(ref.Name) {
 		return fmt.Errorf("%w: %.200q cannot be a name in this registry: names there have the form @scope/bundle", plugins.ErrNotFound, ref.Name)
@@ -105,8 +106,8 @@ func impossible(ref registry.Ref) error {
 	return fmt.Errorf("%w: %.100q cannot be a version in this registry: give one version, such as 1.2.0, or none for the newest", plugins.ErrNotFound, ref.Version)
 }
 
-// Resolve implements registry.Registry. A name that no bundle of this registry can have is not
-// found without asking.
+// Resolve implements registry.Registry. For a name that no bundle of this registry can have, it returns
+// plugins.ErrNotFound without a request.
 func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 	if err := registry.CheckRef(ref); err != nil {
 		return registry.Package{}, err
@@ -152,8 +153,8 @@ func pick(b bundle, v version, want string, p platform) (registry.Package, error
 	}, nil
 }
 
-// Fetch implements registry.Registry. The artifact says which bundle, version and platform: the
-// file's address is asked for each time, because it is a signed one that expires.
+// Fetch implements registry.Registry. The artifact holds the bundle, version and platform. Fetch requests the file's
+// address each time, because it is a signed URL that expires.
 func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
 	if err := registry.CheckFetch(pkg); err != nil {
 		return nil, err

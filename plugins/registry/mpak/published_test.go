@@ -22,16 +22,15 @@ import (
 
 type object = map[string]any
 
-// published is a registry that answers in the shapes of mpak. Files are behind addresses that are
-// good once, as signed ones are in time.
+// published is a fake mpak registry. The address of a file works only once, as a signed URL works only for some time.
 type published struct {
 	*httptest.Server
-	mu      sync.RWMutex // for bundles, which change while the server serves
+	mu      sync.RWMutex // guards bundles, which change while the server is running
 	bundles []shown
 	signed  atomic.Int64
 }
 
-// shown is one bundle: versions oldest first, each with a file per platform.
+// shown is one bundle. Its versions are oldest first, each with a file per platform.
 type shown struct {
 	name     string
 	level    int
@@ -61,7 +60,7 @@ func publish(t *testing.T, bundles ...shown) *published {
 	return p
 }
 
-// hold publishes a catalogue of the kit.
+// hold publishes a catalogue from the kit.
 func (p *published) hold(_ context.Context, c registrytest.Catalogue) error {
 	words := strings.NewReplacer("windows", "win32", "amd64", "x64")
 	var all []shown

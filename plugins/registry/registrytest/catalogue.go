@@ -12,10 +12,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// Catalogue is what a registry holds, or what is known of it.
+// Catalogue is the contents of a registry, or the part that is known.
 type Catalogue struct {
 	Bundles []Bundle `json:"bundles"`
-	Whole   bool     `json:"-"` // it holds nothing else
+	Whole   bool     `json:"-"` // the registry holds nothing else
 	mcpb    bool     // there are files to fetch
 }
 
@@ -24,37 +24,37 @@ type Bundle struct {
 	Name        string    `json:"name"`
 	Title       string    `json:"title"`
 	Description string    `json:"description"`
-	Versions    []Version `json:"versions"` // the oldest first: the last one is the latest
-	Latest      string    `json:"latest"`   // its version, for backends that keep it
+	Versions    []Version `json:"versions"` // oldest first; the last one is the latest
+	Latest      string    `json:"latest"`   // the latest version, for backends that store it
 
-	notFor []registry.Ref // platforms that no version is for
+	notFor []registry.Ref // platforms that no version supports
 	more   bool           // there may be other versions
 }
 
 // Version is a version of a bundle.
 type Version struct {
 	Version string `json:"version"`
-	Files   []File `json:"files"` // nil if nothing is known of them; no two are for the same platform
+	Files   []File `json:"files"` // nil if nothing is known about them; no two are for the same platform
 }
 
 // File is a bundle file.
 type File struct {
-	OS     string `json:"os"`   // as Go names it; empty for every one
-	Arch   string `json:"arch"` // as Go names it; empty for every one
+	OS     string `json:"os"`   // as Go names it; "" for any
+	Arch   string `json:"arch"` // as Go names it; "" for any
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
-	Path   string `json:"path"` // of the file in the folder of the catalogue
+	Path   string `json:"path"` // of the file in the catalogue's folder
 	Body   []byte `json:"-"`
 }
 
-// ParseBundles reads what an author knows of the bundles in a registry, a JSON list.
+// ParseBundles reads a JSON list of what an author knows about the bundles in a registry.
 func ParseBundles(raw []byte) (Catalogue, error) {
 	type platform struct{ OS, Arch string }
 	var all []struct {
 		Name     string     `json:"name"`
-		Versions []string   `json:"versions"` // the oldest first
-		For      []platform `json:"for"`      // platforms that the latest version is for, each with a file of its own
-		NotFor   []platform `json:"notFor"`   // platforms that no version is for
+		Versions []string   `json:"versions"` // oldest first
+		For      []platform `json:"for"`      // platforms that the latest version supports, each with its own file
+		NotFor   []platform `json:"notFor"`   // platforms that no version supports
 		SHA256   string     `json:"sha256"`   // of the latest version for the first platform
 	}
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -95,7 +95,7 @@ func (c Catalogue) find(name string) (Bundle, bool) {
 	return c.Bundles[i], true
 }
 
-// file returns the file of a version for a platform.
+// file returns a version's file for a platform.
 func (v Version) file(os, arch string) (File, bool) {
 	i := slices.IndexFunc(v.Files, func(f File) bool { return (f.OS == "" || f.OS == os) && (f.Arch == "" || f.Arch == arch) })
 	if i < 0 {
@@ -104,12 +104,12 @@ func (v Version) file(os, arch string) (File, bool) {
 	return v.Files[i], true
 }
 
-// answers is what the contract allows Resolve to answer.
+// answers holds the results that the contract allows for Resolve.
 type answers struct {
-	versions []string // any of them; nil for none
+	versions []string // any of these; nil for none
 	notFound bool
-	file     map[string]File // of a version, where it is known
-	other    bool            // a version that the catalogue does not know, as asked for
+	file     map[string]File // by version, if known
+	other    bool            // a version that was asked for and that the catalogue does not know
 	demand   string
 }
 
@@ -128,13 +128,13 @@ func (c Catalogue) resolve(ref registry.Ref) answers {
 		}
 		f, fits := v.file(ref.OS, ref.Arch)
 		switch {
-		case v.Files == nil: // nothing is known of its platforms
+		case v.Files == nil: // nothing is known about its platforms
 			a.versions, a.notFound = append(a.versions, v.Version), len(b.notFor) > 0 || b.more
 		case fits:
 			a.versions, a.file[v.Version] = append(a.versions, v.Version), f
 			a.notFound = a.notFound || f.OS == "" && !realPlatform(ref)
 		default:
-			a.notFound = a.notFound || latest // an older one may be for the platform
+			a.notFound = a.notFound || latest // an older version may support the platform
 			continue
 		}
 		if ref.Version == "" && !latest {
@@ -155,7 +155,7 @@ func (c Catalogue) resolve(ref registry.Ref) answers {
 	return a
 }
 
-// realPlatform reports whether Go knows the platform: a bundle for every platform need not be for another one.
+// realPlatform reports whether this is a common Go platform. A bundle for every platform need not support any other.
 func realPlatform(ref registry.Ref) bool {
 	return slices.Contains([]string{"linux", "darwin", "windows"}, ref.OS) && slices.Contains([]string{"amd64", "arm64"}, ref.Arch)
 }
@@ -176,7 +176,7 @@ func (b Bundle) fits(text string) (must, may bool) {
 	return false, len(words) > 0 && text != "" || strings.Contains(all, text)
 }
 
-// Write writes the files of the catalogue into a folder, with an index of them in catalogue.json, and removes all others.
+// Write writes the catalogue's files into a folder, with an index in catalogue.json, and removes all other files.
 func (c Catalogue) Write(dir string) error {
 	keep := map[string]bool{"catalogue.json": true}
 	for _, b := range c.Bundles {
@@ -207,8 +207,8 @@ func (c Catalogue) Write(dir string) error {
 	return put(filepath.Join(dir, "catalogue.json"), index)
 }
 
-// put replaces a file in one step. One that is there is left as it is if it has the same length: the names of bundle files
-// are digests.
+// put replaces a file atomically. It leaves an existing bundle file of the same length alone, because the names of
+// bundle files are digests.
 func put(path string, content []byte) error {
 	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(content)) && strings.HasSuffix(path, ".mcpb") {
 		return nil

@@ -13,32 +13,32 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// ladder are versions in ascending order, prereleases before all releases.
+// ladder holds versions in ascending order, with all prereleases before the releases.
 var ladder = []string{"0.1.0-alpha", "1.0.0-rc.9", "1.0.0-rc.10", "3.0.0-beta.1", "0.9.0", "0.10.0", "1.0.0", "1.9.0", "1.10.0", "2.0.0"}
 
 // change is something that happens to a catalogue.
 type change struct {
 	what     string
 	withdraw bool
-	bundle   int // which one of four
-	version  int // of ladder
+	bundle   int // index, below 4
+	version  int // index into ladder
 }
 
 func (ch change) String() string {
 	return fmt.Sprintf("%s version %s of bundle %d", map[bool]string{true: "withdraw", false: "publish"}[ch.withdraw], ladder[ch.version], ch.bundle)
 }
 
-// shop is a catalogue that changes, made anew for each history.
+// shop is a changing catalogue, created anew for each history.
 type shop struct {
 	s       Subject
 	names   []string
-	has     map[[2]int]Bundle // by bundle and version: a bundle of this version alone
-	held    []string          // that stay
+	has     map[[2]int]Bundle // by bundle and version: a bundle with only this version
+	held    []string          // names that must stay
 	fixed   []Bundle
 	history []string
 }
 
-// catalogue is what the shop holds now.
+// catalogue returns the current contents of the shop.
 func (p *shop) catalogue() Catalogue {
 	c := Catalogue{Whole: true, Bundles: slices.Clone(p.fixed)}
 	for i, name := range p.names {
@@ -55,9 +55,9 @@ func (p *shop) catalogue() Catalogue {
 	return c
 }
 
-// apply makes a change, and reports whether it changed anything.
+// apply applies a change and reports whether anything changed.
 func (p *shop) apply(r *rand.Rand, ch change) bool {
-	if ch.withdraw { // one of those that there are
+	if ch.withdraw { // one of the existing versions
 		var there []int
 		for at := range p.has {
 			if at[0] == ch.bundle {
@@ -72,7 +72,7 @@ func (p *shop) apply(r *rand.Rand, ch change) bool {
 	}
 	at := [2]int{ch.bundle, ch.version}
 	_, there := p.has[at]
-	if there != ch.withdraw { // published already
+	if there != ch.withdraw { // already published
 		return false
 	}
 	if delete(p.has, at); !ch.withdraw {
@@ -84,7 +84,7 @@ func (p *shop) apply(r *rand.Rand, ch change) bool {
 	return true
 }
 
-// withHistory puts what happened before a failure.
+// withHistory adds the shop's history in front of a failure's.
 func (p *shop) withHistory(err error) error {
 	if failed, ok := errors.AsType[*kit.Failure](err); ok {
 		failed.History = append(slices.Clone(p.history), failed.History...)
@@ -129,7 +129,7 @@ func changes(ctx context.Context, t *kit.Trial, s Subject) error {
 	return err
 }
 
-// step changes the catalogue after a page of a search, and then asks for everything.
+// step changes the catalogue after a page of a search, and then checks everything.
 func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) error {
 	before, made := p.catalogue(), 0
 	q := registry.Query{Limit: 2}
@@ -145,7 +145,7 @@ func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) erro
 	}
 	after := p.catalogue()
 	if made > 0 {
-		// What changed may be there or not. Of what did not, one bundle may be repeated or left out.
+		// The changed bundle may be present or not. Of the others, one may be repeated or left out.
 		changed := p.names[ch.bundle]
 		got = slices.DeleteFunc(got, func(e registry.Entry) bool { return e.Name == changed })
 		isChanged := func(b Bundle) bool { return b.Name == changed }

@@ -1,8 +1,9 @@
-// Package registrytest is the conformance kit of registries: a model of the contract, and properties that compare a registry
-// with it.
+// Package registrytest is the conformance kit for registries: a model of the contract, and properties that compare a
+// registry with the model.
 //
-// The model (catalogue.go) says what Search and Resolve may answer for a catalogue. The kit generates catalogues in which
-// names, versions and platforms are almost alike (generate.go), asks everything that is right or almost right about them, and
-// changes them while it asks. A Front makes the backend fail at each of its answers. Of a registry that cannot be given a
-// catalogue the kit compares what it shows with itself and with what its author knows.
+// The model (catalogue.go) defines what Search and Resolve may return for a catalogue. The kit generates catalogues
+// with names, versions and platforms that are almost alike (generate.go), makes correct and almost correct queries
+// about them, and changes them at the same time. A Front makes the backend fail at each of its responses. If a registry
+// cannot publish a generated catalogue, the kit checks that what it lists is consistent and agrees with what its author
+// knows.
 package registrytest

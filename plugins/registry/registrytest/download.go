@@ -20,14 +20,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// parcel is what a download must bring.
+// parcel is a package and the expected result of its download.
 type parcel struct {
 	pkg  registry.Package
 	sum  string // "" if it is not known
 	size int64  // 0 if it is not known
 }
 
-// parcels are files that the registry offers, up to n.
+// parcels returns up to n files that the registry offers.
 func (s Subject) parcels(ctx context.Context, c Catalogue, n int) (all []parcel, err error) {
 	for _, b := range c.Bundles {
 		for _, ref := range c.good(b, s.Publish != nil) {
@@ -60,9 +60,9 @@ func either[T comparable](a, b T) T {
 	return a
 }
 
-// pieces is a download that has come from a plugin in messages.
+// pieces is a download that a plugin sent in messages.
 type pieces interface {
-	LargestPiece() int // in bytes, of those that were read
+	LargestPiece() int // in bytes, of the messages read so far
 }
 
 // fetch reads a package to its end.
@@ -82,7 +82,7 @@ func (s Subject) fetch(ctx context.Context, p registry.Package) (sum string, siz
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// arrives is a call that downloads a file whole.
+// arrives returns a call that downloads a file completely.
 func (s Subject) arrives(p parcel) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -99,7 +99,7 @@ func (s Subject) arrives(p parcel) func(context.Context) error {
 	}
 }
 
-// is compares what a download brought with what it must bring.
+// is compares the result of a download with the expected one.
 func (p parcel) is(call, sum string, size int64) error {
 	if p.sum != "" && sum != p.sum || p.size > 0 && size != p.size {
 		return failure(call, fmt.Sprintf("OK after %d bytes with the sha256 %s", size, sum), fmt.Sprintf("the %d bytes of the package, with the sha256 %s, or an error", p.size, p.sum), lastByte)
@@ -107,7 +107,7 @@ func (p parcel) is(call, sum string, size int64) error {
 	return nil
 }
 
-// canary is a server on loopback that nobody must ask.
+// canary is a server on loopback that must not receive any request.
 type canary struct {
 	*httptest.Server
 	asked atomic.Int64
@@ -122,7 +122,7 @@ func newCanary() *canary {
 	return c
 }
 
-// refuses is a call that fetches what Resolve never gave.
+// refuses returns a call that fetches an artifact that Resolve never returned.
 func (s Subject) refuses(c *canary, p registry.Package) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -139,7 +139,7 @@ func (s Subject) refuses(c *canary, p registry.Package) func(context.Context) er
 	}
 }
 
-// forged are artifacts that Resolve never gave.
+// forged returns artifacts that Resolve never returned.
 func forged(artifact string, c *canary) []string {
 	host := strings.TrimPrefix(c.URL, "http://")
 	all := append(near(artifact), "", "..", "/etc/passwd", "../../../../../../etc/passwd", "file:///etc/passwd", nonsense0+".mcpb",
@@ -171,7 +171,7 @@ func downloads(ctx context.Context, t *kit.Trial, s Subject) error {
 		calls = append(calls, s.arrives(p))
 		other := p
 		other.pkg.SHA256, other.pkg.Size, other.pkg.Version, other.pkg.Name = "", 0, "0.0.1", "other"
-		calls = append(calls, func(ctx context.Context) error { // other fields than the artifact may be wrong, the bytes may not
+		calls = append(calls, func(ctx context.Context) error { // fields other than the artifact may be wrong, but the bytes may not
 			if sum, size, err := s.fetch(ctx, other.pkg); err == nil {
 				return p.is("Fetch with the artifact of "+p.pkg.Name+" in a package of another name", sum, size)
 			}
@@ -202,7 +202,7 @@ func downloads(ctx context.Context, t *kit.Trial, s Subject) error {
 	return nil
 }
 
-// restarts kills the process in the middle of a download: the next one must have the whole files.
+// restarts kills the process in the middle of a download. The next process must serve the complete files.
 func (s Subject) restarts(ctx context.Context, c Catalogue, all []parcel) error {
 	if s.Restart == nil || len(all) == 0 {
 		return nil
@@ -221,7 +221,7 @@ func (s Subject) restarts(ctx context.Context, c Catalogue, all []parcel) error 
 	for _, p := range append(all[:min(len(all), 3)], largest) {
 		ref := registry.Ref{Name: p.pkg.Name, Version: p.pkg.Version, OS: runtime.GOOS, Arch: runtime.GOARCH}
 		pkg, err := s.resolve(ctx, ref)
-		if errors.Is(err, plugins.ErrNotFound) { // of another platform
+		if errors.Is(err, plugins.ErrNotFound) { // for another platform
 			continue
 		}
 		if err := c.resolves(ref, pkg, err); err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// question is a call whose right answer is known and is not an error.
+// question is a call whose correct result is known and is not an error.
 type question struct {
 	call string
-	ask  func(context.Context) (wrong, err error) // wrong is a *kit.Failure for an answer that is OK and not the right one
+	ask  func(context.Context) (wrong, err error) // wrong is a *kit.Failure for a successful but incorrect result
 }
 
-// questions are searches, resolves and downloads in turn, each about another bundle for as long as there are some: what was
-// asked before may have been kept.
+// questions returns searches, resolves and downloads, each about a different bundle as long as there are enough,
+// because earlier results may be cached.
 func (s Subject) questions(ctx context.Context, r *rand.Rand, c Catalogue) (all [3][]question, err error) {
 	for _, b := range c.pick(r, len(c.Bundles)) {
 		q := registry.Query{Text: b.Name, Limit: registry.MaxLimit}
@@ -65,21 +65,21 @@ func (s Subject) questions(ctx context.Context, r *rand.Rand, c Catalogue) (all 
 	return all, err
 }
 
-// demand is what a fault may make of an answer, other than the right one.
+// demand says which results a fault allows, other than the correct one.
 type demand int
 
 const (
-	unavailable demand = iota // UNAVAILABLE, or the end of the deadline
+	unavailable demand = iota // UNAVAILABLE, or an exceeded deadline
 	failed                    // any error that says nothing about the bundle or the request
-	page                      // the same, and files with other bytes
-	refused                   // any error: the backend may have meant it
-	spoiled                   // any error, and files with other bytes
+	page                      // the same, and files with different bytes
+	refused                   // any error, because the backend may have meant it
+	spoiled                   // any error, and files with different bytes
 )
 
-// impatience is the deadline of calls to a backend that fails: an implementation may try again until then.
+// impatience is the deadline of calls to a failing backend. An implementation may retry until then.
 const impatience = 2 * time.Second
 
-// during asks a question while something is wrong with the backend.
+// during makes a call while the backend has a fault.
 func (s Subject) during(ctx context.Context, what string, q question, allowed demand) error {
 	limited, cancel := context.WithTimeout(ctx, impatience)
 	defer cancel()
@@ -90,7 +90,7 @@ func (s Subject) during(ctx context.Context, what string, q question, allowed de
 		return &kit.Failure{History: []string{what, q.call}, Answered: answered, Demanded: demanded, Sentence: sentence}
 	}
 	if why, ok := errors.AsType[*kit.Failure](wrong); ok {
-		if (allowed == page || allowed == spoiled) && why.Sentence == lastByte || allowed == refused && why.Sentence == ownName { // it says that nothing fits
+		if (allowed == page || allowed == spoiled) && why.Sentence == lastByte || allowed == refused && why.Sentence == ownName { // it says that nothing matches
 			return nil
 		}
 		why.History = append([]string{what}, why.History...)
@@ -118,7 +118,7 @@ func (s Subject) during(ctx context.Context, what string, q question, allowed de
 // late is how long after its deadline a call may return.
 const late = 2 * time.Second
 
-// recovers asks questions until they are answered rightly again.
+// recovers repeats calls until their results are correct again.
 func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...question) error {
 	for until := time.Now().Add(t.Start); len(qs) > 0; {
 		limited, cancel := context.WithTimeout(ctx, timeout/3)
@@ -142,12 +142,12 @@ func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...
 	return nil
 }
 
-// instead is an HTTP answer.
+// instead returns an HTTP response.
 func instead(status int, kind, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), kind, len(body), body)
 }
 
-// trouble is an answer of a backend that is not well.
+// trouble is a response of a faulty backend.
 type trouble struct {
 	what, text string
 	allowed    demand
@@ -223,7 +223,7 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) error {
 	return nil
 }
 
-// without asks a question while the backend is unreachable.
+// without makes a call while the backend is unreachable.
 func (s Subject) without(ctx context.Context, t *kit.Trial, q question) error {
 	const what = "the backend is unreachable"
 	if err := s.Backend.Stop(ctx); err != nil {
@@ -236,8 +236,8 @@ func (s Subject) without(ctx context.Context, t *kit.Trial, q question) error {
 	return s.recovers(ctx, t, what, q)
 }
 
-// broken asks a question while the backend answers its requests in every wrong way, one after the other. It returns how many
-// requests were answered so.
+// broken makes a call while the backend responds to its requests in every wrong way, one after another. It returns the
+// number of wrong responses.
 func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, q question, another func() question) (made int, err error) {
 	defer front.set(none)
 	front.set(none)
@@ -260,7 +260,7 @@ func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, q quest
 				made += affected
 				return nil
 			}
-			q = another() // the answer had been kept
+			q = another() // the result was cached
 		}
 		return nil
 	}
@@ -284,7 +284,7 @@ func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, q quest
 	return made, try("files come with other bytes", fault{cut: -1, spoil: true}, spoiled)
 }
 
-// givenUp gives calls up, before they begin and while the backend does not answer.
+// givenUp abandons calls, before they start and while the backend is not responding.
 func givenUp(ctx context.Context, t *kit.Trial, s Subject) error {
 	r := t.Rand(0)
 	c, err := s.catalogue(ctx, r, 6)
@@ -325,7 +325,7 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) error {
 	return nil
 }
 
-// over asks a question whose deadline has passed.
+// over makes a call whose deadline has already passed.
 func (s Subject) over(ctx context.Context, q question) error {
 	past, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()
@@ -337,7 +337,8 @@ func (s Subject) over(ctx context.Context, q question) error {
 	return nil
 }
 
-// stalled gives up many calls while the backend does not answer. When it does again, everything must be as before.
+// stalled abandons many calls while the backend is not responding. Once it responds again, everything must work as
+// before.
 func (s Subject) stalled(ctx context.Context, t *kit.Trial, all [3][]question) error {
 	qs := slices.Concat(all[2], all[1], all[0])
 	errs := make([]error, t.Count(100))
@@ -362,13 +363,13 @@ func (s Subject) stalled(ctx context.Context, t *kit.Trial, all [3][]question) e
 	return err
 }
 
-// slow gives a download up while it is under way: the plugin must then ask the backend for no more of it.
+// slow abandons a download in progress. The plugin must then stop reading it from the backend.
 func (s Subject) slow(ctx context.Context, meter kit.Meter, c Catalogue) (err error) {
 	parcels, err := s.parcels(ctx, c, 12)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(parcels, func(p parcel) bool { return p.size > 64<<10 }) // a smaller one arrives before anybody sees it
+	i := slices.IndexFunc(parcels, func(p parcel) bool { return p.size > 64<<10 }) // a smaller one would arrive too quickly
 	if i < 0 {
 		return nil
 	}
@@ -394,7 +395,7 @@ func (s Subject) slow(ctx context.Context, meter kit.Meter, c Catalogue) (err er
 	select {
 	case err := <-over:
 		if err == nil {
-			return nil // it had been kept
+			return nil // the file was cached
 		}
 	case <-time.After(late):
 		return failure(call, strings.TrimSpace("no answer for "+late.String()), "an end", stops)

@@ -9,7 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Front is a kit.Proxy that can also answer HTTP requests in the place of the backend, and spoil what the backend answers.
+// Front is a kit.Proxy that can also respond to HTTP requests instead of the backend, and corrupt the backend's
+// responses.
 type Front struct {
 	*kit.Proxy
 	listener net.Listener
@@ -21,17 +22,17 @@ type Front struct {
 	open    map[net.Conn]struct{}
 }
 
-// fault is what goes wrong with the requests that follow, but for the first skip.
+// fault is what goes wrong with the next requests, after the first skip.
 type fault struct {
 	skip    int
-	instead string // an HTTP answer in the place of the backend's; "" for none
-	cut     int    // bytes after which an answer breaks off; negative for never
-	spoil   bool   // files come with other bytes
+	instead string // an HTTP response in place of the backend's; "" for none
+	cut     int    // bytes after which a response breaks off; negative means never
+	spoil   bool   // files get different bytes
 }
 
 var none = fault{cut: -1}
 
-// answer is how many bytes the backend answered.
+// answer is the size in bytes of a backend's response.
 type answer struct{ head, all int }
 
 // NewFront forwards a free port of 127.0.0.1 to target.
@@ -40,7 +41,7 @@ func NewFront(target string) (*Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it responds immediately
 	if err != nil {
 		proxy.Close()
 		return nil, fmt.Errorf("start a proxy for %s: %w", target, err)
@@ -58,10 +59,10 @@ func NewFront(target string) (*Front, error) {
 	return f, nil
 }
 
-// Address is where the front listens.
+// Address returns the address on which the front listens.
 func (f *Front) Address() string { return f.listener.Addr().String() }
 
-// Close ends the front and its connections.
+// Close closes the front and its connections.
 func (f *Front) Close() {
 	_ = f.listener.Close()
 	f.Proxy.Close()
@@ -73,7 +74,7 @@ func (f *Front) Close() {
 	f.running.Wait()
 }
 
-// set sets what goes wrong, and returns what the backend answered since the last time.
+// set sets the next fault and returns the backend's responses since the last call.
 func (f *Front) set(next fault) []answer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +83,7 @@ func (f *Front) set(next fault) []answer {
 	return answered
 }
 
-// keep notes a connection, or forgets it.
+// keep records a connection as open or closed.
 func (f *Front) keep(conn net.Conn, open bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +97,7 @@ func (f *Front) keep(conn net.Conn, open bool) {
 func (f *Front) forward(client net.Conn) {
 	f.keep(client, true)
 	defer f.keep(client, false)
-	backend, err := net.Dial("tcp", f.Proxy.Address()) //nolint:noctx // it answers at once
+	backend, err := net.Dial("tcp", f.Proxy.Address()) //nolint:noctx // it responds immediately
 	if err != nil {
 		return
 	}
@@ -121,7 +122,7 @@ func (f *Front) forward(client net.Conn) {
 	both.Wait()
 }
 
-// copy forwards one direction, as change leaves it, until it says that there is no more.
+// copy forwards one direction as modified by change, until change returns false.
 func (f *Front) copy(to, from net.Conn, change func([]byte) ([]byte, bool)) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -138,7 +139,7 @@ func (f *Front) copy(to, from net.Conn, change func([]byte) ([]byte, bool)) {
 	}
 }
 
-// asked notes a request, and returns what is answered in the place of the backend.
+// asked records a request and returns the response to send instead of the backend's, if any.
 func (f *Front) asked(piece []byte) (instead string, ok bool) {
 	if !bytes.HasPrefix(piece, []byte("GET ")) && !bytes.HasPrefix(piece, []byte("POST ")) && !bytes.HasPrefix(piece, []byte("HEAD ")) {
 		return "", false
@@ -149,7 +150,7 @@ func (f *Front) asked(piece []byte) (instead string, ok bool) {
 	return f.fault.instead, f.fault.instead != "" && len(f.answers) > f.fault.skip
 }
 
-// answered notes a piece of an answer, and spoils it.
+// answered records a piece of a response and corrupts it if the fault says so.
 func (f *Front) answered(piece []byte) (rest []byte, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,30 +16,30 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// histories are the versions of generated bundles, the oldest first: by semantic versioning, prereleases before all
-// releases.
+// histories holds the versions of generated bundles, oldest first: in the order of semantic versioning, with all
+// prereleases before the releases.
 var histories = [][]string{
 	{"1.0.0"}, {"0.9.0", "0.10.0"}, {"1.9.0", "1.10.0", "1.10.1"}, {"1.0.0-rc.2", "1.0.0-rc.10"}, {"2.0.0-beta", "1.2.0"}, {"3.0.0-rc.1", "1.0.0", "2.0.0"},
 	{"1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-rc.1", "1.0.0"}, {"9.0.0", "10.0.0", "11.0.0"}, {"2024.9.30", "2024.10.1"}, {"1.0.0-1", "1.0.0-a"},
 }
 
-// twins are last parts of names that an implementation may confuse.
+// twins holds last parts of names that an implementation might confuse.
 var twins = []string{"notes", "Notes", "no-tes", "no_tes", "no.tes", "notes2", "note", "notes-mcp", "mcp-notes", "notess", "nOtes", "a-bundle-with-a-name-of-so-many-words-that-whatever-cuts-it-is-seen"}
 
-// Platforms says how far the files of generated bundles are for single platforms.
+// Platforms says how platform-specific the files of generated bundles are.
 type Platforms string
 
-// The platforms that a backend can tell apart.
+// The platforms that a backend can distinguish.
 const (
 	Everywhere    Platforms = "everywhere"    // each bundle has one file
-	Systems       Platforms = "systems"       // files differ by operating system, as the manifest of a bundle can say
-	Architectures Platforms = "architectures" // and by architecture
+	Systems       Platforms = "systems"       // files differ by operating system, which a bundle's manifest can express
+	Architectures Platforms = "architectures" // files also differ by architecture
 )
 
-// place is where the bundles of a catalogue are for.
+// place is a platform that a file is for; "" means any.
 type place struct{ os, arch string }
 
-// generate makes a catalogue of n bundles. name makes a name of a scope and a last part.
+// generate returns a catalogue of n bundles. name combines a scope and a last part into a name.
 func generate(r *rand.Rand, n int, name func(scope, last string) string, platforms Platforms) Catalogue {
 	c := Catalogue{Whole: true}
 	for i := range n {
@@ -97,11 +97,11 @@ func (b *Bundle) file(r *rand.Rand, version string, p place, large bool) File {
 	if p.os != "" {
 		manifest["compatibility"] = map[string]any{"platforms": []string{strings.Replace(p.os, "windows", "win32", 1)}}
 	}
-	raw, _ := json.Marshal(manifest) // of nothing but texts
+	raw, _ := json.Marshal(manifest) // strings always encode
 	var body bytes.Buffer
 	archive := zip.NewWriter(&body)
 	for i, content := range [][]byte{raw, payload} {
-		// Written to memory, which does not fail; stored, so that a file is as long as it was made.
+		// Writing to memory does not fail. The files are stored uncompressed, so that their size is known.
 		w, _ := archive.CreateHeader(&zip.FileHeader{Name: []string{"manifest.json", "server.js"}[i], Method: zip.Store, Modified: time.Unix(1_700_000_000, 0)})
 		_, _ = w.Write(content)
 	}
@@ -110,7 +110,7 @@ func (b *Bundle) file(r *rand.Rand, version string, p place, large bool) File {
 	return File{OS: p.os, Arch: p.arch, SHA256: hex.EncodeToString(sum[:]), Size: int64(body.Len()), Path: hex.EncodeToString(sum[:8]) + ".mcpb", Body: body.Bytes()}
 }
 
-// near are texts that become text when they are decoded, cleaned, trimmed, cut or compared loosely.
+// near returns texts that become text when they are decoded, normalized, trimmed, truncated or compared loosely.
 func near(text string) []string {
 	if text == "" {
 		return nil
@@ -128,7 +128,7 @@ func near(text string) []string {
 	return slices.DeleteFunc(slices.Compact(all), func(other string) bool { return other == text || other == "" })
 }
 
-// nearVersions are versions that name v in another way.
+// nearVersions returns other ways to write version v.
 func nearVersions(v string) []string {
 	major, rest, _ := strings.Cut(v, ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -137,7 +137,7 @@ func nearVersions(v string) []string {
 	return slices.DeleteFunc(all, func(other string) bool { return other == v })
 }
 
-// nearPlatforms are platforms that are almost the one of a file, and not for it.
+// nearPlatforms returns platforms that resemble a file's platform but do not match it.
 func nearPlatforms(f File) (all []registry.Ref) {
 	if f.OS == "" {
 		return nil

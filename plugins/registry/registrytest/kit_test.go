@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 )
 
-// trial is normal, for plugins that are back at once.
+// trial returns a normal trial, with a shorter wait for plugins that restart immediately.
 func trial() kit.Trial {
 	t := plugintest.Trial(kit.Normal)
 	t.Start = 3 * time.Second

@@ -23,7 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 )
 
-// The properties, by what they are about.
+// The names of the properties.
 const (
 	searching   = "every search finds what the model finds, on pages of every size"
 	resolving   = "every name, version and platform resolves as in the model"
@@ -33,13 +33,13 @@ const (
 	givingUp    = "abandoned calls end, and cost nothing"
 )
 
-// lie is a small change to a right registry.
+// lie is a small change to a correct registry.
 type lie struct {
 	lie, property string
 	change        func(*plugin)
 }
 
-// first runs change before the search itself.
+// first runs change before the search.
 func first(change func(q *registry.Query)) func(*plugin) {
 	return func(p *plugin) {
 		p.search = func(ctx context.Context, q registry.Query) (registry.Page, error) {
@@ -49,7 +49,7 @@ func first(change func(q *registry.Query)) func(*plugin) {
 	}
 }
 
-// asked runs change before Resolve itself.
+// asked runs change before Resolve.
 func asked(change func(ref *registry.Ref)) func(*plugin) {
 	return func(p *plugin) {
 		p.resolve = func(ctx context.Context, ref registry.Ref) (registry.Package, error) {
@@ -59,7 +59,7 @@ func asked(change func(ref *registry.Ref)) func(*plugin) {
 	}
 }
 
-// names has names compared in another form.
+// names makes the registry compare names in another form.
 func names(form func(string) string) func(*plugin) {
 	return func(p *plugin) {
 		p.named = func(has, asked string) bool { return form(has) == form(asked) }
@@ -73,7 +73,7 @@ func names(form func(string) string) func(*plugin) {
 	}
 }
 
-// versions has versions compared in another way, and answers with the one that was asked for.
+// versions makes the registry compare versions in another way and return the version that was asked for.
 func versions(equal func(has, asked string) bool) func(*plugin) {
 	return func(p *plugin) {
 		p.versioned = func(has, asked string) bool { return has == asked || equal(has, asked) }
@@ -110,7 +110,7 @@ func bodies(change func(ctx context.Context, body io.ReadCloser) io.ReadCloser) 
 	return func(p *plugin) { p.body = change }
 }
 
-// keeps has the index read once in a while.
+// keeps makes the registry cache the index and read it again only when fresh returns true.
 func keeps(fresh func(kept []bundle, err error) bool) func(*plugin) {
 	return func(p *plugin) {
 		var mu sync.Mutex
@@ -446,7 +446,7 @@ func TestMessagesOfMoreThanAMegabyteAreCaught(t *testing.T) {
 	}
 }
 
-// loud serves a registry in messages that are too large.
+// loud is a registry that sends messages that are too large.
 type loud struct{ registry.Registry }
 
 func (l loud) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {

@@ -16,14 +16,14 @@ import (
 )
 
 var (
-	// exact is a version that names one thing and no range of them.
+	// exact matches a version that names one thing and not a range.
 	exact      = regexp.MustCompile(`^v?[0-9A-Za-z][0-9A-Za-z.+_!~-]*$`)
 	identifier = regexp.MustCompile(`^(@[^@/\s=<>~!]+/)?[^@/\s=<>~!]+$`)
 	ranges     = regexp.MustCompile(`(?i)^v?([0-9]+\.)*[x*](\.[x*])*$|^(latest|next|stable|newest)$`)
 	hex64      = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// unformed says what a package must have that it does not, "" for a good one.
+// unformed returns what a package lacks, or "" for a well-formed one.
 func unformed(p registry.Package) string {
 	names := map[string]bool{}
 	for _, v := range p.Variables {
@@ -54,14 +54,14 @@ func unformed(p registry.Package) string {
 	return ""
 }
 
-// resolve resolves within the time for a call.
+// resolve calls Resolve with the deadline for a call.
 func (s Subject) resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return s.Registry.Resolve(ctx, ref)
 }
 
-// resolves compares what Resolve answers with the model.
+// resolves compares the result of Resolve with the model.
 func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) error {
 	call := fmt.Sprintf("Resolve(%.200q, version %.100q, %q/%q)", ref.Name, ref.Version, ref.OS, ref.Arch)
 	if ref.Name == "" {
@@ -102,7 +102,8 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 	return nil
 }
 
-// apart accepts a bundle or version that the catalogue does not know, unless it has the bytes of one that it does know.
+// apart accepts a bundle or version that the catalogue does not know, unless it has the bytes of one that the catalogue
+// knows.
 func (c Catalogue) apart(call string, pkg registry.Package) error {
 	for _, b := range c.Bundles {
 		for _, v := range b.Versions {
@@ -114,7 +115,7 @@ func (c Catalogue) apart(call string, pkg registry.Package) error {
 	return nil
 }
 
-// asks is a call that compares Resolve with the model.
+// asks returns a call that compares Resolve with the model.
 func (s Subject) asks(c Catalogue, ref registry.Ref) func(context.Context) error {
 	return func(ctx context.Context) error {
 		pkg, err := s.resolve(ctx, ref)
@@ -122,8 +123,8 @@ func (s Subject) asks(c Catalogue, ref registry.Ref) func(context.Context) error
 	}
 }
 
-// platforms are those that a bundle is resolved for: in a generated catalogue all that Go knows, else those of which something
-// is known.
+// platforms returns the platforms for which to resolve a bundle: common Go platforms for a generated catalogue, and
+// otherwise those about which something is known.
 func (c Catalogue) platforms(b Bundle, generated bool) []registry.Ref {
 	if generated {
 		return []registry.Ref{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}, {OS: "darwin", Arch: "arm64"}, {OS: "windows", Arch: "amd64"}}
@@ -142,7 +143,7 @@ func (c Catalogue) platforms(b Bundle, generated bool) []registry.Ref {
 	return all
 }
 
-// good are the questions about a bundle as it is: every version, and the latest, for every platform.
+// good returns the correct queries about a bundle: every version, and the latest, for every platform.
 func (c Catalogue) good(b Bundle, generated bool) (all []registry.Ref) {
 	for _, p := range c.platforms(b, generated) {
 		p.Name = b.Name
@@ -155,7 +156,7 @@ func (c Catalogue) good(b Bundle, generated bool) (all []registry.Ref) {
 	return all
 }
 
-// wrong are questions that are almost about a bundle.
+// wrong returns queries that are almost, but not quite, about a bundle.
 func (c Catalogue) wrong(r *rand.Rand, b Bundle, generated bool) (all []registry.Ref) {
 	platforms := c.platforms(b, generated)
 	at := platforms[len(platforms)-1]
@@ -192,7 +193,7 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) error {
 	}
 	var calls []func(context.Context) error
 	for _, b := range c.pick(r, t.Count(40)) {
-		if b.more && b.Versions[0].Files == nil { // of a registry so large that it was not looked at
+		if b.more && b.Versions[0].Files == nil { // of a registry so large that the bundle was not examined
 			continue
 		}
 		for _, ref := range c.good(b, s.Publish != nil) {
@@ -215,7 +216,7 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) error {
 	return s.needs(t, c)
 }
 
-// specific are bundles with a file that is for one architecture, and for one system.
+// specific returns a bundle with a file for a single architecture, and one with a file for a single operating system.
 func specific(c Catalogue) (some []Bundle) {
 	for _, is := range []func(File) bool{func(f File) bool { return f.Arch != "" }, func(f File) bool { return f.OS != "" && f.Arch == "" }} {
 		if i := slices.IndexFunc(c.Bundles, func(b Bundle) bool { return slices.ContainsFunc(b.Versions[len(b.Versions)-1].Files, is) }); i >= 0 && !c.Bundles[i].more {

@@ -29,7 +29,7 @@ type (
 	file    = registrytest.File
 )
 
-// depot is a backend: an index of everything, and files.
+// depot is a backend: an index of all bundles, and files.
 type depot struct {
 	mu    sync.Mutex
 	index []byte
@@ -70,7 +70,7 @@ func (d *depot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// plugin is a right registry. Liars change one of its functions.
+// plugin is a correct registry. Liars change one of its functions.
 type plugin struct {
 	base   string
 	client *http.Client
@@ -78,7 +78,7 @@ type plugin struct {
 	index     func(ctx context.Context) ([]bundle, error)
 	get       func(ctx context.Context, path string) (io.ReadCloser, error)
 	status    func(code int) error
-	lost      func(error) error // what a backend that does not answer is
+	lost      func(error) error // the error for a backend that does not respond
 	check     func(registry.Query) error
 	named     func(has, asked string) bool
 	versioned func(has, asked string) bool
@@ -137,7 +137,7 @@ func (p *plugin) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser
 	return p.fetch(ctx, pkg)
 }
 
-// bySemver puts the newest version first, and releases before prereleases.
+// bySemver orders the newest version first, and releases before prereleases.
 func bySemver(a, b version) int {
 	va, vb := semver.MustParse(a.Version), semver.MustParse(b.Version)
 	if (va.Prerelease() == "") != (vb.Prerelease() == "") {
@@ -201,7 +201,7 @@ func (p *plugin) find(ctx context.Context, q registry.Query) (registry.Page, err
 	return page, nil
 }
 
-// pageByName has the last name of a page as the cursor.
+// pageByName uses the last name of a page as the cursor.
 func pageByName(found []bundle, q registry.Query) (page registry.Page) {
 	for _, b := range found {
 		if b.Name <= q.Cursor {
@@ -262,7 +262,7 @@ func (p *plugin) open(ctx context.Context, pkg registry.Package) (io.ReadCloser,
 	return nil, fmt.Errorf("%w: the artifact did not come from this registry", plugins.ErrInvalid)
 }
 
-// open starts a plugin with a backend of its own, changed by a liar.
+// open starts a plugin with its own backend, changed by a liar.
 func open(t *testing.T, change func(*plugin)) registrytest.Subject {
 	t.Helper()
 	d := &depot{}

@@ -13,17 +13,17 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// nonsense is a word that is in nothing any bundle says of itself.
+// nonsense returns a word that occurs in no bundle's name, title or description.
 func nonsense(r *rand.Rand) string { return fmt.Sprintf("qqzzxx%08x", r.Uint32()) }
 
-// read reads a search to its last page, or until it has enough entries if enough is not 0, and checks what holds for every
-// search.
+// read reads a search to its last page, or until it has enough entries if enough is not 0. It checks the rules that
+// apply to every search.
 func (s Subject) read(ctx context.Context, q registry.Query, enough int) (all []registry.Entry, err error) {
 	return s.readWith(ctx, q, enough, func(int) error { return nil })
 }
 
-// readWith is read that calls between after each page, with the number of pages so far. Entries may come again if between
-// did something.
+// readWith is read with a call to between after each page, with the number of pages so far. Entries may repeat if
+// between changed something.
 func (s Subject) readWith(ctx context.Context, q registry.Query, enough int, between func(pages int) error) (all []registry.Entry, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*timeout)
 	defer cancel()
@@ -62,7 +62,7 @@ func (s Subject) readWith(ctx context.Context, q registry.Query, enough int, bet
 	}
 }
 
-// answeredError is an error that the registry answered.
+// answeredError is an error that the registry returned.
 type answeredError struct {
 	call string
 	error
@@ -70,7 +70,7 @@ type answeredError struct {
 
 func (e *answeredError) Unwrap() error { return e.error }
 
-// answered makes a failure of an error that the registry must not answer.
+// answered turns an error that the registry must not return into a failure.
 func answered(err error) error {
 	if a, ok := errors.AsType[*answeredError](err); ok {
 		return failure(a.call, "the error "+a.Error(), "an answer", listsAll)
@@ -88,7 +88,7 @@ func malformed(e registry.Entry) string {
 	return ""
 }
 
-// search is a call that compares a search with the model.
+// search returns a call that compares a search with the model.
 func (s Subject) search(c Catalogue, q registry.Query) func(context.Context) error {
 	return func(ctx context.Context) error {
 		got, err := s.read(ctx, q, min(most, len(c.Bundles)+most*bit(c.Whole)))
@@ -106,8 +106,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// found compares the entries of a whole search with the model. As many bundles as there were changes may be repeated or left
-// out.
+// found compares the entries of a whole search with the model. For each change, one bundle may be repeated or left out.
 func (c Catalogue) found(q registry.Query, got []registry.Entry, changes int) error {
 	call := fmt.Sprintf("Search of %.80q with the limit %d, all pages", q.Text, q.Limit)
 	seen := map[string]bool{}
@@ -145,8 +144,8 @@ func (c Catalogue) found(q registry.Query, got []registry.Entry, changes int) er
 	return nil
 }
 
-// texts are what the kit searches for: each bundle by its name, parts of what it says, texts that look like patterns or have
-// a meaning to something between a search and its backend, and words that are nowhere.
+// texts returns the texts that the kit searches for: the bundles' names, parts of their descriptions, texts that look
+// like patterns or are special to some layer between a search and its backend, and words that occur nowhere.
 func texts(r *rand.Rand, c Catalogue, some []Bundle) []string {
 	all := []string{
 		"", `"`, "'", `\`, "' OR '1'='1", "(", "[a", "日本語 🪢", "e\u0301", "a&b=c#d%", "100%", "%zz", "\t", " ", strings.Repeat("x", 1500), "\x00",
@@ -187,7 +186,7 @@ func searches(ctx context.Context, t *kit.Trial, s Subject) error {
 		for _, q := range []registry.Query{{Limit: 7}, {}, {Limit: 19}, {Limit: 100}, {Limit: 99}, {Limit: 50}, {Text: c.Bundles[0].Name, Limit: 1}} {
 			calls = append(calls, s.search(c, q))
 		}
-		if len(c.Bundles) <= 50 || t.Effort == kit.Deep { // small pages of a small catalogue only
+		if len(c.Bundles) <= 50 || t.Effort == kit.Deep { // small pages only for a small catalogue
 			calls = append(calls, s.search(c, registry.Query{Limit: 1}), s.search(c, registry.Query{Limit: 2}), s.search(c, registry.Query{Limit: len(c.Bundles)}), s.search(c, registry.Query{Text: shared(c), Limit: 2}))
 		}
 		for _, limit := range []int{registry.MaxLimit + 1, 1<<8 + 20, 1000, 1<<16 + 20, 1<<31 - 1} {
@@ -209,12 +208,12 @@ func searches(ctx context.Context, t *kit.Trial, s Subject) error {
 	return s.needs(t, c)
 }
 
-// longest is the bundle with the longest name.
+// longest returns the bundle with the longest name.
 func longest(c Catalogue) Bundle {
 	return slices.MaxFunc(c.Bundles, func(a, b Bundle) int { return len(a.Name) - len(b.Name) })
 }
 
-// shared is a text that many bundles fit.
+// shared returns a text that matches many bundles.
 func shared(c Catalogue) string {
 	words := strings.FieldsFunc(c.Bundles[len(c.Bundles)-1].Name, func(r rune) bool { return strings.ContainsRune("@/-_.", r) })
 	return slices.MaxFunc(words, func(a, b string) int { return count(c, a) - count(c, b) })
@@ -227,8 +226,8 @@ func count(c Catalogue, text string) (n int) {
 	return n
 }
 
-// steady is a call that compares the pages of a search that several bundles fit with one large page: which bundles fit is up
-// to the registry, but not to the size of a page.
+// steady returns a call that compares the pages of a search with several results to one large page. The registry
+// decides which bundles match, but the page size must not.
 func (s Subject) steady(c Catalogue) func(context.Context) error {
 	return func(ctx context.Context) error {
 		text := shared(c)
@@ -258,7 +257,7 @@ func (s Subject) steady(c Catalogue) func(context.Context) error {
 	}
 }
 
-// mustBe asks for one of the errors of the contract.
+// mustBe returns a failure unless got is the contract's error want.
 func mustBe(call string, got, want error, sentence string) error {
 	if !errors.Is(got, want) {
 		return failure(call, message(got), "the error "+want.Error(), sentence)

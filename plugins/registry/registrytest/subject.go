@@ -15,25 +15,25 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// Subject is a registry to judge, and what can be done to it.
+// Subject is a registry to judge, with the ways to control it.
 type Subject struct {
 	Registry registry.Registry
 
-	// Publish makes the backend of Registry hold a generated catalogue and nothing else. Without it the kit looks at
-	// what the registry holds, compared with Known.
+	// Publish makes the backend of Registry hold a generated catalogue and nothing else. Without it the kit examines
+	// what the registry holds and compares it with Known.
 	Publish   func(context.Context, Catalogue) error
-	Name      func(scope, last string) string // makes names of generated bundles; nil for @scope/last
-	Platforms Platforms                       // of generated bundles; empty for Systems
+	Name      func(scope, last string) string // returns the name of a generated bundle; nil for @scope/last
+	Platforms Platforms                       // of generated bundles; "" means Systems
 
-	Known Catalogue // what is known of the bundles of a registry without Publish
+	Known Catalogue // what is known about the bundles of a registry without Publish
 
-	Backend kit.Backend                 // takes the backend of Registry away and brings it back; a Front does more
-	Fixed   bool                        // the registry has no backend, and what it holds does not change while it runs
-	Age     time.Duration               // how old an answer may be; 0 for the minute of the contract
-	Restart func(context.Context) error // ends the process of Registry with kill -9; the calls that follow are made on the next one. May be nil
+	Backend kit.Backend                 // stops and starts the backend of Registry; a Front can do more
+	Fixed   bool                        // the registry has no backend, and its contents do not change while it runs
+	Age     time.Duration               // how old a response may be; 0 means one minute, as in the contract
+	Restart func(context.Context) error // ends the process of Registry with kill -9; later calls go to the next process. May be nil
 }
 
-// timeout is the deadline of a call that is to succeed.
+// timeout is the deadline of a call that must succeed.
 const timeout = 30 * time.Second
 
 // The sentences of the contract that failures cite.
@@ -64,12 +64,12 @@ const (
 	stated       = "as the registry states it and not computed from whatever a backend sends"
 )
 
-// failure is a call that was not answered as the model answers.
+// failure returns the failure of a call whose result differs from the model.
 func failure(call string, answered any, demanded, sentence string) error {
 	return &kit.Failure{History: []string{call}, Answered: fmt.Sprint(answered), Demanded: demanded, Sentence: sentence}
 }
 
-// Properties are what the contract demands of a registry.
+// Properties returns the properties that the contract requires of a registry.
 func Properties() []kit.Property[Subject] {
 	return []kit.Property[Subject]{
 		{Name: "every search finds what the model finds, on pages of every size", Try: searches,
@@ -87,7 +87,8 @@ func Properties() []kit.Property[Subject] {
 	}
 }
 
-// catalogue returns what the registry holds: a generated catalogue that it was given, or what it shows.
+// catalogue returns the contents of the registry: a generated catalogue that it publishes, or what the registry itself
+// lists.
 func (s Subject) catalogue(ctx context.Context, r *rand.Rand, bundles int) (Catalogue, error) {
 	if s.Publish == nil {
 		return s.learn(ctx)
@@ -103,13 +104,13 @@ func (s Subject) name(scope, last string) string {
 	return s.Name(scope, last)
 }
 
-// publish gives the registry a catalogue and waits until it shows it.
+// publish publishes a catalogue and waits until the registry shows it.
 func (s Subject) publish(ctx context.Context, c Catalogue) error {
 	if err := s.Publish(ctx, c); err != nil {
 		return kit.CannotJudge("a generated catalogue could not be published: %v", err)
 	}
 	for until := time.Now().Add(either(s.Age, time.Minute)); ; {
-		late := time.Now().After(until) // before it is asked
+		late := time.Now().After(until) // before the request
 		err := s.shows(ctx, c)
 		if failed, ok := errors.AsType[*kit.Failure](err); !ok || late || failed.Sentence != minuteOld {
 			return err
@@ -142,10 +143,10 @@ func (s Subject) shows(ctx context.Context, c Catalogue) error {
 	return nil
 }
 
-// most is how many bundles of a registry without Publish the kit looks at.
+// most is how many bundles of a registry without Publish the kit examines.
 const most = 500
 
-// learn makes a catalogue of what the registry shows, and of what is known of it.
+// learn returns a catalogue of what the registry lists and what is known about it.
 func (s Subject) learn(ctx context.Context) (Catalogue, error) {
 	all, err := s.read(ctx, registry.Query{Limit: registry.MaxLimit}, most)
 	if err != nil {
@@ -185,7 +186,8 @@ func (b Bundle) fitsHere() bool {
 	})
 }
 
-// needs is the verdict about a registry of which nothing is known but what it shows, nil for others.
+// needs returns the verdict that a registry cannot be judged because nothing is known about it but what it lists
+// itself. It returns nil for other registries.
 func (s Subject) needs(t *kit.Trial, c Catalogue) error {
 	if s.Publish == nil && len(s.Known.Bundles) == 0 {
 		return kit.CannotJudge("what the registry shows agrees with itself, but nothing says whether it is right: write ${catalogue} in the settings, " +
@@ -200,7 +202,7 @@ func (s Subject) needs(t *kit.Trial, c Catalogue) error {
 	return nil
 }
 
-// atOnce makes calls, several at a time. One that fails is made again alone, for a report without the others.
+// atOnce makes calls, several at a time. A call that fails is repeated alone, for a report without the others.
 func atOnce(ctx context.Context, calls []func(context.Context) error) error {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -231,7 +233,7 @@ func atOnce(ctx context.Context, calls []func(context.Context) error) error {
 	return errors.Join(errs...)
 }
 
-// pause waits, unless ctx ends before.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

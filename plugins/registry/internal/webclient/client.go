@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	maxAnswer    = 8 << 20 // bytes of one JSON answer; a page of 100 entries has about 2 MiB
+	maxAnswer    = 8 << 20 // bytes per JSON response; a page of 100 entries has about 2 MiB
 	maxRedirects = 5
 )
 
-// Options are what a registry's settings say about the way to it.
+// Options configure the connection to a registry.
 type Options struct {
 	URL     string         // the registry's address; see CheckURL
-	Token   plugins.Secret // shown to the registry's own origin only; "" for none
-	Private bool           // private networks (RFC 1918, RFC 4193) are allowed
-	Timeout time.Duration  // of one question; of a download, until its first byte
+	Token   plugins.Secret // sent only to the registry's own origin; "" for none
+	Private bool           // whether private networks (RFC 1918, RFC 4193) are allowed
+	Timeout time.Duration  // per request; for a download, until its first byte
 }
 
-// Client asks one registry. It is safe for concurrent use.
+// Client is an HTTP client for one registry. It is safe for concurrent use.
 type Client struct {
 	base    *url.URL
 	token   plugins.Secret
@@ -40,9 +40,9 @@ type Client struct {
 	loading *http.Client // follows redirects to other hosts, as downloads need
 }
 
-// New returns a client. Addresses are checked after their names were resolved and before a byte is
-// sent: loopback counts only where the registry itself is on loopback, and link-local addresses,
-// where clouds keep their credentials, never do. It uses no proxy.
+// New returns a client. It checks addresses after resolving their names and before sending anything. Loopback is
+// allowed only if the registry itself is on loopback. Link-local addresses, where clouds serve credentials, are never
+// allowed. The client does not use a proxy.
 func New(o Options) (*Client, error) {
 	if err := CheckURL(o.URL); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func newTransport(o Options, loopback bool) *http.Transport {
 	}
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.asking.CloseIdleConnections() }
 
 func (c *Client) sameOrigin(req *http.Request, via []*http.Request) error {
@@ -104,7 +104,7 @@ func (c *Client) noDowngrade(req *http.Request, via []*http.Request) error {
 // own reports whether u has the registry's own origin.
 func (c *Client) own(u *url.URL) bool { return u.Scheme == c.base.Scheme && u.Host == c.base.Host }
 
-// checkTarget refuses what is not https; http counts where the registry itself is on loopback.
+// checkTarget refuses URLs that are not https. It allows http if the registry itself is on loopback.
 func (c *Client) checkTarget(u *url.URL) error {
 	if u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && u.Host != "" && isLoopback(c.base.Hostname()) {
 		return nil
@@ -112,9 +112,10 @@ func (c *Client) checkTarget(u *url.URL) error {
 	return errors.New("it is no https URL")
 }
 
-// Get asks the registry: path is escaped and starts with a slash. The answer is decoded into
-// answer. plugins.ErrNotFound only for a 404 that is the registry's own, a JSON object;
-// plugins.ErrInvalid for 400 and 422; plugins.ErrUnavailable for everything else that is no answer.
+// Get sends a GET request to the registry and decodes the JSON response into answer. path is escaped and starts with a
+// slash. Get returns plugins.ErrNotFound for a 404 or 410 from the registry itself, recognized by a JSON object as the
+// body; plugins.ErrInvalid for 400 and 422; and plugins.ErrUnavailable for everything else that is not a valid
+// response.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -142,7 +143,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, answer 
 	return nil
 }
 
-// Download opens a file that the registry named. The context bounds the reading too.
+// Download opens a file that the registry named. The context also bounds reading.
 func (c *Client) Download(ctx context.Context, address string) (io.ReadCloser, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || c.checkTarget(u) != nil {

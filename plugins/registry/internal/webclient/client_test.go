@@ -42,7 +42,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// canary is a listener on loopback that counts who connects.
+// canary starts a listener on loopback that counts connections.
 func canary(t *testing.T) (port string, accepted *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -67,7 +67,7 @@ func canary(t *testing.T) (port string, accepted *atomic.Int64) {
 	return port, accepted
 }
 
-// Addresses are checked after they were resolved, in whatever form they were written.
+// Addresses are checked after they are resolved, however they are written.
 func TestPrivateAddressesAreRefusedInEveryForm(t *testing.T) {
 	port, accepted := canary(t)
 	loopback := []string{
@@ -83,7 +83,7 @@ func TestPrivateAddressesAreRefusedInEveryForm(t *testing.T) {
 	tried := 0
 	for address, hosts := range map[string][]string{
 		"https://registry.example.com": slices.Concat(loopback, others),
-		"http://127.0.0.1:1":           others, // a registry on loopback may name files on loopback, and nothing else inside
+		"http://127.0.0.1:1":           others, // a registry on loopback may name files on loopback, but not at other internal addresses
 	} {
 		c := client(t, Options{URL: address, Timeout: 20 * time.Second})
 		for _, host := range hosts {

@@ -1,6 +1,5 @@
-// Package webclient is how the registries that live on the web are asked: bounded answers, errors
-// by the contract's table, and no way to an address that the operator did not mean.
+// Package webclient is the HTTP client of the web registries. It bounds responses, maps statuses to the contract's
+// errors, and refuses addresses that the operator did not intend.
 //
-// It owns connections and HTTP statuses; what is asked, and what an answer means, is each
-// registry's own.
+// It owns connections and HTTP statuses. Each registry adapter owns its requests and the meaning of the responses.
 package webclient

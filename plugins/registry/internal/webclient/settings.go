@@ -11,19 +11,19 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Settings are those that every registry on the web has.
+// Settings are the settings common to all web registries.
 type Settings struct {
-	// URL is the registry's address, without the version of its API.
+	// URL is the registry's address, without the API version.
 	URL string `json:"url"`
-	// Token is shown to the registry as a bearer token; most need none.
+	// Token is sent to the registry as a bearer token. Most registries need none.
 	Token plugins.Secret `json:"token"`
-	// AllowPrivateNetwork lets the registry, and the files it names, live in a private network.
+	// AllowPrivateNetwork allows the registry, and the files it names, to be in a private network.
 	AllowPrivateNetwork bool `json:"allowPrivateNetwork"`
-	// Timeout is how long one question may take; 10s by default.
+	// Timeout is how long one request may take. The default is 10s.
 	Timeout plugins.Duration `json:"timeout"`
 }
 
-// Defaults are the settings of a registry whose public address is address.
+// Defaults returns the default settings of a registry with the given public address.
 func Defaults(address string) Settings {
 	return Settings{URL: address, Timeout: plugins.Duration(10 * time.Second)}
 }
@@ -38,13 +38,13 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	}
 }
 
-// Client returns the client for these settings, which have been checked.
+// Client returns a client for the settings, which must have been checked.
 func (s *Settings) Client() (*Client, error) {
 	return New(Options{URL: s.URL, Token: s.Token, Private: s.AllowPrivateNetwork, Timeout: time.Duration(s.Timeout)})
 }
 
-// CheckURL says what is wrong with a registry's address: it must be absolute, without user, query
-// or fragment, and https; http counts on loopback only.
+// CheckURL returns an error if a registry's address is not acceptable. It must be an absolute https URL without user,
+// query or fragment. http is allowed only on loopback.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// refusal is the error of an answer that is not 200.
+// refusal returns the error for a response with a status other than 200.
 func refusal(resp *http.Response, body []byte) error {
 	from := resp.Request.URL
 	switch resp.StatusCode {
@@ -27,7 +27,7 @@ func refusal(resp *http.Response, body []byte) error {
 	}
 }
 
-// away is a plugins.ErrUnavailable about one host; never about a whole URL, which may be signed.
+// away returns a plugins.ErrUnavailable that names only the host, because the full URL may be signed.
 func away(from *url.URL, format string, args ...any) error {
 	return fmt.Errorf("%w: %s %w", plugins.ErrUnavailable, from.Host, fmt.Errorf(format, args...))
 }
