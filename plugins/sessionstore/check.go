@@ -7,8 +7,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// CheckPut returns the plugins.ErrInvalid that Put owes its caller for what it was given, or nil.
-// Serve calls it before Put; a store that is also used directly calls it itself.
+// CheckPut returns the plugins.ErrInvalid that Put must return for invalid arguments, or nil. Serve calls it before
+// Put. A store that is also used directly must call it itself.
 func CheckPut(rec Record, ttl time.Duration) error {
 	if rec.ID == "" {
 		return fmt.Errorf("%w: a session needs an id", plugins.ErrInvalid)
@@ -19,8 +19,8 @@ func CheckPut(rec Record, ttl time.Duration) error {
 	return nil
 }
 
-// CheckTouch returns the plugins.ErrInvalid that Touch owes its caller for what it was given, or
-// nil. Serve calls it before Touch; a store that is also used directly calls it itself.
+// CheckTouch returns the plugins.ErrInvalid that Touch must return for an invalid batch, or nil. Serve calls it before
+// Touch. A store that is also used directly must call it itself.
 func CheckTouch(batch []Touch) error {
 	for i, touch := range batch {
 		if touch.TTL <= 0 {
@@ -30,8 +30,8 @@ func CheckTouch(batch []Touch) error {
 	return nil
 }
 
-// CheckReplace returns the plugins.ErrInvalid that Replace owes its caller for what it was given, or
-// nil. Serve calls it before Replace; a store that is also used directly calls it itself.
+// CheckReplace returns the plugins.ErrInvalid that Replace must return for invalid arguments, or nil. Serve calls it
+// before Replace. A store that is also used directly must call it itself.
 func CheckReplace(rec Record, ttl time.Duration) error {
 	if rec.ID == "" {
 		return fmt.Errorf("%w: a session needs an id", plugins.ErrInvalid)

@@ -12,15 +12,13 @@ import (
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// Clients are the clients of this contract by protocol version.
+// Clients returns the clients of this contract by protocol version.
 func Clients() map[int]func(grpc.ClientConnInterface) Store {
 	return map[int]func(grpc.ClientConnInterface) Store{1: Client}
 }
 
-// Client is the store at the other end of conn, which speaks protocol version 1. Types of the protocol
-// stop here.
-// The connection stays the caller's to close.
-// The store is a Replacer; a plugin without that capability answers Replace with
+// Client returns the store at the other end of conn, which uses protocol version 1. The caller still owns conn and must
+// close it. The store is always a Replacer. Without that capability of the plugin, Replace returns
 // plugins.ErrUnimplemented.
 func Client(conn grpc.ClientConnInterface) Store {
 	return client{service: sessionstorev1.NewSessionStoreServiceClient(host.Wrap(conn))}

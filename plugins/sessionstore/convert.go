@@ -38,7 +38,7 @@ func fromProto(rec *sessionstorev1.Record) Record {
 	}
 }
 
-// timeToProto keeps the zero time: absent on the wire.
+// timeToProto converts a time. The zero time is absent on the wire.
 func timeToProto(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil

@@ -8,11 +8,11 @@ import (
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// Serve serves store to the server that started this process, and returns when the server is done
-// with it. It is all of an author's main.
+// Serve serves store to the server that started this process and returns when the server is done with it. An author's
+// main function needs nothing else.
 func Serve(store Store) { pluginserver.Serve(Plugin(store)) }
 
-// Plugin is store with every protocol version of this contract.
+// Plugin returns a plugin that serves store with every protocol version of this contract.
 func Plugin(store Store) plugins.Plugin {
 	p := plugins.Plugin{
 		Kind: plugins.KindSessionStore,

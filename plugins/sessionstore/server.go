@@ -6,9 +6,8 @@ import (
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// server is the plugin's side of protocol version 1. It refuses what Put and Touch must refuse for what
-// they were given, so that a store behind it meets valid calls only. Errors are translated by the
-// SDK around it.
+// server is the plugin's side of protocol version 1. It refuses invalid arguments as the contract requires, so that the
+// store behind it gets only valid calls. Package server translates the errors.
 type server struct {
 	sessionstorev1.UnimplementedSessionStoreServiceServer
 	store Store

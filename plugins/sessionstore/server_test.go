@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// trusting is a store that checks nothing of what it is given, and says when it was asked.
+// trusting is a store that does not check its arguments and records whether it was called.
 type trusting struct {
 	sessionstore.Store
 	asked bool

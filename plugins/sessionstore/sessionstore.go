@@ -10,41 +10,39 @@ import (
 // What must hold, for every method:
 //   - The context's deadline is honoured: a call returns soon after it passes.
 //   - A call that could not reach the backend returns plugins.ErrUnavailable (wrapped or plain). The
-//     server answers 503 then and keeps its own sessions. Never return plugins.ErrNotFound for it: a
-//     session that is not found is closed.
-//   - A write that returned nil is seen by every later read, from this process or another one
-//     that shares the backend. It survives the end of the process if the store is Durable.
+//     server then responds with 503 and keeps its own sessions. Never return plugins.ErrNotFound in this
+//     case: a session that is not found is closed.
+//   - Every later read sees a write that returned nil, from this process or another one that shares the
+//     backend. If the store is Durable, the write survives the end of the process.
 //
 // A Store does not authorize: the server compares Subject, Issuer and WorkspaceID with those of the
 // caller. It does not list sessions.
 type Store interface {
-	// Put creates or replaces the record with the id rec.ID. The record expires ttl from now unless a
-	// Touch extends it. Record and lifetime are written in one step: a reader never sees one without
-	// the other. Lifetimes of up to 30 days are exact to the second. An empty ID, or a ttl that is not
-	// positive, is plugins.ErrInvalid.
+	// Put creates or replaces the record with the ID rec.ID. The record expires ttl from now unless a Touch extends it.
+	// Record and lifetime are written in one step: a reader never sees one without the other. Lifetimes of up to 30
+	// days are exact to the second. An empty ID, or a ttl that is not positive, is plugins.ErrInvalid.
 	Put(ctx context.Context, rec Record, ttl time.Duration) error
 
-	// Get returns the record exactly as it was put (times to the millisecond), with the
-	// LastAccessedAt of the latest Touch. Any field may hold any text. It returns plugins.ErrNotFound
-	// for an unknown id, after Delete, and once the lifetime is over (not before, and at most a second
-	// after), and only when the backend was read.
+	// Get returns the record exactly as it was put (times to the millisecond), with the LastAccessedAt of the latest
+	// Touch. Any field may hold any text. It returns plugins.ErrNotFound for an unknown ID, after Delete, and once the
+	// lifetime is over (not before, and at most a second later), but only if the backend was actually read.
 	Get(ctx context.Context, id string) (Record, error)
 
-	// Touch sets LastAccessedAt and restarts the lifetime of each session of the batch that exists. Ids
-	// that do not exist are skipped: a Touch never recreates a session, not even one that is deleted at
-	// the same moment. An older LastAccessedAt never replaces a newer one, but the lifetime restarts
-	// nevertheless. A batch has 0 to 1,000 entries and may have several for one id. If any TTL is not
-	// positive, Touch returns plugins.ErrInvalid and changes nothing.
+	// Touch sets LastAccessedAt and restarts the lifetime of each session of the batch that exists. IDs that do not
+	// exist are skipped: a Touch never recreates a session, not even one that is deleted at the same moment. An older
+	// LastAccessedAt never replaces a newer one, but the lifetime restarts nevertheless. A batch has 0 to 1,000 entries
+	// and may have several for one ID. If any TTL is not positive, Touch returns plugins.ErrInvalid and changes
+	// nothing.
 	Touch(ctx context.Context, batch []Touch) error
 
-	// Delete removes a session. It is not an error when there is none with that id.
+	// Delete removes a session. It is not an error if there is none with that ID.
 	Delete(ctx context.Context, id string) error
 }
 
-// Record is one session. It has a few hundred bytes, and its State.
+// Record is one session. Without its State, it takes a few hundred bytes.
 type Record struct {
 	ID              string // at least 128 random bits, opaque; at most 128 bytes
-	Subject         string // of the person who opened it
+	Subject         string // identifies the person who opened it
 	Issuer          string
 	WorkspaceID     string
 	ProtocolVersion string // the negotiated MCP revision
@@ -52,13 +50,13 @@ type Record struct {
 	CreatedAt       time.Time
 	LastAccessedAt  time.Time
 
-	// Owner is the server that has the session, "" for none, and State what a server needs to go on
-	// with it, at most 64 KiB. Only a Replacer has to keep them.
+	// Owner is the server that has the session, "" for none. State is what a server needs to continue it, at most 64
+	// KiB. Only a Replacer has to keep them.
 	Owner string
 	State string
 
-	// ExpiresAt is when the lifetime is over, by the clock of the store. Get alone sets it; it is zero
-	// when the store does not know, and Put ignores it.
+	// ExpiresAt is when the lifetime is over, by the clock of the store. Only Get sets it. It is zero if the store does
+	// not know, and Put ignores it.
 	ExpiresAt time.Time `json:"-"`
 }
 
@@ -88,10 +86,10 @@ type Durable interface {
 type Replacer interface {
 	Store
 
-	// Replace writes rec over the record with its id if the Owner of that one is owner, and reports
-	// whether it did. Comparing and writing are one step: of several calls that expect the same owner,
-	// in this process or another one, one alone writes. The lifetime restarts with ttl; it stays as it
-	// is when ttl is 0. Where Get would return plugins.ErrNotFound, Replace does: it never recreates a
-	// session. An empty ID, or a negative ttl, is plugins.ErrInvalid.
+	// Replace overwrites the record with rec's ID if that record's Owner is owner, and reports whether it did.
+	// Comparing and writing are atomic: of several calls that expect the same owner, in this process or another one,
+	// only one writes. The lifetime restarts with ttl; if ttl is 0, it does not change. Replace returns
+	// plugins.ErrNotFound whenever Get would, so it never recreates a session. An empty ID, or a negative ttl, is
+	// plugins.ErrInvalid.
 	Replace(ctx context.Context, rec Record, ttl time.Duration, owner string) (bool, error)
 }

@@ -1,6 +1,5 @@
-// Package memory is the session store of a single server: a map in its own process. The
-// sessions end with the process: after a restart of the server each of them is not_found. It takes no
-// settings.
+// Package memory is the session store of a single server: a map in its own process. The sessions end with the process;
+// after a restart, clients get not_found for each of them. It has no settings.
 //
-// It is the default, and the fake in tests of other packages.
+// It is the default store, and the fake in other packages' tests.
 package memory

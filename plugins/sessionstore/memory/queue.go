@@ -1,6 +1,6 @@
 package memory
 
-// expiryQueue is a heap of entries, the one that expires next at its head.
+// expiryQueue is a heap of entries with the one that expires next at its head.
 type expiryQueue []*entry
 
 func (q expiryQueue) Len() int           { return len(q) }

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// Store is a sessionstore.Store in memory. Lifetimes are exact to the clock; a record whose
-// lifetime is over is forgotten by the next call of any method.
+// Store is a sessionstore.Store in memory. Lifetimes are as exact as the clock. The next call of any method removes
+// expired records.
 type Store struct {
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -28,7 +28,7 @@ type entry struct {
 // New returns an empty store.
 func New() *Store { return &Store{entries: map[string]*entry{}} }
 
-// Name is "memory".
+// Name returns "memory".
 func (*Store) Name() string { return "memory" }
 
 // Put implements sessionstore.Store.
@@ -97,7 +97,7 @@ func (s *Store) Delete(_ context.Context, id string) error {
 	return nil
 }
 
-// Len is how many sessions are remembered.
+// Len returns the number of sessions.
 func (s *Store) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,8 @@ func (s *Store) prolong(e *entry, expires time.Time) {
 	heap.Fix(&s.queue, e.place)
 }
 
-// forgetExpired costs nothing but a look at the queue's head while no lifetime is over.
+// forgetExpired removes expired sessions and returns the current time. If none has expired, it only looks at the head
+// of the queue.
 func (s *Store) forgetExpired() (now time.Time) {
 	now = time.Now()
 	for len(s.queue) > 0 && !s.queue[0].expires.After(now) {

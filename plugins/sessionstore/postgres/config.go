@@ -12,26 +12,26 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Config is the settings of this store.
+// Config holds the settings of this store.
 type Config struct {
-	// URL says where PostgreSQL is, and is the only setting that must be there:
-	// postgres://user:password@host:5432/database?sslmode=verify-full, or the keyword form
-	// "host=/run/postgresql dbname=ropewalk". sslmode, sslrootcert, sslcert, sslkey and pool_max_conns
-	// mean what they mean to libpq and pgx.
+	// URL is the address of PostgreSQL, and the only required setting:
+	// postgres://user:password@host:5432/database?sslmode=verify-full, or the keyword form "host=/run/postgresql
+	// dbname=ropewalk". sslmode, sslrootcert, sslcert, sslkey and pool_max_conns have the same meaning as in libpq and
+	// pgx.
 	URL plugins.Secret `json:"url"`
 
-	// Password wins over the URL's.
+	// Password overrides the URL's.
 	Password plugins.Secret `json:"password"`
 
-	// Table is the table's name, with its schema if need be; "ropewalk_sessions" by default.
-	// Servers that share a table share sessions.
+	// Table is the name of the table, optionally with its schema. The default is "ropewalk_sessions". Servers that use
+	// the same table share sessions.
 	Table string `json:"table"`
 
-	// Timeout is how long connecting and each statement may take before PostgreSQL counts as away;
-	// 2s by default.
+	// Timeout is how long connecting and each statement may take before PostgreSQL counts as unavailable. The default
+	// is 2s.
 	Timeout plugins.Duration `json:"timeout"`
 
-	// PurgeEvery is how often rows whose lifetime is over are deleted; 1m by default.
+	// PurgeEvery is how often expired rows are deleted. The default is 1m.
 	PurgeEvery plugins.Duration `json:"purgeEvery"`
 }
 
@@ -59,7 +59,7 @@ func (c *Config) Check(problems *plugins.ConfigError) {
 	}
 }
 
-// errURL stands in for the library's error, which repeats parts of the URL.
+// errURL replaces the library's error, which repeats parts of the URL.
 var errURL = errors.New("is not a PostgreSQL URL, or a file it names cannot be read; see postgres://user:password@host:5432/database?sslmode=verify-full")
 
 func (c *Config) pool() (*pgxpool.Config, error) {
@@ -74,5 +74,5 @@ func (c *Config) pool() (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// identifier is the table's name, quoted.
+// identifier returns the table's name as an identifier.
 func (c *Config) identifier() pgx.Identifier { return strings.Split(c.Table, ".") }

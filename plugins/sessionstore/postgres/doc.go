@@ -1,7 +1,6 @@
-// Package postgres is a session store in PostgreSQL (14 or newer): one table, shared by all
-// replicas of the server, made at the first start when the role may make tables.
+// Package postgres is a session store in PostgreSQL (14 or newer). All servers of a deployment share one table. It is
+// created at the first start if the role is allowed to create tables.
 //
-// Lifetimes are counted by the clock of the database, so replicas need not agree on the time. A row
-// whose lifetime is over is invisible at once and deleted within a minute, by whichever replica
-// comes first.
+// The database's clock determines when lifetimes end, so servers need not agree on the time. An expired row is
+// invisible immediately, and a server deletes it at the next purge (purgeEvery).
 package postgres

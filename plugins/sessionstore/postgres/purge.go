@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// purger runs one function at intervals, until it is stopped.
+// purger runs a function at intervals until it is stopped.
 type purger struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -36,8 +36,8 @@ func (p *purger) stop() {
 	}
 }
 
-// purgeExpired deletes in pieces, so that no other statement waits for long. A failure is for the
-// log only: the next round tries again.
+// purgeExpired deletes expired rows in batches, so that no other statement waits for long. A failure is only logged,
+// because the next round tries again.
 func (s *Store) purgeExpired(ctx context.Context) {
 	var total int64
 	for {

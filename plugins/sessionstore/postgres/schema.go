@@ -8,13 +8,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// statements are the store's SQL for one table.
+// statements holds the store's SQL statements for one table.
 type statements struct {
 	create, put, get, touch, remove, purge, lock, replace string
 }
 
-// A record is bytea and not jsonb: what clients say of themselves may hold a NUL, which no text of
-// PostgreSQL can. now() is the time of the statement, as each is a transaction of its own.
+// statementsFor returns the statements for a table. A record is bytea and not jsonb, because what clients say about
+// themselves may contain a NUL, which PostgreSQL text cannot. now() is the time of the statement, because each
+// statement is its own transaction.
 func statementsFor(table pgx.Identifier) statements {
 	index := pgx.Identifier{table[len(table)-1] + "_expires"}
 	fill := strings.NewReplacer("{table}", table.Sanitize(), "{index}", index.Sanitize()).Replace
@@ -33,7 +34,7 @@ func statementsFor(table pgx.Identifier) statements {
 			ON CONFLICT (id) DO UPDATE SET
 				record = EXCLUDED.record, last_accessed_at = EXCLUDED.last_accessed_at, expires_at = EXCLUDED.expires_at`),
 		get: fill(`SELECT record, last_accessed_at, expires_at FROM {table} WHERE id = $1 AND expires_at > now()`),
-		// Rows are locked in the order of their ids, so that two batches never wait for each other.
+		// Rows are locked in the order of their IDs, so that two batches never deadlock.
 		touch: fill(`
 			WITH batch AS (
 				SELECT id, max(at) AS at, max(ttl) AS ttl
@@ -57,8 +58,8 @@ func statementsFor(table pgx.Identifier) statements {
 	}
 }
 
-// prepare makes the table when it is missing. The lock keeps replicas that start at the same moment
-// from making it twice, which CREATE TABLE IF NOT EXISTS alone does not.
+// prepare creates the table if it is missing. The lock keeps servers that start at the same time from creating it
+// twice, which CREATE TABLE IF NOT EXISTS alone does not prevent.
 func (s *Store) prepare(ctx context.Context, table pgx.Identifier) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('ropewalk sessionstore'))`); err != nil {

@@ -25,10 +25,10 @@ type Store struct {
 	purge   purger
 }
 
-// New returns a store that Configure makes ready.
+// New returns a store that needs Configure.
 func New() *Store { return &Store{log: hclog.NewNullLogger()} }
 
-// Name is "postgres".
+// Name returns "postgres".
 func (*Store) Name() string { return "postgres" }
 
 // UseLogger implements plugins.LoggerUser.
@@ -40,7 +40,7 @@ func (*Store) Validate(_ context.Context, c plugins.Config) error {
 	return c.Decode(&config)
 }
 
-// Configure implements plugins.Configurer. PostgreSQL must answer.
+// Configure implements plugins.Configurer. It returns an error unless PostgreSQL responds.
 func (s *Store) Configure(ctx context.Context, c plugins.Config) error {
 	config := defaults()
 	if err := c.Decode(&config); err != nil {
@@ -52,7 +52,7 @@ func (s *Store) Configure(ctx context.Context, c plugins.Config) error {
 	}
 	s.timeout = time.Duration(config.Timeout)
 	s.sql = statementsFor(config.identifier())
-	ours := context.WithoutCancel(ctx) // what follows outlives this call
+	ours := context.WithoutCancel(ctx) // the pool outlives this call
 	if s.pool, err = pgxpool.NewWithConfig(ours, pool); err != nil {
 		return away(err)
 	}
@@ -145,8 +145,7 @@ func (s *Store) exec(ctx context.Context, sql string, args ...any) error {
 	})
 }
 
-// bounded gives PostgreSQL the configured time at most, and says that it could not be asked
-// whenever it did not answer with rows.
+// bounded runs do within the configured timeout. It turns every error except pgx.ErrNoRows into plugins.ErrUnavailable.
 func (s *Store) bounded(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

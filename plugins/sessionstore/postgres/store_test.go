@@ -33,7 +33,7 @@ func config(t *testing.T, settings map[string]any) plugins.Config {
 	return plugins.Config{JSON: raw}
 }
 
-// open configures a store for the settings, and closes it with the test.
+// open configures a store with the settings and closes it when the test ends.
 func open(t *testing.T, settings map[string]any) *postgres.Store {
 	t.Helper()
 	store := postgres.New()
@@ -44,7 +44,7 @@ func open(t *testing.T, settings map[string]any) *postgres.Store {
 	return store
 }
 
-// exec runs statements as the user who may do everything.
+// exec runs statements as the superuser.
 func exec(t *testing.T, server *testenv.Postgres, statements ...string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server.URL)
@@ -73,7 +73,7 @@ func count(t *testing.T, server *testenv.Postgres, table string) int {
 	return n
 }
 
-// address is the server's host and port.
+// address returns the server's host and port.
 func address(t *testing.T, server *testenv.Postgres) string {
 	t.Helper()
 	u, err := url.Parse(server.URL)
@@ -97,7 +97,7 @@ func TestTheContract(t *testing.T) {
 		}
 		plugintest.Judge(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), sessionstoretest.Subject{
 			Store: open(t, at(proxy.Address())), Second: open(t, at(address(t, server))), Durable: true, Backend: proxy,
-			Restart: func(context.Context) error { return nil }, // its sessions are in Postgres alone
+			Restart: func(context.Context) error { return nil }, // its sessions are only in PostgreSQL
 		})
 	})
 	t.Run("as an executable", func(t *testing.T) {

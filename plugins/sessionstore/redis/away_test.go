@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/redis"
 )
 
-// everyCall is each method of a store, by name.
+// everyCall returns a call of each method of a store, by name.
 func everyCall(ctx context.Context, store *redis.Store) map[string]func() error {
 	return map[string]func() error{
 		"Put": func() error { return store.Put(ctx, sessionstore.Record{ID: "one"}, time.Minute) },
@@ -28,7 +28,7 @@ func everyCall(ctx context.Context, store *redis.Store) map[string]func() error 
 	}
 }
 
-// unavailable checks that every call says so, soon (the store's timeout is 500 ms).
+// unavailable checks that every call soon returns plugins.ErrUnavailable (the store's timeout is 500 ms).
 func unavailable(t *testing.T, store *redis.Store) {
 	t.Helper()
 	for name, call := range everyCall(t.Context(), store) {

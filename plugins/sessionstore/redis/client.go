@@ -14,18 +14,18 @@ import (
 
 func errNoCertificate(file string) error { return fmt.Errorf("%s holds no PEM certificate", file) }
 
-// errURL stands in for the library's errors, which repeat the URL and with it the password.
+// errURL replaces the library's errors, which repeat the URL and thus the password.
 var errURL = errors.New("is not a Redis URL; see redis://user:password@host:6379/0, redis+cluster://host:6379?addr=host2:6379, " +
 	"redis+sentinel://host:26379?master_name=main and unix:///path; rediss is TLS")
 
-// options reads the URL into the one form that serves all three topologies.
+// options parses the URL into options that cover all three topologies.
 func (c *Config) options() (*redis.UniversalOptions, error) {
 	raw := c.URL.Reveal()
 	u, err := url.Parse(raw)
 	if err != nil {
 		return nil, errURL
 	}
-	// Reads from replicas are not among them: they miss sessions that were just written.
+	// Reading from replicas is not an option, because replicas may lack sessions that were just written.
 	parameters := []string{"addr", "db", "master_name", "password", "pool_size", "username"}
 	for name := range u.Query() {
 		if !slices.Contains(parameters, name) {
@@ -79,8 +79,8 @@ func sentinel(u *url.URL) (*redis.UniversalOptions, error) {
 	}, nil
 }
 
-// connect makes the client; it does not dial yet. Every wait of the client is bounded, so that a
-// Redis that is away is noticed within about one timeout and not after the library's many retries.
+// connect creates the client. It does not dial yet. All of the client's waits are bounded, so that an unavailable Redis
+// is noticed within about one timeout and not only after the library's many retries.
 func (c *Config) connect() (redis.UniversalClient, error) {
 	o, err := c.options()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Config) connect() (redis.UniversalClient, error) {
 	}
 	if o.TLSConfig != nil {
 		if len(o.Addrs) > 1 || o.IsClusterMode || o.MasterName != "" {
-			o.TLSConfig.ServerName = "" // each node answers for its own host
+			o.TLSConfig.ServerName = "" // each node's certificate is for its own host
 		}
 		if err := c.TLS.apply(o.TLSConfig); err != nil {
 			return nil, err

@@ -9,41 +9,41 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Config is the settings of this store.
+// Config holds the settings of this store.
 type Config struct {
-	// URL says where Redis is, and is the only setting that must be there:
+	// URL is the address of Redis, and the only required setting:
 	//
 	//	redis://user:password@host:6379/0       one server
 	//	unix:///run/redis.sock?db=0             one server on a unix socket
 	//	redis+cluster://host:6379?addr=host2:6379       a cluster; addr may come again
 	//	redis+sentinel://host:26379?master_name=main&addr=host2:26379
 	//
-	// With rediss instead of redis the connection is TLS. In a sentinel URL, user and password are
-	// those of the sentinels.
+	// With rediss instead of redis, the connection uses TLS. In a sentinel URL, the user and password are for the
+	// sentinels.
 	URL plugins.Secret `json:"url"`
 
-	// Username and Password are those of a Redis ACL user; they win over the URL's.
+	// Username and Password are those of a Redis ACL user. They override the URL's.
 	Username string         `json:"username"`
 	Password plugins.Secret `json:"password"`
 
-	// KeyPrefix comes before every key; "ropewalk:session:" by default. Servers that share one
-	// Redis share sessions when their prefixes are the same.
+	// KeyPrefix is the prefix of every key, "ropewalk:session:" by default. Servers that use the same Redis share
+	// sessions if they have the same prefix.
 	KeyPrefix string `json:"keyPrefix"`
 
-	// Timeout is how long each call may take, connecting included, before Redis counts as away; 2s
-	// by default.
+	// Timeout is how long each call may take, including connecting, before Redis counts as unavailable. The default is
+	// 2s.
 	Timeout plugins.Duration `json:"timeout"`
 
 	// TLS is for rediss URLs.
 	TLS TLS `json:"tls"`
 }
 
-// TLS is how to trust a Redis server, and how to be trusted.
+// TLS configures how to verify a Redis server, and the client certificate to send.
 type TLS struct {
-	CAFile     string `json:"caFile"`     // PEM; the system's roots by default
+	CAFile     string `json:"caFile"`     // PEM; by default the system's roots
 	CertFile   string `json:"certFile"`   // PEM; a client certificate, with KeyFile
 	KeyFile    string `json:"keyFile"`    // PEM
-	ServerName string `json:"serverName"` // the name in the server's certificate; the URL's host by default
+	ServerName string `json:"serverName"` // the name in the server's certificate; by default the URL's host
 }
 
 func defaults() Config {
@@ -78,7 +78,7 @@ func (t TLS) check(problems *plugins.ConfigError) {
 	}
 }
 
-// apply adds the files to what the URL says.
+// apply adds these settings to the TLS configuration from the URL.
 func (t TLS) apply(config *tls.Config) error {
 	config.MinVersion = tls.VersionTLS12
 	if t.ServerName != "" {

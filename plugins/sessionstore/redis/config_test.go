@@ -20,7 +20,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	cases := []struct {
 		name     string
 		settings string
-		paths    []string // of all problems, in any order
+		paths    []string // paths of all problems, in any order
 	}{
 		{"no url", `{}`, []string{"url"}},
 		{"not a redis url", `{"url": "http://localhost"}`, []string{"url"}},
@@ -85,7 +85,7 @@ func TestTheDefaultsAreTheDocumentedOnes(t *testing.T) { // docs/adapters.md
 }
 
 func TestConnectionsTakeTLS12AtLeast(t *testing.T) {
-	config := &tls.Config{} //nolint:gosec // what apply sets is the test
+	config := &tls.Config{} //nolint:gosec // the test is about what apply sets
 	if err := (TLS{}).apply(config); err != nil || config.MinVersion != tls.VersionTLS12 {
 		t.Errorf("got version %x, %v", config.MinVersion, err)
 	}

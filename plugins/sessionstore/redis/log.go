@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// libraryLog takes what go-redis would print to stderr. It is for debugging only: whatever goes
-// wrong is also an error of the call that it went wrong for.
+// libraryLog receives what go-redis would otherwise print to stderr. It is only for debugging, because every failure is
+// also the error of a call.
 type libraryLog struct{ log hclog.Logger }
 
 func (l libraryLog) Printf(_ context.Context, format string, args ...any) {

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// encode writes what touch.lua reads: the last access comes first, so that a touch replaces it
-// without reading the rest.
+// encode encodes a record in the form that touch.lua reads. The last access comes first, so that a touch can replace it
+// without decoding the rest.
 func encode(rec sessionstore.Record) (string, error) {
 	body, err := json.Marshal(rec)
 	if err != nil {

@@ -30,12 +30,12 @@ var touchScript string
 //go:embed replace.lua
 var replaceScript string
 
-// New returns a store that Configure makes ready.
+// New returns a store that needs Configure.
 func New() *Store {
 	return &Store{touch: redis.NewScript(touchScript), replace: redis.NewScript(replaceScript), log: hclog.NewNullLogger()}
 }
 
-// Name is "redis".
+// Name returns "redis".
 func (*Store) Name() string { return "redis" }
 
 // UseLogger implements plugins.LoggerUser.
@@ -47,13 +47,13 @@ func (*Store) Validate(_ context.Context, c plugins.Config) error {
 	return c.Decode(&config)
 }
 
-// Configure implements plugins.Configurer. Redis must answer.
+// Configure implements plugins.Configurer. It returns an error unless Redis responds.
 func (s *Store) Configure(ctx context.Context, c plugins.Config) error {
 	config := defaults()
 	if err := c.Decode(&config); err != nil {
 		return err
 	}
-	redis.SetLogger(libraryLog{s.log}) // the library has one for the whole process
+	redis.SetLogger(libraryLog{s.log}) // the library has one logger for the whole process
 	client, err := config.connect()
 	if err != nil {
 		return err
@@ -108,14 +108,13 @@ func (s *Store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 		return sessionstore.Record{}, away(err)
 	}
 	rec, err := decode(value.Val())
-	if left.Val() > 0 { // negative when it ended between the two commands
+	if left.Val() > 0 { // negative if the session ended between the two commands
 		rec.ExpiresAt = time.Now().Add(left.Val())
 	}
 	return rec, err
 }
 
-// Replace implements sessionstore.Replacer: one round trip, and a second one when a node does not know
-// the script yet.
+// Replace implements sessionstore.Replacer. It takes one round trip, or two if the node does not know the script yet.
 func (s *Store) Replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (bool, error) {
 	if err := sessionstore.CheckReplace(rec, ttl); err != nil {
 		return false, err
@@ -146,8 +145,7 @@ func (s *Store) Replace(ctx context.Context, rec sessionstore.Record, ttl time.D
 // Durable implements sessionstore.Durable.
 func (*Store) Durable() {}
 
-// Touch implements sessionstore.Store: one round trip, and a second one when a node does not know
-// the script yet.
+// Touch implements sessionstore.Store. It takes one round trip, or two if a node does not know the script yet.
 func (s *Store) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	if err := sessionstore.CheckTouch(batch); err != nil || len(batch) == 0 {
 		return err
@@ -170,7 +168,7 @@ func (s *Store) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	return nil
 }
 
-// each runs the script on every session of a batch in one pipeline; one error for each.
+// each runs the script on every session of a batch in one pipeline. It returns one error per session.
 func (s *Store) each(ctx context.Context, batch []sessionstore.Touch, command, script string) []error {
 	if len(batch) == 0 {
 		return nil
@@ -179,7 +177,7 @@ func (s *Store) each(ctx context.Context, batch []sessionstore.Touch, command, s
 	_, failed := s.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i, touch := range batch {
 			results[i] = once{redis.NewCmd(ctx, command, script, 1, s.prefix+touch.ID, touch.LastAccessedAt.UnixMilli(), millis(touch.TTL))}
-			_ = pipe.Process(ctx, results[i]) // the pipeline reports it
+			_ = pipe.Process(ctx, results[i]) // the pipeline reports the error
 		}
 		return nil
 	})
@@ -200,30 +198,30 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	return away(s.write(ctx, "del", s.prefix+id).Err())
 }
 
-// once is a write. The library must not repeat it when its answer is lost: it may have taken effect, and another write
-// after it, which the repetition would undo; a Replace would answer that it did not replace.
+// once is a write that the library must not retry when its response is lost. The write may have taken effect, and
+// another write after it, which a retry would undo. A repeated Replace would report that it did not replace.
 type once struct{ *redis.Cmd }
 
 // NoRetry implements redis.Cmder.
 func (once) NoRetry() bool { return true }
 
-// write runs a command that writes.
+// write runs a write command without retries.
 func (s *Store) write(ctx context.Context, args ...any) *redis.Cmd {
 	cmd := once{redis.NewCmd(ctx, args...)}
 	_ = s.client.Process(ctx, cmd) // the command has the error
 	return cmd.Cmd
 }
 
-// bounded gives Redis the configured time at most, for all attempts together.
+// bounded limits ctx to the configured timeout, for all attempts together.
 func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.timeout)
 }
 
-// millis is what Redis counts in; a lifetime under a millisecond still is one.
+// millis returns a lifetime in milliseconds, the unit of Redis, and at least one.
 func millis(d time.Duration) int64 { return max(1, d.Milliseconds()) }
 
-// away says that Redis could not be asked: whatever it answered instead of the truth, the caller
-// must not take a session for gone.
+// away wraps an error in plugins.ErrUnavailable. Whatever went wrong, the caller must not conclude that a session does
+// not exist.
 func away(err error) error {
 	if err == nil {
 		return nil

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open configures a store for the settings, and closes it with the test.
+// open configures a store with the settings and closes it when the test ends.
 func open(t *testing.T, settings map[string]any) *redis.Store {
 	t.Helper()
 	raw, err := json.Marshal(settings)
@@ -52,7 +52,7 @@ func TestTheContract(t *testing.T) {
 		at := func(address string) map[string]any { return map[string]any{"url": "redis://" + address} }
 		plugintest.Judge(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), sessionstoretest.Subject{
 			Store: open(t, at(proxy.Address())), Second: open(t, at(server.Addr)), Durable: true, Backend: proxy,
-			Restart: func(context.Context) error { return nil }, // its sessions are in Redis alone
+			Restart: func(context.Context) error { return nil }, // its sessions are only in Redis
 		})
 	})
 	t.Run("as an executable", func(t *testing.T) {

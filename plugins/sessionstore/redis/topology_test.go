@@ -32,7 +32,7 @@ func TestTheContractOnACluster(t *testing.T) {
 	plugintest.Judge(t, sessionstoretest.Properties()[:2], plugintest.Trial(kit.Quick), sessionstoretest.Subject{Store: store})
 }
 
-// startCluster starts three nodes that share the slots, and waits until they agree.
+// startCluster starts three nodes that share the slots and waits until they agree.
 func startCluster(t *testing.T) []*testenv.Redis {
 	t.Helper()
 	slots := [][2]string{{"0", "5460"}, {"5461", "10922"}, {"10923", "16383"}}
@@ -127,7 +127,7 @@ func TestTLSWithAClientCertificate(t *testing.T) {
 	}
 }
 
-// selfSigned is a certificate for redis.test, good for server, client and authority.
+// selfSigned returns a certificate for redis.test that is valid for a server, a client and an authority.
 func selfSigned(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -24,7 +24,7 @@ func (s Subject) breakable() error {
 	return kit.CannotJudge("the kit cannot break the connections to the backend: give its address with --backend and write ${backend} in the settings, or --backend none if the store keeps its sessions in files of its own")
 }
 
-// attempt is an operation to try during a fault, and what its session was before.
+// attempt is an operation to try during a fault, and whether its session exists before.
 type attempt struct {
 	name   string
 	exists bool
@@ -62,7 +62,7 @@ func (s Subject) attempts() []attempt {
 	return all
 }
 
-// prepare puts the sessions that an attempt is about, and reads one so that the store has its connections.
+// prepare puts the sessions of an attempt and reads one, so that the store opens its connections.
 func (r *recorder) prepare(ctx context.Context, a attempt, p pick) (id string) {
 	id = newIDs(p(families))[0]
 	id = fitted(id, 120)
@@ -77,7 +77,7 @@ func (r *recorder) prepare(ctx context.Context, a attempt, p pick) (id string) {
 	return id
 }
 
-// look reads the sessions of an attempt when the backend is back.
+// look reads the sessions of an attempt after the backend is back.
 func (r *recorder) look(ctx context.Context, id string) error {
 	if err := r.works(ctx, id); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (r *recorder) look(ctx context.Context, id string) error {
 	return r.check(ctx)
 }
 
-// lookAgain reads the sessions of attempts when nothing of them may happen any more.
+// lookAgain reads the sessions of attempts once no call can take effect any more.
 func lookAgain(ctx context.Context, recorders []*recorder, ids []string) error {
 	for _, r := range recorders {
 		for _, op := range r.history.Calls {
@@ -101,7 +101,7 @@ func lookAgain(ctx context.Context, recorders []*recorder, ids []string) error {
 	return together(len(recorders), func(i int) error { return recorders[i].look(ctx, ids[i]) })
 }
 
-// cuts breaks the connections before and after every write of every operation.
+// cuts breaks the connections before and after each write of each operation.
 func cuts(ctx context.Context, trial *kit.Trial, s Subject) error {
 	if err := s.breakable(); err != nil {
 		return err
@@ -181,14 +181,14 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 		if wait := pause(ctx, ends); err == nil {
 			err = wait
 		}
-		_ = s.Backend.Stop(ctx) // what was given up must not reach the backend when it is back
+		_ = s.Backend.Stop(ctx) // abandoned calls must not reach the backend once it is back
 		if back := s.Backend.Start(context.WithoutCancel(ctx)); err == nil {
 			err = back
 		}
 		if err != nil {
 			return err
 		}
-		for range 2 { // at once, and a while later
+		for range 2 { // immediately, and again later
 			if err := lookAgain(ctx, recorders, ids); err != nil {
 				return err
 			}
@@ -200,7 +200,7 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return nil
 }
 
-// disturbed is concurrent, while the backend comes and goes.
+// disturbed is concurrent while the backend stops and starts.
 func disturbed(ctx context.Context, trial *kit.Trial, s Subject) error {
 	if err := s.breakable(); err != nil {
 		return err
@@ -237,8 +237,8 @@ func disturbed(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return nil
 }
 
-// killed kills the process between and within calls. Each session has one client, whose call may be made twice: the
-// server repeats a call whose process has ended.
+// killed kills the process between and during calls. Each session has one client. Its call may be made twice, because
+// the server repeats a call whose process has ended.
 func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
 	switch {
 	case !s.Durable:

@@ -16,12 +16,12 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// pick chooses a number below n; 0 is the plainest choice.
+// pick chooses a number below n. 0 is the plainest choice.
 type pick func(n int) int
 
 func one[T any](p pick, of ...T) T { return of[p(len(of))] }
 
-// awkward are texts that encodings, databases and caches are known to change.
+// awkward returns texts that encodings, databases and caches are known to change.
 func awkward() []string {
 	return []string{
 		"plain", " spaces around ", "UPPER and lower", `"quotes" and \backslashes\`, "line\nbreaks\r\nand\ttabs", "a NUL \x00 inside", "e\u0301", "\u00e9",
@@ -32,7 +32,7 @@ func awkward() []string {
 
 const maxText, maxState = 1024, 64 << 10 // bytes
 
-// text is any text of at most limit bytes.
+// text returns a text of at most limit bytes.
 func text(p pick, limit int) string {
 	all := awkward()
 	part := all[p(len(all))]
@@ -51,7 +51,7 @@ func text(p pick, limit int) string {
 	return fitted(strings.Repeat("x", limit), one(p, limit, 1<<12, 1<<14, 1<<15, 1<<16-1))
 }
 
-// fitted is the longest text of whole characters and at most n bytes that text begins with.
+// fitted returns the longest prefix of text with at most n bytes that ends at a character boundary.
 func fitted(text string, n int) string {
 	text = text[:min(len(text), n)]
 	for !utf8.ValidString(text) {
@@ -60,7 +60,7 @@ func fitted(text string, n int) string {
 	return text
 }
 
-// moment is a time that the contract allows, in whole milliseconds.
+// moment returns a time that the contract allows, in whole milliseconds.
 func moment(p pick) time.Time {
 	base := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	switch p(4) {
@@ -76,7 +76,7 @@ func moment(p pick) time.Time {
 
 var owners = []string{"", "server-a", "server-b", "Server-A"}
 
-// record is a record that differs from all others by its number.
+// record returns a record that its number distinguishes from all others.
 func record(p pick, id string, number int) sessionstore.Record {
 	return sessionstore.Record{
 		ID: id, Subject: fitted(fmt.Sprintf("%d %s", number, text(p, maxText)), maxText), Issuer: text(p, maxText), WorkspaceID: text(p, maxText), ProtocolVersion: text(p, maxText),
@@ -92,10 +92,10 @@ func owner(p pick) string {
 	return owners[p(len(owners))]
 }
 
-// families is how many ways there are in which ids of newIDs are alike.
+// families is the number of ways in which the IDs that newIDs returns can be alike.
 const families = 8
 
-// newIDs are ids that nobody has used, and that a careless store mistakes for each other.
+// newIDs returns unused IDs that a careless store might confuse with each other.
 func newIDs(family int) []string {
 	tag := rand.Text()
 	long := strings.Repeat("x", 128-len(tag)-1)
@@ -111,7 +111,7 @@ func newIDs(family int) []string {
 	}[family]
 }
 
-// lifetime is one that ends in days, or in seconds if soon allows it.
+// lifetime returns a lifetime of days, or possibly of seconds if soon is set.
 func lifetime(p pick, soon bool) time.Duration {
 	if soon && p(2) == 1 {
 		return one(p, time.Second, 1500*time.Millisecond, 2*time.Second, 3*time.Second, 700*time.Millisecond, 5*time.Second)
@@ -120,7 +120,7 @@ func lifetime(p pick, soon bool) time.Duration {
 	return one(p, time.Hour, 10*time.Minute, 90*time.Second, 2*time.Minute, 30*day, 25*day, 7*day, day, 13*time.Hour+7*time.Second, 29*day+11*time.Hour+59*time.Second)
 }
 
-// operation is a call that the contract allows, about one of ids. A Touch may be of several.
+// operation returns a call that the contract allows, on one of ids. A Touch may be on several.
 func operation(p pick, ids []string, number int, replaces, soon bool) []Operation {
 	id := ids[p(len(ids))]
 	methods := []string{methodPut, methodGet, methodTouch, methodDelete, methodGet, methodPut, methodTouch}
@@ -146,7 +146,7 @@ func operation(p pick, ids []string, number int, replaces, soon bool) []Operatio
 	return []Operation{op}
 }
 
-// hashes are what a store might mistake for an id: 32 bits of it or of a digest.
+// hashes returns functions that a store might use in place of an ID: 32 bits of the ID or of a digest.
 func hashes() map[string]func(string) uint32 {
 	polynomial := func(start, factor uint32) func(string) uint32 {
 		return func(id string) uint32 {
@@ -163,7 +163,7 @@ func hashes() map[string]func(string) uint32 {
 		"Adler-32":  func(id string) uint32 { return adler32.Checksum([]byte(id)) },
 		"FNV-1":     func(id string) uint32 { h := fnv.New32(); _, _ = h.Write([]byte(id)); return h.Sum32() },
 		"FNV-1a":    func(id string) uint32 { h := fnv.New32a(); _, _ = h.Write([]byte(id)); return h.Sum32() },
-		"FNV-1a/64": func(id string) uint32 { h := fnv.New64a(); _, _ = h.Write([]byte(id)); return uint32(h.Sum64()) }, //nolint:gosec // half of it
+		"FNV-1a/64": func(id string) uint32 { h := fnv.New64a(); _, _ = h.Write([]byte(id)); return uint32(h.Sum64()) }, //nolint:gosec // only half of the bits
 		"Murmur3":   murmur3, "hashCode": polynomial(0, 31), "djb2": polynomial(5381, 33),
 		"its start": func(id string) uint32 { return binary.BigEndian.Uint32([]byte(id)) },
 		"its end":   func(id string) uint32 { return binary.BigEndian.Uint32([]byte(id)[len(id)-4:]) },
@@ -179,16 +179,16 @@ func murmur3(id string) uint32 {
 	}
 	var rest [4]byte
 	copy(rest[:], b)
-	h ^= mix(binary.LittleEndian.Uint32(rest[:])) ^ uint32(len(id)) //nolint:gosec // ids are short
+	h ^= mix(binary.LittleEndian.Uint32(rest[:])) ^ uint32(len(id)) //nolint:gosec // IDs are short
 	h = (h ^ h>>16) * 0x85ebca6b
 	h = (h ^ h>>13) * 0xc2b2ae35
 	return h ^ h>>16
 }
 
-// collide returns two ids with the same hash. It tries ids until it finds them: about 80,000 for 32 bits.
+// collide returns two IDs with the same hash. It tries IDs until it finds a pair, after about 80,000 for 32 bits.
 func collide(hash func(string) uint32) []string {
 	tag, seen := rand.Text(), map[uint32]int{}
-	id := func(i int) string { // a different start and end for each, so that those collide by chance too
+	id := func(i int) string { // each ID has a different start and end, so that those collide by chance too
 		mixed := uint64(i+1) * 0x9e3779b97f4a7c15 // splitmix64
 		mixed = (mixed ^ mixed>>30) * 0xbf58476d1ce4e5b9
 		mixed = (mixed ^ mixed>>27) * 0x94d049bb133111eb

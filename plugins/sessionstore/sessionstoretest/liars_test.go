@@ -46,7 +46,7 @@ func TestEachLiarIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
 // plain hides the optional capabilities of a store.
 type plain struct{ sessionstore.Store }
 
-// A store that is right and unusual must pass.
+// A store that is correct but unusual must pass.
 func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
 	t.Parallel()
 	slow := func(s *store) {
@@ -137,7 +137,8 @@ func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
 	}
 }
 
-// caching answers a Get from what another one found less than a while ago, or did not find.
+// caching makes a Get return the result of an earlier Get for up to the given time; it caches only records or, if
+// missing is set, only "not found".
 func caching(while time.Duration, missing bool) func(*store) {
 	return func(s *store) {
 		type cached struct {
@@ -159,7 +160,7 @@ func caching(while time.Duration, missing bool) func(*store) {
 	}
 }
 
-// behind answers some writes from memory, which is written a while later and lost with the process.
+// behind acknowledges some writes before they are written, so that they are lost if the process ends.
 func behind(s *store, what string) {
 	var mu sync.Mutex
 	var waiting []func(rows, time.Time)

@@ -24,7 +24,7 @@ type (
 	rows   = map[string]row
 )
 
-// lie is a small change to a right store, and the property that must catch it.
+// lie is a small change to a correct store, with the property that must catch it.
 type lie struct {
 	what, property string
 	change         func(*store)
@@ -46,7 +46,7 @@ func touches(change func(*row, touch, time.Time)) func(*store) {
 func lies() []lie {
 	const week = 7 * 24 * time.Hour
 	return []lie{
-		// What is kept of a record.
+		// What the store keeps of a record.
 		{"cuts the issuer at 255 bytes", Sequential, writes(func(r *record) { r.Issuer = r.Issuer[:min(len(r.Issuer), 255)] })},
 		{"trims the workspace", Sequential, writes(func(r *record) { r.WorkspaceID = strings.TrimSpace(r.WorkspaceID) })},
 		{"composes characters of the subject", Sequential, writes(func(r *record) { r.Subject = strings.ReplaceAll(r.Subject, "e\u0301", "é") })},
@@ -276,7 +276,7 @@ func lies() []lie {
 			r.until = r.until.Add(t.TTL)
 		})},
 
-		// Clients at the same time.
+		// Concurrent clients.
 		{"reads and then writes when it touches", Concurrent, func(s *store) {
 			s.touch = func(ctx context.Context, batch []touch) error {
 				for _, t := range batch {
@@ -303,7 +303,7 @@ func lies() []lie {
 				if err != nil || before.Owner != owner {
 					return false, err
 				}
-				return s.rightReplace(ctx, rec, ttl, "") // the lie below: whoever owns it now
+				return s.rightReplace(ctx, rec, ttl, "") // the lie below ignores the owner
 			}
 		}},
 		{"lets two servers take a session over", Concurrent, func(s *store) {
@@ -461,7 +461,7 @@ func lies() []lie {
 			}
 		}},
 
-		// The end of the process.
+		// The process is killed.
 		{"acknowledges puts before it writes them", Killed, func(s *store) { behind(s, "put") }},
 		{"acknowledges touches before it writes them", Killed, func(s *store) { behind(s, "touch") }},
 		{"acknowledges deletes before it writes them", Killed, func(s *store) { behind(s, "delete") }},

@@ -27,70 +27,71 @@ const (
 const (
 	answerOK       = "OK"
 	answerNotFound = "NOT_FOUND"
-	answerUnseen   = "unseen" // the call may have taken effect, or not
+	answerUnseen   = "unseen" // the call may or may not have taken effect
 )
 
-// Operation is what one call did to one session, and its answer. A Touch of several sessions is several operations.
-// Moments count from the start of the history.
+// Operation is the effect of one call on one session, with its answer. A Touch of several sessions is several
+// operations. Times are relative to the start of the history.
 type Operation struct {
 	Client   int                 `json:"client"`
 	Method   string              `json:"method"`
 	ID       string              `json:"id"`
-	Record   sessionstore.Record `json:"record,omitzero"` // of Put and Replace
+	Record   sessionstore.Record `json:"record,omitzero"` // for Put and Replace
 	Accessed time.Time           `json:"accessed,omitzero"`
 	TTL      time.Duration       `json:"ttl,omitempty"`
-	Owner    string              `json:"owner,omitempty"` // the expected one, of Replace
+	Owner    string              `json:"owner,omitempty"` // the expected owner, for Replace
 	Call     time.Duration       `json:"call"`
-	Return   time.Duration       `json:"return"` // the last moment at which it can take effect
+	Return   time.Duration       `json:"return"` // the last time at which the call can take effect
 
 	Answer   string              `json:"answer"`
-	Error    string              `json:"error,omitempty"` // why it is unseen
+	Error    string              `json:"error,omitempty"` // why the outcome is unseen
 	Got      sessionstore.Record `json:"got,omitzero"`
-	Expires  time.Time           `json:"expires,omitzero"` // as the store answered it
+	Expires  time.Time           `json:"expires,omitzero"` // as reported by the store
 	Replaced bool                `json:"replaced,omitempty"`
 }
 
-// History is recorded calls, and what must be known to check them again.
+// History holds recorded calls and what is needed to check them again.
 type History struct {
 	Began    time.Time   `json:"began"`
 	Replaces bool        `json:"replaces"`         // the store has the capability "replace"
-	Behind   *Window     `json:"behind,omitempty"` // how far the clock of the store is behind the kit's, where it shows
+	Behind   *Window     `json:"behind,omitempty"` // how far the store's clock is behind the kit's, if known
 	Calls    []Operation `json:"calls"`
 }
 
-// Window is the earliest and the latest of what is known only so far.
+// Window is a time known only to lie between two bounds.
 type Window struct {
 	From  time.Duration `json:"from"`
 	Until time.Duration `json:"until"`
 }
 
 const (
-	slack  = time.Second + 50*time.Millisecond // how late a session may be found to be over, and the clock's own steps
-	early  = 20 * time.Millisecond             // how early, by clocks that count in milliseconds
+	slack  = time.Second + 50*time.Millisecond // how late a session may expire, plus the clock's own steps
+	early  = 20 * time.Millisecond             // how early, for clocks that count in milliseconds
 	unseen = 300 * time.Millisecond            // how long after its deadline a call may take effect
 )
 
-// world is what a session may be.
+// world is a possible state of a session.
 type world struct {
-	written  *sessionstore.Record // as it was put or replaced; nil if there is none
-	accessed int64                // the newest time of access, in milliseconds
-	over     Window               // when its lifetime is over
+	written  *sessionstore.Record // as put or replaced; nil if there is no session
+	accessed int64                // the newest access time, in Unix milliseconds
+	over     Window               // when its lifetime ends
 }
 
-// record is the session's record.
+// record returns the session's record.
 func (w world) record() sessionstore.Record {
 	rec := *w.written
 	rec.LastAccessedAt = time.UnixMilli(w.accessed).UTC()
 	return rec
 }
 
-// input is an operation and what of its record a store must keep.
+// input is an operation with the part of its record that a store must keep.
 type input struct {
 	Operation
-	record *sessionstore.Record // what was put, replaced or got
+	record *sessionstore.Record // as put, replaced or returned by Get
 }
 
-// step returns what the session may be after an operation, given what it was. It is empty if the answer cannot be.
+// step returns the possible states of the session after an operation, given the state before. It returns none if the
+// answer is impossible.
 func (h *History) step(w world, op input) (next []world) {
 	var before []world
 	if w.written != nil && op.Call < w.over.Until+slack {
@@ -110,7 +111,8 @@ func (h *History) step(w world, op input) (next []world) {
 	return next
 }
 
-// effect returns what the session is after the operation took effect, and whether its answer is then right.
+// effect returns the state of the session after the operation took effect, and whether the answer is correct in that
+// case.
 func (h *History) effect(w world, op input) (world, bool) {
 	renewed := Window{op.Call + op.TTL, op.Return + op.TTL}
 	there := w.written != nil
@@ -153,7 +155,7 @@ func (h *History) input(op Operation) input {
 	return input{op, &rec}
 }
 
-// kept is what of a record a store must keep.
+// kept returns the part of a record that a store must keep.
 func (h *History) kept(rec sessionstore.Record) sessionstore.Record {
 	rec.ExpiresAt, rec.CreatedAt, rec.LastAccessedAt = time.Time{}, millis(rec.CreatedAt), millis(rec.LastAccessedAt)
 	if !h.Replaces {
@@ -164,7 +166,8 @@ func (h *History) kept(rec sessionstore.Record) sessionstore.Record {
 
 func millis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// expiresThen reports whether a Get answered with the end of a lifetime, or did not answer when it is.
+// expiresThen reports whether the expiry that a Get reported fits the lifetime. It returns true if the Get reported
+// none.
 func (h *History) expiresThen(op Operation, over Window) bool {
 	if op.Expires.IsZero() || h.Behind == nil {
 		return true
@@ -173,16 +176,16 @@ func (h *History) expiresThen(op Operation, over Window) bool {
 	return at >= over.From-h.Behind.Until-slack && at <= over.Until-h.Behind.From+slack
 }
 
-// patience is how long the search for an order may take for one session.
+// patience is how long the search for an order may take per session.
 const patience = 20 * time.Second
 
-// Check returns nil if the answers fit some order of the calls, a *kit.Failure if they do not, and the error of
-// kit.CannotJudge if the search took too long.
+// Check returns nil if the answers fit some order of the calls, a *kit.Failure if they do not, and a kit.CannotJudge
+// error if the search took too long.
 func (h *History) Check() error {
 	byID := map[string][]Operation{}
 	var ids []string
 	for _, op := range h.Calls {
-		if op.Method == methodGet && op.Answer == answerUnseen { // nothing happened, and nothing was seen
+		if op.Method == methodGet && op.Answer == answerUnseen { // the call changed nothing and returned nothing
 			continue
 		}
 		if byID[op.ID] == nil {
@@ -205,7 +208,7 @@ func (h *History) Check() error {
 	return nil
 }
 
-// order looks for an order of the operations on one session that explains all answers.
+// order searches for an order of the operations on one session that explains all answers.
 func (h *History) order(ops []Operation) porcupine.CheckResult {
 	model := porcupine.NondeterministicModel{
 		Init:  func() []any { return []any{world{}} },
@@ -227,8 +230,8 @@ func anys[T any](all []T) []any {
 	return list
 }
 
-// failure shortens operations that fit no order: first to those up to the first answer that does not fit, then by
-// reads without which the rest still fits none.
+// failure shortens a list of operations that fit no order. It first drops everything after the first answer that does
+// not fit, and then reads without which the rest still fits no order.
 func (h *History) failure(ops []Operation) *kit.Failure {
 	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Return, b.Return) })
 	n := 1 + sort.Search(len(ops)-1, func(i int) bool { return h.order(ops[:i+1]) == porcupine.Illegal })
@@ -263,7 +266,7 @@ func (h *History) failure(ops []Operation) *kit.Failure {
 	return f
 }
 
-// demand describes what may be answered.
+// demand describes the allowed answers.
 func demand(worlds []world, op Operation) string {
 	var all []string
 	for _, w := range worlds {
@@ -281,7 +284,7 @@ func demand(worlds []world, op Operation) string {
 	return strings.Join(all, "; or ")
 }
 
-// String is the operation as reports show it.
+// String returns the operation in the form used in reports.
 func (op Operation) String() string {
 	args := shortened(op.ID)
 	switch op.Method {
@@ -313,7 +316,7 @@ func (op Operation) answer() string {
 	return op.Answer
 }
 
-// show is a record, less what is empty.
+// show returns a record without its empty fields.
 func show(rec sessionstore.Record) string {
 	var parts []string
 	for _, f := range []struct{ name, text string }{

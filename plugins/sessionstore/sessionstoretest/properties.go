@@ -27,7 +27,7 @@ const (
 	Killed      = "what was acknowledged survives kill -9"
 )
 
-// Properties is everything that a session store must hold.
+// Properties returns the properties that a session store must have.
 func Properties() []kit.Property[Subject] {
 	return []kit.Property[Subject]{
 		{Name: Sequential, Sentences: answers(), Try: calibrated(sequential)},
@@ -51,9 +51,9 @@ func calibrated(try func(context.Context, *kit.Trial, Subject) error) func(conte
 	}
 }
 
-// sequential makes one call after the other, of several sessions that are easily mistaken for each other.
+// sequential makes one call after another, on several sessions that are easily confused with each other.
 func sequential(ctx context.Context, trial *kit.Trial, s Subject) error {
-	const lanes = 8 // histories at the same time, about sessions of their own
+	const lanes = 8 // concurrent histories, each on its own sessions
 	n := max(1, trial.Count(400)/lanes)
 	trial.Cover("%d histories of up to 30 calls about up to 5 sessions, texts up to %d bytes, states up to %d bytes", n*lanes, maxText, maxState)
 	return trial.ExploreInLanes(ctx, lanes, n, func(ctx context.Context, draw *rapid.T) error {
@@ -78,7 +78,7 @@ func sequential(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// refusing makes calls that must be refused between others.
+// refusing makes calls that must be refused, in between valid ones.
 func refusing(ctx context.Context, trial *kit.Trial, s Subject) error {
 	n := trial.Count(40)
 	trial.Cover("%d histories of up to 12 calls, half of them wrong", n)
@@ -124,7 +124,7 @@ func refusing(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// concurrent lets clients call at the same time, some of which give their calls up.
+// concurrent lets clients call at the same time. Some of them abandon their calls.
 func concurrent(ctx context.Context, trial *kit.Trial, s Subject) error {
 	const lanes = 4
 	n := max(1, trial.Count(240)/lanes)
@@ -143,7 +143,7 @@ func concurrent(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return s.shared()
 }
 
-// crowd records a history of four clients, with a fault meanwhile or none, and compares it with the model.
+// crowd records a history of four clients, optionally with a fault during it, and compares it with the model.
 func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand, calls int, fault func() error) error {
 	r := s.record(trial)
 	r.pending = fault != nil
@@ -173,11 +173,11 @@ func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand,
 			}
 			ops := operation(own.IntN, ids, 0, r.history.Replaces, false)
 			slices.SortFunc(ops, func(a, b Operation) int { return cmp.Compare(a.ID, b.ID) })
-			ops = slices.CompactFunc(ops, func(a, b Operation) bool { return a.ID == b.ID }) // several orders of a batch would make the search long
+			ops = slices.CompactFunc(ops, func(a, b Operation) bool { return a.ID == b.ID }) // several possible orders of a batch would make the search too long
 			switch {
-			case fault != nil && client == 0: // sees what the others do
+			case fault != nil && client == 0: // observes what the others do
 				ops = []Operation{{Method: methodGet, ID: ids[0]}}
-			case fault != nil && r.history.Replaces && own.IntN(2) == 0: // what a store must least of all do twice
+			case fault != nil && r.history.Replaces && own.IntN(2) == 0: // the call that a store must above all not repeat
 				ops = []Operation{{Method: methodReplace, ID: ids[0], Owner: owner(own.IntN)}}
 			}
 			for j := range ops {
@@ -192,14 +192,14 @@ func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand,
 			switch {
 			case fault != nil:
 				limit = 500 * time.Millisecond
-			case own.IntN(16) == 0: // few, because each unseen outcome doubles what is possible
+			case own.IntN(16) == 0: // rarely, because each unseen outcome doubles the number of possibilities
 				limit = time.Duration(1+own.IntN(4000)) * time.Microsecond
 			}
 			op := r.do(ctx, client, limit, ops...)
 			switch {
 			case op.Answer == answerUnseen:
 				last[client] = max(last[client], op.Return)
-				if client > 0 && fault != nil { // several would make the search long
+				if client > 0 && fault != nil { // several unseen outcomes would make the search too long
 					return nil
 				}
 			case op.Method == methodGet && op.Answer == answerOK:
@@ -224,14 +224,14 @@ func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand,
 		for i := range 2 * len(ids) {
 			r.do(ctx, i/len(ids), 0, Operation{Method: methodGet, ID: ids[i%len(ids)]})
 		}
-		if err := pause(ctx, max(0, max(last[0], last[1], last[2], last[3])-r.now())); err != nil { // until nothing may happen any more
+		if err := pause(ctx, max(0, max(last[0], last[1], last[2], last[3])-r.now())); err != nil { // until no call can take effect any more
 			return err
 		}
 	}
 	return r.check(ctx)
 }
 
-// short is a record of plain texts, whose owners are few.
+// short returns a record with plain texts and one of a few owners.
 func short(random *rand.Rand, id string, number int) sessionstore.Record {
 	return sessionstore.Record{
 		ID: id, Subject: fmt.Sprint(number), Issuer: fmt.Sprint(number), WorkspaceID: fmt.Sprint(number), State: fmt.Sprint(number), Owner: owners[random.IntN(3)],

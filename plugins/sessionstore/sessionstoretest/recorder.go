@@ -15,15 +15,15 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// recorder makes calls and records them as a history. An answer that no history allows ends it.
+// recorder makes calls and records them as a history. An answer that is wrong in every history ends it.
 type recorder struct {
 	subject Subject
-	limit   time.Duration // the deadline of calls that nobody gives up
-	pending bool          // the store may be unable to ask its backend
+	limit   time.Duration // the deadline of calls that are not abandoned
+	pending bool          // the store may be unable to reach its backend
 
 	mu      sync.Mutex
 	history History
-	wrong   error // the first such answer
+	wrong   error // the first answer that is wrong in every history
 }
 
 func (s Subject) record(trial *kit.Trial) *recorder {
@@ -31,11 +31,11 @@ func (s Subject) record(trial *kit.Trial) *recorder {
 	return &recorder{subject: s, limit: max(10*time.Second, trial.Start), history: History{Began: time.Now(), Replaces: replaces, Behind: s.behind}}
 }
 
-// now is the moment of the history.
+// now returns the time since the start of the history.
 func (r *recorder) now() time.Duration { return time.Since(r.history.Began) }
 
-// do makes a call of a client and records it: one operation, or those of a batch of touches. The call is given up
-// after limit; 0 means the recorder's own.
+// do makes a client's call and records it: one operation, or those of a batch of touches. The call is abandoned after
+// limit; 0 means the recorder's own limit.
 func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops ...Operation) Operation {
 	given := limit > 0
 	if !given {
@@ -78,10 +78,10 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 	return ops[0]
 }
 
-// lateness is how long after its deadline a call may return: what a busy machine takes.
+// lateness is how long after its deadline a call may return, to allow for a busy machine.
 const lateness = 2 * time.Second
 
-// reject notes an answer that no history allows.
+// reject records an answer that is wrong in every history.
 func (r *recorder) reject(op Operation, answered, demanded, sentence string) {
 	f := &kit.Failure{Answered: answered, Demanded: demanded, Sentence: sentence}
 	for _, call := range r.history.Calls {
@@ -92,7 +92,7 @@ func (r *recorder) reject(op Operation, answered, demanded, sentence string) {
 	r.wrong = f
 }
 
-// refused makes a call that the contract does not allow, which must be refused.
+// refused makes a call that the contract does not allow and that must be refused.
 func (r *recorder) refused(ctx context.Context, client int, sentence string, ops ...Operation) {
 	store := r.subject.clients()[client%len(r.subject.clients())]
 	short, cancel := context.WithTimeout(ctx, r.limit)
@@ -106,7 +106,7 @@ func (r *recorder) refused(ctx context.Context, client int, sentence string, ops
 	}
 }
 
-// perform makes the call of one operation, or of the touches of a batch.
+// perform makes the call for one operation, or for the touches of a batch.
 func perform(ctx context.Context, store sessionstore.Store, ops []Operation) (err error) {
 	op := &ops[0]
 	switch op.Method {
@@ -130,7 +130,7 @@ func perform(ctx context.Context, store sessionstore.Store, ops []Operation) (er
 	return store.Touch(ctx, batch)
 }
 
-// check compares what was recorded with the model. A history that fails is kept in a file.
+// check compares the recorded history with the model. A history that fails is saved in a file.
 func (r *recorder) check(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +149,7 @@ func (r *recorder) check(ctx context.Context) error {
 	return err
 }
 
-// Recheck reads a history that a kit recorded and compares it with the model once more.
+// Recheck reads a history that a kit recorded and compares it with the model again.
 func Recheck(raw []byte) error {
 	var h History
 	if err := json.Unmarshal(raw, &h); err != nil {
@@ -158,7 +158,7 @@ func Recheck(raw []byte) error {
 	return h.Check()
 }
 
-// calibrate finds out how far the clock of the store is behind the kit's, for a store that answers when lifetimes end.
+// calibrate measures how far the store's clock is behind the kit's, for a store that reports when lifetimes end.
 func (s *Subject) calibrate(ctx context.Context, trial *kit.Trial) error {
 	r, ids := s.record(trial), newIDs(0)
 	const lifetime = time.Hour
@@ -170,7 +170,7 @@ func (s *Subject) calibrate(ctx context.Context, trial *kit.Trial) error {
 	return r.wrong
 }
 
-// works waits until the store answers again after a fault.
+// works waits until the store works again after a fault.
 func (r *recorder) works(ctx context.Context, id string) error {
 	var err error
 	for until := time.Now().Add(max(15*time.Second, r.limit)); time.Now().Before(until); {
@@ -200,7 +200,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// together runs do for each number below n at the same time, and returns the first error by number.
+// together runs do concurrently for each number below n and returns the error with the lowest number.
 func together(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
@@ -216,8 +216,8 @@ func together(n int, do func(i int) error) error {
 	return nil
 }
 
-// doWhile is do of a client whose process may be killed meanwhile: the outcome of a call is then unseen, whatever its
-// answer.
+// doWhile is do for a client whose process may be killed during the call. If so, the outcome counts as unseen, whatever
+// the answer.
 func (r *recorder) doWhile(ctx context.Context, client int, dying interface{ Load() bool }, ops ...Operation) {
 	called := r.now()
 	store := r.subject.Store

@@ -27,7 +27,7 @@ const (
 	sentenceDurable     = `It survives the end of the process if the plugin has the capability "durable"`
 )
 
-// answers are the sentences that an answer of a history may contradict.
+// answers returns the sentences that an answer in a history may contradict.
 func answers() []string {
 	return []string{
 		sentenceOrder, sentenceSeen, sentenceAlone, sentenceSucceeds, sentenceExact, sentenceAccessed, sentenceOver, sentenceExpires, sentenceOneStep,
@@ -35,7 +35,7 @@ func answers() []string {
 	}
 }
 
-// sentenceFor is the sentence that an answer contradicts, given what the session may be.
+// sentenceFor returns the sentence that an answer contradicts, given the possible states of the session.
 func sentenceFor(worlds []world, op Operation) string {
 	there := slices.ContainsFunc(worlds, func(w world) bool { return w.written != nil })
 	absent := slices.ContainsFunc(worlds, func(w world) bool { return w.written == nil })

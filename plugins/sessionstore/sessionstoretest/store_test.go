@@ -17,8 +17,8 @@ type row struct {
 	until time.Time
 }
 
-// database is what the processes of a store share. A statement is one step, takes a millisecond each way, and is
-// interrupted as a kit wants.
+// database is shared by the processes of a store. A statement is atomic, takes a millisecond each way, and can be
+// interrupted by a kit.
 type database struct {
 	mu      sync.Mutex
 	rows    map[string]row
@@ -98,7 +98,7 @@ func (d *database) do(ctx context.Context, statement func(rows map[string]row, n
 	return err
 }
 
-// nap waits, and reports whether the context still holds.
+// nap waits for d and reports whether ctx has not ended.
 func nap(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -110,23 +110,23 @@ func nap(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// store is a right session store. A liar replaces one of its functions.
+// store is a correct session store. A liar replaces one of its functions.
 type store struct {
 	db *database
 
 	key     func(id string) string
-	writes  func(*sessionstore.Record)                           // changes what is put or replaced
+	writes  func(*sessionstore.Record)                           // changes records that are put or replaced
 	lives   func(method string, ttl time.Duration) time.Duration // changes lifetimes
-	over    func(r row, now time.Time) bool                      // decides whether a session is over
+	over    func(r row, now time.Time) bool                      // decides whether a session has expired
 	touches func(r *row, t sessionstore.Touch, now time.Time)    // touches a session that exists
-	reads   func(ctx context.Context, rec *sessionstore.Record)  // changes what is read
+	reads   func(ctx context.Context, rec *sessionstore.Record)  // changes records that are read
 	do      func(context.Context, func(map[string]row, time.Time)) error
 	put     func(context.Context, sessionstore.Record, time.Duration) error
 	get     func(context.Context, string) (sessionstore.Record, error)
 	touch   func(context.Context, []sessionstore.Touch) error
 	remove  func(context.Context, string) error
 	replace func(context.Context, sessionstore.Record, time.Duration, string) (bool, error)
-	killed  func() // what is lost with the process
+	killed  func() // drops what is lost with the process
 }
 
 func open(db *database, lie func(*store)) *store {
@@ -229,7 +229,7 @@ func (s *store) rightReplace(ctx context.Context, rec sessionstore.Record, ttl t
 	return replaced && err == nil, err
 }
 
-// subject is a store of two processes on one database.
+// subject returns a store with two processes on one database.
 func subject(lie func(*store)) sessionstoretest.Subject {
 	db := &database{rows: map[string]row{}}
 	first := open(db, lie)

@@ -12,32 +12,32 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// Subject is a session store to judge, and what can be done to it. What is nil and needed makes a property not judged.
+// Subject is a session store to judge, with the ways to control it. A property that needs a field that is nil cannot be
+// judged.
 type Subject struct {
 	Store sessionstore.Store
 
 	// Durable and Exclusive say that the store has the capability "durable" or "exclusive".
 	Durable, Exclusive bool
 
-	// Second is the store of one more process on the same backend, as another server has it. Of stores that are
-	// durable and not exclusive.
+	// Second is the store of a second process on the same backend, like that of another server. It is for stores that
+	// are durable and not exclusive.
 	Second sessionstore.Store
 
-	// Restart ends the process of Store with kill -9; the calls that follow are made on the next one. Of durable
-	// stores.
+	// Restart ends the process of Store with kill -9; later calls go to the next process. It is for durable stores.
 	Restart func(ctx context.Context) error
 
-	// Backend breaks the connections of Store to its backend. NoBackend says why there are none.
+	// Backend breaks the connections of Store to its backend. NoBackend says why it has no backend.
 	Backend   kit.Backend
 	NoBackend string
 
-	// Keep is a file for a recorded history that fails; "" to keep none.
+	// Keep is the file in which to save a failed history; "" saves none.
 	Keep string
 
 	behind *Window
 }
 
-// clients are the stores that a history calls.
+// clients returns the stores that a history calls.
 func (s Subject) clients() []sessionstore.Store {
 	if s.Second == nil {
 		return []sessionstore.Store{s.Store}
@@ -45,7 +45,7 @@ func (s Subject) clients() []sessionstore.Store {
 	return []sessionstore.Store{s.Store, s.Second}
 }
 
-// shared returns why the histories did not have the several processes that the contract is about, or nil.
+// shared returns an error if the contract is about several processes and the histories had only one.
 func (s Subject) shared() error {
 	if s.Durable && !s.Exclusive && s.Second == nil {
 		return kit.CannotJudge("the store is durable and not exclusive, and there was no second process on its backend")
@@ -53,7 +53,7 @@ func (s Subject) shared() error {
 	return nil
 }
 
-// Connected is the store at the other end of conn, with the capabilities that the plugin declares.
+// Connected returns the store at the other end of conn, with the capabilities that the plugin declares.
 func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, error) {
 	about, err := host.NewControl(conn).Info(ctx)
 	if err != nil {
@@ -65,8 +65,8 @@ func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, err
 	}, nil
 }
 
-// Declared is a client's store with the capabilities that its plugin declares, and without others: every client has
-// Replace.
+// Declared returns a client's store with only the capabilities that its plugin declares. Every client has Replace,
+// whether or not the plugin does.
 func Declared(store sessionstore.Store, capabilities []string) sessionstore.Store {
 	if slices.Contains(capabilities, plugins.CapabilityReplace) {
 		return store

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// lifetimes watches sessions while their lifetimes end and are prolonged, and others whose lifetimes do not end.
+// lifetimes watches sessions whose lifetimes end or are extended, and others whose lifetimes do not end.
 func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) error {
 	n, horizon := trial.Count(200), max(12*time.Second, time.Duration(trial.Count(120))*time.Second)
 	horizon = min(horizon, 10*time.Minute)
@@ -38,13 +38,13 @@ func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return nil
 }
 
-// watch makes calls about a session until the horizon, most of them when its lifetime is about to end.
+// watch makes calls on a session until the horizon, most of them when its lifetime is about to end.
 func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Duration) error {
 	ids := newIDs(random.IntN(families))[:1+random.IntN(2)]
 	if err := pause(ctx, time.Duration(random.Int64N(int64(time.Second)))); err != nil {
 		return err
 	}
-	steady := random.IntN(3) == 0 // one that nothing but reads happens to after it was put
+	steady := random.IntN(3) == 0 // the session is only read after it was put
 	ends := r.now() + time.Second // when the lifetime of a session is about to end
 	for number := 0; r.now() < horizon && r.wrong == nil; number++ {
 		var ops []Operation
@@ -89,7 +89,7 @@ func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Du
 	return nil
 }
 
-// endTogether puts sessions whose lifetimes end while nobody calls, and looks for each of them then.
+// endTogether puts sessions, makes no calls while their lifetimes end, and then looks up each of them.
 func (r *recorder) endTogether(ctx context.Context, random *rand.Rand) error {
 	const lifetime = 2 * time.Second
 	var ids []string
@@ -107,7 +107,7 @@ func (r *recorder) endTogether(ctx context.Context, random *rand.Rand) error {
 	return nil
 }
 
-// many keeps thousands of sessions, among them pairs whose ids collide in the hashes that stores use.
+// many keeps thousands of sessions, including pairs whose IDs collide in the hashes that stores use.
 func many(ctx context.Context, trial *kit.Trial, s Subject) error {
 	const callers, batch = 32, 1000
 	var ids []string
@@ -161,7 +161,7 @@ func many(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return r.check(ctx)
 }
 
-// make2 makes the operations in order, so that chance repeats.
+// make2 creates the operations in order, so that the random choices are repeatable.
 func make2(ids []string, operation func(i int) Operation) []Operation {
 	ops := make([]Operation, len(ids))
 	for i := range ops {
