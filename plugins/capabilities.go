@@ -10,10 +10,10 @@ import (
 // method; Serve detects it. io.Closer is one too: Close is called once, after the last call has returned,
 // and must return within about two seconds.
 
-// Configurer is an implementation that has settings. Configure is called before any method of the
-// contract, and makes the implementation ready to serve. It is called again only if it failed. It returns
-// a *ConfigError for invalid settings (Config.Decode makes it), and ErrUnavailable when a required
-// backend cannot be reached. The context ends when Configure returns.
+// Configurer is an implementation that has settings. Configure is called before any method of the contract, and makes
+// the implementation ready to serve. It is called again only if it failed. It returns a *ConfigError for invalid
+// settings (as Config.Decode does), and ErrUnavailable when a required backend cannot be reached. The context ends when
+// Configure returns.
 type Configurer interface {
 	Configure(ctx context.Context, c Config) error
 }
@@ -38,22 +38,22 @@ type LoggerUser interface {
 	UseLogger(log hclog.Logger)
 }
 
-// Named is an implementation with a name of its own. Without it the name is that of the executable
-// without the kind: sessionstore-redis is "redis".
+// Named is an implementation with its own name. The default name is that of the executable without the kind:
+// sessionstore-redis is "redis".
 type Named interface {
 	Name() string
 }
 
-// Versioned is an implementation with a version of its own. Without it the version is that of the
-// main module, as the Go build recorded it.
+// Versioned is an implementation with its own version. The default version is that of the main module, as recorded by
+// the Go build.
 type Versioned interface {
 	Version() string
 }
 
-// Exclusive is an implementation whose backend has one writer, such as an embedded database that a process
-// locks. The server then never lets two of its processes have the backend: a reload waits for the calls of
-// the old process, ends it, and configures the new one. Calls wait meanwhile. The backend is free again when
-// the process has ended, however it ended.
+// Exclusive is an implementation whose backend has one writer, such as an embedded database that a process locks. The
+// server never lets two of its processes use the backend: a reload waits for the calls of the old process, ends it, and
+// configures the new one. New calls wait during that time. The backend must be free again once the process has ended,
+// however it ended.
 type Exclusive interface {
 	// Exclusive does nothing: an implementation has the capability when it has the method.
 	Exclusive()

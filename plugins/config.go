@@ -9,11 +9,11 @@ import (
 
 // Config is the argument of Configure and Validate.
 type Config struct {
-	JSON    json.RawMessage // the settings, one JSON object; empty counts as {}
+	JSON    json.RawMessage // the settings as a JSON object; empty means {}
 	DataDir string          // a directory for this plugin alone, mode 0700; "" when there is none
 
 	HostVersion      string   // the version of the server, "" when it did not send one
-	HostCapabilities []string // what the server makes use of beyond the basic contract
+	HostCapabilities []string // what the server uses beyond the basic contract
 }
 
 // Problem is one thing that is wrong with the settings.
@@ -34,14 +34,13 @@ func (p Problem) String() string {
 	return text
 }
 
-// ConfigError is all problems of the settings. The server receives all of them. errors.Is(err,
-// ErrInvalid) is true for it.
+// ConfigError lists all problems of the settings. The server receives all of them. errors.Is(err, ErrInvalid) is true
+// for it.
 type ConfigError struct {
 	Problems []Problem
 }
 
-// Add adds a problem. The message is what is wrong and what to do; it must not hold the value of a
-// secret.
+// Add adds a problem. The message says what is wrong and what to do. It must not contain the value of a secret.
 func (e *ConfigError) Add(path, format string, args ...any) {
 	e.Problems = append(e.Problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
@@ -68,7 +67,7 @@ func (e *ConfigError) Is(target error) bool { return target == ErrInvalid }
 // Duration is a setting such as "30s" or "5m".
 type Duration time.Duration
 
-// UnmarshalText reads what time.ParseDuration reads.
+// UnmarshalText reads the format of time.ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil {
@@ -78,7 +77,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText writes the format that UnmarshalText reads.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
 // Secret is a setting that must not reach a log or an error. Printing or marshalling it gives
@@ -92,8 +91,8 @@ func (s Secret) Reveal() string { return string(s) }
 
 func (Secret) String() string { return redacted }
 
-// Format covers every verb, %#v and %x included.
+// Format redacts the value for every verb, including %#v and %x.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 
-// MarshalText covers JSON and map keys.
+// MarshalText redacts the value in JSON and as a map key.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }

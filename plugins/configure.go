@@ -14,8 +14,8 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Checker is a settings struct with rules of its own, such as a setting that must be there.
-// Decode calls Check after decoding, so that its problems are reported with all others.
+// Checker is a settings struct with its own rules, such as a required setting. Decode calls Check after decoding, so
+// that its problems are reported with all others.
 type Checker interface {
 	Check(problems *ConfigError)
 }
@@ -48,7 +48,7 @@ func (c Config) Decode(into any) error {
 	return problems.Err()
 }
 
-// wellFormed keeps the decoder's own words, which name the place and never the value of a string.
+// wellFormed returns the decoder's own errors, which give the position and never the value of a string.
 func wellFormed(raw []byte) error {
 	var value json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -61,7 +61,8 @@ func wellFormed(raw []byte) error {
 	return nil
 }
 
-// firstPerPath drops a rule's complaint about a setting that could not be read anyway.
+// firstPerPath keeps the first problem of each path, which drops a rule's problem with a setting that could not be
+// decoded.
 func firstPerPath(all []Problem) []Problem {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(p Problem) bool {
@@ -71,7 +72,7 @@ func firstPerPath(all []Problem) []Problem {
 	})
 }
 
-// readsText reports whether values of t read themselves from a string.
+// readsText reports whether values of t can unmarshal themselves from text.
 func readsText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
@@ -156,7 +157,7 @@ func decodeMap(problems *ConfigError, path string, raw json.RawMessage, v reflec
 	}
 }
 
-// decodeLeaf lets encoding/json do the work and puts its refusal into words without the value.
+// decodeLeaf decodes with encoding/json and rewords its errors so that they do not contain the value.
 func decodeLeaf(problems *ConfigError, path string, raw json.RawMessage, v reflect.Value) {
 	err := json.Unmarshal(raw, v.Addr().Interface())
 	if err == nil {
@@ -213,7 +214,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// membersOf keeps the order of the document and reports names that come twice.
+// membersOf returns the members in the order of the document, and reports repeated names.
 func membersOf(problems *ConfigError, path string, raw json.RawMessage) ([]member, bool) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -251,7 +252,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// nearest finds the name that a typing error is likely to have meant; "" when none is close.
+// nearest returns the name that a misspelt one most likely means, or "" if none is close.
 func nearest(name string, names []string) string {
 	best, distance := "", max(2, len(name)/3)+1
 	for _, candidate := range names {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// settings has one field of every shape that Decode reads.
+// settings has a field of every type that Decode supports.
 type settings struct {
 	URL     string            `json:"url"`
 	Port    uint16            `json:"port"`
@@ -46,7 +46,7 @@ func TestDecodeReportsEveryProblemWithItsPath(t *testing.T) {
 	cases := []struct {
 		name string
 		json string
-		want []string // "path: message" of all problems, in order
+		want []string // "path: message" for all problems, in order
 	}{
 		{"nothing is wrong", `{"url": "x"}`, nil},
 		{"nothing is given", ``, []string{"url: is missing"}},

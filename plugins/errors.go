@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// The errors that the server acts on. An implementation returns one of them, plain or wrapped with %w;
-// in the server errors.Is reports the same error. Every other error is an internal one: the server logs
-// it and does not show its text to a client.
+// The errors that the server acts on. An implementation returns one of them, plain or wrapped with %w; in the server,
+// errors.Is reports the same error. Every other error is internal: the server logs it and does not show its text to a
+// client.
 var (
 	ErrNotFound        = errors.New("not found")
 	ErrInvalid         = errors.New("invalid argument")

@@ -8,8 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// FuzzDecode holds Decode to two promises: it never panics, and what it accepts encoding/json
-// accepts too, with the same values.
+// FuzzDecode checks that Decode never panics, and that encoding/json accepts everything that Decode accepts, with the
+// same values.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, ``, `null`, `{"url": "x"}`, `{"url": "x", "url": "y"}`, `{"tls": {"caFile": "a"}, "url": ""}`,

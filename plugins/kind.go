@@ -12,14 +12,14 @@ const (
 	KindAudit        Kind = "audit"
 )
 
-// Kinds returns every kind, in the order in which a file that does not say its kind is tried as each.
+// Kinds returns every kind, in the order in which they are tried for a file that does not name its kind.
 func Kinds() []Kind {
 	return []Kind{KindSessionStore, KindAuth, KindRegistry, KindAudit}
 }
 
 // Info describes a plugin.
 type Info struct {
-	Name             string // its own name, such as "redis"
+	Name             string // the implementation's name, such as "redis"
 	Version          string // any text
 	Kind             Kind
 	ProtocolVersions []int    // the protocol versions of its kind that it can serve, ascending

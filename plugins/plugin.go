@@ -12,17 +12,17 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Plugin is an implementation with the gRPC services of its contract. Contract packages make it (as
-// sessionstore.Plugin does), packages server and plugintest use it.
+// Plugin is an implementation with the gRPC services of its contract. Contract packages create it (see
+// sessionstore.Plugin), and packages server and plugintest use it.
 type Plugin struct {
 	Kind             Kind
 	Impl             any              // the implementation; its capabilities are detected by its methods
 	ProtocolVersions map[int]Register // protocol version -> its services
 	Capabilities     []string         // capabilities of the kind itself, such as CapabilityLogin
-	Version          string           // of the executable; "" for that of its module, and an implementation that is Versioned has its own
+	Version          string           // of the executable; "" means that of its module. The version of a Versioned implementation takes precedence
 }
 
-// Register puts the services of one protocol version on a gRPC server.
+// Register registers the services of one protocol version with a gRPC server.
 type Register func(grpc.ServiceRegistrar)
 
 // Info describes p.
@@ -53,11 +53,11 @@ func (p Plugin) Info() Info {
 }
 
 func executableName(kind Kind) string {
-	name := strings.TrimPrefix(filepath.Base(os.Args[0]), "ropewalk-plugin ") // the server's title of a built-in adapter, which has no path
+	name := strings.TrimPrefix(filepath.Base(os.Args[0]), "ropewalk-plugin ") // the process title that the server gives to a built-in adapter, which has no path
 	return strings.TrimPrefix(WithoutPlatform(name), string(kind)+"-")
 }
 
-// WithoutPlatform is the name of an executable less the platform that it is for: auth-okta of auth-okta_linux_amd64,
+// WithoutPlatform returns the name of an executable without its platform: auth-okta for auth-okta_linux_amd64,
 // auth-okta-darwin-arm64 and auth-okta.exe.
 func WithoutPlatform(file string) string { return platform.ReplaceAllString(file, "") }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/internal/status"
 )
 
-// Wrap returns conn with its errors translated from gRPC statuses into the errors of package
-// plugins, so that the client of a contract can return what its generated client returns.
+// Wrap returns conn with its errors translated from gRPC statuses into those of package plugins, so that a contract's
+// client can return the errors of its generated client unchanged.
 func Wrap(conn grpc.ClientConnInterface) grpc.ClientConnInterface { return translating{conn} }
 
 type translating struct{ conn grpc.ClientConnInterface }
@@ -31,7 +31,7 @@ func (t translating) NewStream(ctx context.Context, desc *grpc.StreamDesc, metho
 	return translatingStream{stream, ctx}, nil
 }
 
-// translatingStream keeps the caller's context: the stream's own ends with the connection.
+// translatingStream keeps the caller's context, because the stream's own context ends with the connection.
 type translatingStream struct {
 	grpc.ClientStream
 	ctx context.Context
@@ -45,8 +45,8 @@ func (s translatingStream) SendMsg(m any) error {
 	return received(s.ctx, s.ClientStream.SendMsg(m))
 }
 
-// received distinguishes a caller that gave up from a connection that was closed during a call:
-// gRPC answers Canceled to both, and only the first was the caller's decision.
+// received distinguishes a caller that cancelled from a connection that was closed during a call. gRPC reports Canceled
+// for both, but only the former is the caller's decision.
 func received(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err

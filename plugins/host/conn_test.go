@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// patient is a store whose Get takes until its caller gives up; it says when it has begun.
+// patient is a store whose Get blocks until its caller gives up. It closes begun when Get starts.
 type patient struct {
 	*memory.Store
 	begun chan struct{}

@@ -9,7 +9,7 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// Control calls the plugin service of a plugin of any kind: what it is, and its settings.
+// Control is a client of the plugin service that every plugin has: its description and its settings.
 type Control struct {
 	client pluginv1.PluginServiceClient
 }
@@ -32,7 +32,7 @@ func (c *Control) Info(ctx context.Context) (plugins.Info, error) {
 	return info, nil
 }
 
-// Configure gives the plugin its settings, once. Wrong settings are a *plugins.ConfigError.
+// Configure passes the settings to the plugin. It must be called once. Invalid settings are a *plugins.ConfigError.
 func (c *Control) Configure(ctx context.Context, config plugins.Config) error {
 	resp, err := c.client.Configure(ctx, &pluginv1.ConfigureRequest{
 		SettingsJson: settings(config), DataDir: config.DataDir, HostVersion: config.HostVersion, HostCapabilities: config.HostCapabilities,
@@ -43,8 +43,8 @@ func (c *Control) Configure(ctx context.Context, config plugins.Config) error {
 	return configError(resp.GetProblems())
 }
 
-// Validate asks the plugin to check settings. Wrong ones are a *plugins.ConfigError; the error is
-// plugins.ErrUnimplemented when the plugin can check settings only by taking them.
+// Validate asks the plugin to check settings. Invalid settings are a *plugins.ConfigError. The error is
+// plugins.ErrUnimplemented if the plugin can check settings only by applying them.
 func (c *Control) Validate(ctx context.Context, config plugins.Config) error {
 	resp, err := c.client.Validate(ctx, &pluginv1.ValidateRequest{
 		SettingsJson: settings(config), DataDir: config.DataDir, HostVersion: config.HostVersion, HostCapabilities: config.HostCapabilities,

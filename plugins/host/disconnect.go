@@ -11,21 +11,21 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// ErrDisconnected reports that the connection broke before the plugin answered, so that its process
-// has probably ended. An error with it is plugins.ErrUnavailable as well. A plugin that answers
-// "unavailable" itself, because its backend is away, does not cause it.
+// ErrDisconnected means that the connection broke before the plugin responded, so its process has probably ended. Such
+// an error is also plugins.ErrUnavailable. A plugin that itself returns "unavailable", because its backend is
+// unreachable, does not cause it.
 var ErrDisconnected = errors.New("the connection to the plugin broke before it answered")
 
-// DialOption lets errors of connections that Wrap wraps be ErrDisconnected.
+// DialOption returns a dial option that makes ErrDisconnected possible on connections that Wrap wraps.
 func DialOption() grpc.DialOption { return grpc.WithStatsHandler(answerWatcher{}) }
 
-// answer records whether the status of a call came from the plugin. gRPC itself reports a broken
-// connection with the same code that a plugin may answer.
+// answer records whether the status of a call came from the plugin. gRPC reports a broken connection with a code that a
+// plugin may also return.
 type answer struct{ watched, received atomic.Bool }
 
 type answerKey struct{}
 
-// disconnected returns err as ErrDisconnected where the plugin did not send it.
+// disconnected returns err as an ErrDisconnected if the plugin did not send it.
 func (a *answer) disconnected(err error) error {
 	if err == nil || !a.watched.Load() || a.received.Load() || !errors.Is(err, plugins.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -37,7 +37,7 @@ type disconnectedError struct{ error }
 
 func (e disconnectedError) Unwrap() []error { return []error{e.error, ErrDisconnected} }
 
-// answerWatcher is a stats.Handler that fills the answer in the context of a call.
+// answerWatcher is a stats.Handler that sets the answer in the context of a call.
 type answerWatcher struct{}
 
 func (answerWatcher) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {

@@ -25,7 +25,7 @@ func (f infoFunc) Info(ctx context.Context, _ *pluginv1.InfoRequest) (*pluginv1.
 	return nil, f.info(ctx)
 }
 
-// failureOf returns the error of a call of a server whose implementation is info.
+// failureOf returns the error of an Info call to a server that implements it with info.
 func failureOf(t *testing.T, info func(context.Context, *grpc.Server) error) error {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

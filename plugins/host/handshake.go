@@ -6,10 +6,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Cookie is the environment variable that starts a plugin; its value is the kind that is wanted.
+// Cookie is the environment variable that tells an executable to run as a plugin. Its value is the wanted kind.
 const Cookie = "ROPEWALK_PLUGIN"
 
-// Handshake is what a host and a plugin of a kind must agree on.
+// Handshake returns the handshake configuration that a host and a plugin of a kind must agree on.
 func Handshake(kind plugins.Kind) goplugin.HandshakeConfig {
 	return goplugin.HandshakeConfig{MagicCookieKey: Cookie, MagicCookieValue: string(kind)}
 }

@@ -17,13 +17,13 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// guard wraps every method of a plugin: it translates errors, turns a panic into the failure of that
-// one call, and refuses calls of the kind's services until Configure was accepted.
+// guard wraps every method of a plugin. It translates errors, turns a panic into the failure of that one call, and
+// refuses calls to the kind's services until Configure has succeeded.
 type guard struct {
 	plugin plugins.Plugin
 	log    hclog.Logger
 	ready  *atomic.Bool
-	begin  func() // is called before each call is served
+	begin  func() // called before each call is served
 }
 
 func (g *guard) options() []grpc.ServerOption {
@@ -68,10 +68,10 @@ func (g *guard) recover(method string, err *error) {
 	}
 }
 
-// New returns a gRPC server that serves p with one of its protocol versions: what Serve puts behind
-// the handshake, and what a test can put behind any listener. Errors of the implementation are
-// translated, panics are recovered, and until Configure was accepted the services of the kind refuse
-// calls (if the implementation takes settings). It does not close the implementation.
+// New returns a gRPC server that serves p with one of its protocol versions. A test can use it with any listener,
+// without the handshake. The server translates the implementation's errors and recovers panics. If the implementation
+// has settings, the kind's services refuse calls until Configure has succeeded. The server does not close the
+// implementation.
 func New(p plugins.Plugin, version int, log hclog.Logger, opts ...grpc.ServerOption) *grpc.Server {
 	g := newGuard(p, log)
 	s := grpc.NewServer(append(g.options(), opts...)...)
@@ -95,7 +95,7 @@ func (g *guard) register(s grpc.ServiceRegistrar, version int) {
 	g.plugin.ProtocolVersions[version](s)
 }
 
-// detail is what a panic of Configure says: it is for the operator, while callers of the other methods may be
+// detail returns the text of a panic in Configure, for the operator, and "" for other methods, whose callers may be
 // anybody.
 func detail(method string, value any) string {
 	const longest = 200

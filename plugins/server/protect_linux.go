@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameProcess has the process list show a name, of which it keeps 15 bytes. It shows a number otherwise: the
-// server executes a plugin by the descriptor of its file. It must come before protectMemory.
+// nameProcess sets the name that process lists show, up to 15 bytes. Without it they show a number, because the server
+// executes a plugin through a file descriptor. It must be called before protectMemory.
 func nameProcess(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
 
 // protectMemory keeps other processes of the same user from reading the memory and the environment of

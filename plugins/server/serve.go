@@ -17,9 +17,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
-// Serve serves p to the host that started this process, and returns when the host has ended it and
-// the implementation is closed. Authors call Serve of their contract package, as all of main. If the
-// process was not started by a host that wants this kind, it prints why and exits with status 1.
+// Serve serves p to the host that started this process. It returns when the host has ended the connection and the
+// implementation is closed. Authors call Serve in their contract package instead, as the only statement of main. If the
+// process was not started by a host that wants this kind, Serve prints why and exits with status 1.
 func Serve(p plugins.Plugin) {
 	cookie := os.Getenv(host.Cookie) //nolint:forbidigo // the handshake of go-plugin is an environment variable
 	if refusal := refuse(cookie, p.Kind); refusal != "" {
@@ -31,7 +31,7 @@ func Serve(p plugins.Plugin) {
 	log := hclog.New(&hclog.LoggerOptions{Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
 	g := newGuard(p, log)
 	stderr := os.Stderr
-	g.begin = sync.OnceFunc(func() { os.Stderr = stderr }) // what is printed just before a crash must not take the connection
+	g.begin = sync.OnceFunc(func() { os.Stderr = stderr }) // output just before a crash must not go through the connection
 	servers := make(chan *grpc.Server, 1)
 	go func() { // SIGTERM ends the server, and with it goplugin.Serve, which removes its socket
 		terminated := make(chan os.Signal, 1)

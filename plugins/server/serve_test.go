@@ -24,7 +24,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// asPlugin makes the test binary a plugin: it then is what an author's main is.
+// asPlugin makes the test binary act as a plugin, like an author's main function.
 const asPlugin = "ROPEWALK_TEST_AS_PLUGIN"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// diary is a memory store with every optional power; it notes in its data directory that it closed.
+// diary is a memory store with every optional capability. It records in its data directory that it was closed.
 type diary struct {
 	*memory.Store
 	log      hclog.Logger
@@ -163,7 +163,7 @@ func TestServeIsAllOfAMain(t *testing.T) {
 	}
 }
 
-// usable checks that a configured store answers, also after a call that panicked.
+// usable checks that a configured store works, even after a call that panicked.
 func usable(t *testing.T, store sessionstore.Store) {
 	t.Helper()
 	if err := store.Put(t.Context(), sessionstore.Record{ID: "one", Subject: "s"}, time.Minute); err != nil {
@@ -216,7 +216,7 @@ func TestAPluginIsRefusedBeforeTheConnection(t *testing.T) {
 		log := &testkit.Log{}
 		client := host(t, plugins.KindAuth, 1, log)
 		_, err := client.Client()
-		client.Kill() // its last words have reached the log then
+		client.Kill() // after that, its last output is in the log
 		if err == nil || !strings.Contains(log.String(), "is of the kind sessionstore, but was started as one of the kind auth") {
 			t.Errorf("got %v, log:\n%s", err, log)
 		}

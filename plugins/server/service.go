@@ -64,8 +64,8 @@ func (s *service) Validate(ctx context.Context, req *pluginv1.ValidateRequest) (
 	return &pluginv1.ValidateResponse{Problems: problems}, nil
 }
 
-// Configure gives impl its settings, if it takes any; one that takes none accepts an empty object
-// only. A host uses it too, for an implementation that runs in its own process.
+// Configure passes settings to impl. An implementation without settings accepts only an empty object. A host also uses
+// Configure for an implementation that runs in its own process.
 func Configure(ctx context.Context, impl any, c plugins.Config) error {
 	if configurer, ok := impl.(plugins.Configurer); ok {
 		return configurer.Configure(ctx, c)
@@ -73,8 +73,8 @@ func Configure(ctx context.Context, impl any, c plugins.Config) error {
 	return c.Decode(&struct{}{})
 }
 
-// Validate checks settings for impl. The error is plugins.ErrUnimplemented when impl takes settings
-// but has no Validate.
+// Validate checks settings for impl. The error is plugins.ErrUnimplemented if impl has settings but no way to check
+// them.
 func Validate(ctx context.Context, impl any, c plugins.Config) error {
 	if validator, ok := impl.(plugins.Validator); ok {
 		return validator.Validate(ctx, c)
@@ -88,8 +88,8 @@ func Validate(ctx context.Context, impl any, c plugins.Config) error {
 	return c.Decode(&struct{}{})
 }
 
-// problemsOf splits what an implementation returned: problems are part of the answer, where any
-// language can read them; other errors become a status.
+// problemsOf splits the error of an implementation. Problems become part of the response, so that plugins and hosts in
+// any language can use them. Other errors become a status.
 func problemsOf(err error) ([]*pluginv1.Problem, error) {
 	config, ok := errors.AsType[*plugins.ConfigError](err)
 	if !ok {
