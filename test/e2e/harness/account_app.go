@@ -21,19 +21,19 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// AccountApp is a remote MCP server that lets in whoever has a token of the provider for it. Its tools whoami, which is read
-// only, and change answer with whose token it was.
+// AccountApp is a remote MCP server that accepts the provider's tokens for it. Its tools whoami, which is read-only,
+// and change return the subject of the token.
 type AccountApp struct {
 	URL      string
 	Provider *testenv.OpenIDProvider
-	Lacking  atomic.Pointer[map[string]bool] // tokens that lack the right to change
+	Lacking  atomic.Pointer[map[string]bool] // tokens that may not call change
 
 	mu      sync.Mutex
 	calls   []string // "tool subject"
 	bearers map[string]bool
 }
 
-// accountClaims are what the app reads in a token.
+// accountClaims holds the claims that the app reads from a token.
 type accountClaims struct {
 	Subject  string `json:"sub"`
 	Audience string `json:"aud"`
@@ -43,7 +43,8 @@ type accountClaims struct {
 
 type accountSubject struct{}
 
-// StartAccountApp starts an app at /mcp and its authorization server, whose access tokens last for some seconds.
+// StartAccountApp starts an app at /mcp and its authorization server, whose access tokens are valid for the given
+// number of seconds.
 func StartAccountApp(t *testing.T, seconds int) *AccountApp {
 	t.Helper()
 	a := &AccountApp{Provider: testenv.StartAuthorizationServer(t, seconds), bearers: map[string]bool{}}
@@ -76,7 +77,7 @@ func StartAccountApp(t *testing.T, seconds int) *AccountApp {
 		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the client has left
+			return // the client has disconnected
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if lacking := a.Lacking.Load(); lacking != nil && (*lacking)[bearer] && bytes.Contains(body, []byte(`"change"`)) {
@@ -97,7 +98,7 @@ func StartAccountApp(t *testing.T, seconds int) *AccountApp {
 	return a
 }
 
-// readClaims reads a token without verifying it: the provider is the only one here.
+// readClaims reads a token without verifying it, because there is only one provider here.
 func readClaims(token string) (c accountClaims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -107,7 +108,7 @@ func readClaims(token string) (c accountClaims, ok bool) {
 	return c, err == nil && json.Unmarshal(payload, &c) == nil
 }
 
-// Seen returns how often a tool was called for a person.
+// Seen returns how often a call ("tool subject") was made.
 func (a *AccountApp) Seen(call string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +120,7 @@ func (a *AccountApp) Seen(call string) (n int) {
 	return n
 }
 
-// Tokens returns the tokens that the app got.
+// Tokens returns the tokens that the app received.
 func (a *AccountApp) Tokens() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

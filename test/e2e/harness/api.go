@@ -25,8 +25,8 @@ type Response struct {
 	Body   string
 }
 
-// Do sends a request. The body is a text that is sent as it is, nil, or a value that is encoded as
-// JSON; headers are written "Name: value". Only Content-Type is set without being asked for.
+// Do sends a request. The body is a string that is sent unchanged, nil, or a value that is encoded as JSON. Headers
+// have the form "Name: value". Do sets only Content-Type by itself.
 func (s *Server) Do(t *testing.T, method, path string, body any, headers ...string) Response {
 	t.Helper()
 	var content io.Reader
@@ -57,7 +57,7 @@ func (s *Server) Do(t *testing.T, method, path string, body any, headers ...stri
 	return Exchange(t, req)
 }
 
-// Object sends a request with the server's Key, which must succeed, and returns the JSON object of the answer.
+// Object sends a request with the server's Key, which must succeed, and returns the JSON object in the response.
 func (s *Server) Object(t *testing.T, method, path string, body any) map[string]any {
 	t.Helper()
 	var headers []string
@@ -97,7 +97,7 @@ func (a Response) Object(t *testing.T) map[string]any {
 	return o
 }
 
-// App is an App of docs/api.md 3.1.
+// App is an App as described in docs/api.md 3.1.
 type App struct {
 	Name, BundleName, Version, Status, Type string
 	ToolCount                               int
@@ -108,7 +108,7 @@ type App struct {
 	}
 }
 
-// Install installs an app, which must be running then, and returns it.
+// Install installs an app, which must be running afterwards, and returns it.
 func (s *Server) Install(t *testing.T, request map[string]any) App {
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/apps/install", request)
@@ -119,7 +119,7 @@ func (s *Server) Install(t *testing.T, request map[string]any) App {
 	return installed
 }
 
-// Apps returns what GET /v1/apps lists, by name.
+// Apps returns the apps that GET /v1/apps lists, by name.
 func (s *Server) Apps(t *testing.T, headers ...string) map[string]App {
 	t.Helper()
 	var list struct{ Apps []App }
@@ -141,8 +141,7 @@ func (s *Server) WaitForStatus(t *testing.T, name, status string, headers ...str
 	}
 }
 
-// Call calls a tool, which must succeed, and returns `result`: the text, or the JSON that the text
-// is.
+// Call calls a tool, which must succeed, and returns `result`: the text, decoded if it is JSON.
 func (s *Server) Call(t *testing.T, server, tool string, arguments map[string]any) any {
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": server, "tool": tool, "arguments": arguments})
@@ -162,7 +161,7 @@ func List(t *testing.T, a Response) []map[string]any {
 	return l
 }
 
-// ToText returns the result of a tool as text, whether or not it was JSON.
+// ToText returns a tool's result as text, whether or not it was JSON.
 func ToText(t *testing.T, result any) string {
 	t.Helper()
 	raw, err := json.Marshal(result)
@@ -172,13 +171,12 @@ func ToText(t *testing.T, result any) string {
 	return string(raw)
 }
 
-// SharedFile returns the path of a file in the data directory of an app, which both the test and
-// the app may use.
+// SharedFile returns the path of a file in an app's data directory, which both the test and the app can use.
 func (s *Server) SharedFile(app, name string) string {
 	return filepath.Join(s.Home, "apps", app, "data", name)
 }
 
-// BeginCall calls the tool `last`, which runs until the file exists, and waits until it has begun.
+// BeginCall calls the tool `last`, which runs until the file exists, and waits until the call has started.
 func (s *Server) BeginCall(ctx context.Context, t *testing.T, app, file string) (ended <-chan Response) {
 	t.Helper()
 	body := fmt.Sprintf(`{"server":%q,"tool":"last","arguments":{"text":%q}}`, app, file)

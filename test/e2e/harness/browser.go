@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// FreePort returns a port for a server whose address its identity provider must know beforehand.
+// FreePort returns a port for a server whose address the identity provider must know in advance.
 func FreePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -22,10 +22,10 @@ func FreePort(t *testing.T) string {
 	return port
 }
 
-// Browser keeps cookies and follows redirects as a browser does, up to the URL in Stop.
+// Browser keeps cookies and follows redirects like a browser, up to the URL in Stop.
 type Browser struct {
 	client http.Client
-	Stop   string // a URL with this prefix is not visited, "" for none
+	Stop   string // URLs with this prefix are not visited; "" for none
 	At     *url.URL
 }
 
@@ -46,20 +46,20 @@ func NewBrowser(t *testing.T) *Browser {
 	return b
 }
 
-// Visit opens an address and follows redirects. At is the address of the last request.
+// Visit opens an address and follows redirects. Afterwards, At is the address of the last request.
 func (b *Browser) Visit(t *testing.T, address string) *http.Response {
 	t.Helper()
 	resp, _ := b.load(t, http.MethodGet, address, nil)
 	return resp
 }
 
-// Read is Visit, and returns the page.
+// Read is Visit that also returns the page.
 func (b *Browser) Read(t *testing.T, address string) (*http.Response, string) {
 	t.Helper()
 	return b.load(t, http.MethodGet, address, nil)
 }
 
-// Submit submits the form of the page at an address, and follows redirects. It returns the page at their end.
+// Submit submits a form to an address and follows redirects. It returns the last page.
 func (b *Browser) Submit(t *testing.T, address string, fields url.Values) (*http.Response, string) {
 	t.Helper()
 	return b.load(t, http.MethodPost, address, fields)
@@ -88,7 +88,7 @@ func (b *Browser) load(t *testing.T, method, address string, fields url.Values) 
 	return resp, string(page)
 }
 
-// Cookie returns the value of a cookie that the browser sends to an address, "" when there is none.
+// Cookie returns the value of a cookie that the browser sends to an address, or "" when there is none.
 func (b *Browser) Cookie(t *testing.T, name, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

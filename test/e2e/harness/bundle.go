@@ -10,8 +10,7 @@ import (
 // GoTools is the number of tools of a Plain bundle before `grow` is called.
 const GoTools = 4
 
-// GoBundle writes a binary bundle (MCPB) of this executable, of a kind such as Plain, and returns
-// its directory.
+// GoBundle writes a binary bundle (MCPB) that runs this executable as a kind such as Plain, and returns its directory.
 func GoBundle(t *testing.T, name, character string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -24,7 +23,7 @@ func GoBundle(t *testing.T, name, character string) string {
 	}})
 }
 
-// Bundle writes a bundle directory whose manifest has these members beside the required ones.
+// Bundle writes a bundle directory whose manifest has these members in addition to the required ones.
 func Bundle(t *testing.T, manifest map[string]any) string {
 	t.Helper()
 	whole := map[string]any{

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// askingInSessions supports only an MCP revision in which a question is a request that the call
+// askingInSessions returns a server that supports only an MCP revision in which a question is a request that the call
 // waits for.
 func askingInSessions() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asker", Version: "1.0.0"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
@@ -19,8 +19,7 @@ func askingInSessions() *mcp.Server {
 	return s
 }
 
-// GateFile is a file in the data directory of an app. Calls of the tool `report` wait until it
-// exists.
+// GateFile is a file in an app's data directory. Calls to the tool `report` wait until it exists.
 const GateFile = "gate"
 
 // gateOpened returns a channel that is closed when GateFile exists.
@@ -36,9 +35,8 @@ func gateOpened() <-chan struct{} {
 	return open
 }
 
-// addAskingTools adds `report`, whose progress and result contain the text it was given, and `ask`,
-// whose question does too. report waits for GateFile, so that any number of calls can be in flight
-// at once.
+// addAskingTools adds `report`, whose progress and result contain the text it was given, and `ask`, whose question also
+// contains it. report waits for GateFile, so that any number of calls can be in flight at once.
 func addAskingTools(s *mcp.Server) {
 	open := gateOpened()
 	text := func(text string) (*mcp.CallToolResult, any, error) {

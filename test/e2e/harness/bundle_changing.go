@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// changingServer describes its instructions, prompt, resource and template by what is in the file "text" of its data
-// directory. Its tool never changes.
+// changingServer returns a server whose instructions and descriptions of a prompt, a resource and a template contain
+// the file "text" in its data directory. Its tool never changes.
 func changingServer() *mcp.Server {
 	raw, _ := os.ReadFile(filepath.Join(os.Getenv("ROPEWALK_DATA_DIR"), "text"))
 	text := "Harmless." + string(raw)

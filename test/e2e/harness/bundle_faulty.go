@@ -7,9 +7,10 @@ import (
 	"os"
 )
 
-// faultyMain is a bundle without an SDK that breaks the protocol as servers do: it writes the id of its answer to the
-// tool `string-id` as a string, answers `other-id` with an id that nobody used, announces a change after each tools/list,
-// and fails after the first page of that list. A server that declares nothing has no list at all.
+// faultyMain is a bundle without an SDK that breaks the protocol in ways that real servers do. It writes the ID of its
+// response to the tool `string-id` as a string, responds to `other-id` with an ID that nobody used, announces a change
+// after each tools/list, and fails after the first page of that list. If it declares no capabilities, it has no list at
+// all.
 func faultyMain(declares bool) int {
 	lists := 0
 	in := bufio.NewReader(os.Stdin)

@@ -22,27 +22,27 @@ const bundleArg = "__bundle"
 const (
 	Plain            = "plain"             // has the tools of bundleServer
 	Poisonable       = "poisonable"        // does not start while a file "poison" is in its data directory
-	Silent           = "silent"            // runs and never answers
-	Broken           = "broken"            // exits at once
-	WithChildren     = "with-children"     // starts a child, and a grandchild in a session and environment of its own
+	Silent           = "silent"            // runs and never responds
+	Broken           = "broken"            // exits immediately
+	WithChildren     = "with-children"     // starts a child, and a grandchild in its own session and environment
 	child            = "child"             // a child of WithChildren
 	Asking           = "asker"             // has the tools of addAskingTools
-	AskingInSessions = "asker-in-sessions" // is an Asking that supports only MCP revisions with sessions
+	AskingInSessions = "asker-in-sessions" // is Asking, but supports only MCP revisions with sessions
 	Worker           = "worker"            // has the tool of addWorker
 	Viewed           = "viewed"            // has the view and the tools of viewedServer
 	Offering         = "offering"          // is the server of offering
 	Unfolding        = "unfolding"         // is the server of unfolding
-	Stateless        = "stateless"         // supports MCP 2026-07-28 only
+	Stateless        = "stateless"         // supports only MCP 2026-07-28
 	Changing         = "changing"          // is the server of changingServer
 	Faulty           = "faulty"            // breaks the protocol: see faultyMain
-	Undeclared       = "undeclared"        // is Faulty, and declares no capability
+	Undeclared       = "undeclared"        // is Faulty, but declares no capabilities
 )
 
 // bundleMain runs a bundle of the kind and returns the exit code.
 func bundleMain(character string) int {
 	switch character {
 	case Silent, child:
-		<-time.After(time.Hour) // select {} would end it: without another goroutine that is a deadlock
+		<-time.After(time.Hour) // select {} would be a fatal deadlock without another goroutine
 	case Stateless:
 		return statelessMain()
 	case Faulty, Undeclared:
@@ -92,8 +92,8 @@ type TextArguments struct {
 	Text string `json:"text"`
 }
 
-// bundleServer has the tools `echo`; `environment`, which returns all variables, the clientInfo and its _meta; `last`, which runs
-// until a file exists; and `grow`, which adds a tool.
+// bundleServer returns a server with the tools `echo`; `environment`, which returns all environment variables, the
+// clientInfo and its _meta; `last`, which runs until a file exists; and `grow`, which adds a tool.
 func bundleServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, nil)
 	text := func(text string) (*mcp.CallToolResult, any, error) {

@@ -22,10 +22,9 @@ type callStateless struct {
 	}
 }
 
-// statelessMain is a bundle without an SDK that supports MCP 2026-07-28 only. Its tool `ask`
-// reports progress before and after GateFile exists, asks for a name in its result, reports again
-// when it is called with the answer, and returns the name. Progress and question contain the text
-// it was given.
+// statelessMain is a bundle without an SDK that supports only MCP 2026-07-28. Its tool `ask` reports progress before
+// and after GateFile exists, asks for a name in its result, reports progress again when it is called with the answer,
+// and returns the name. The progress and the question contain the text it was given.
 func statelessMain() int {
 	var out sync.Mutex
 	say := func(format string, args ...any) {

@@ -10,8 +10,8 @@ import (
 // View is the URI that every Viewed bundle gives its view.
 const View = "ui://clock/view.html"
 
-// viewedServer has a view, and the tools `show`, which belongs to the view and returns the data directory and
-// a link to the view; and `touch`, which announces that the view has changed.
+// viewedServer returns a server with a view and two tools. `show` belongs to the view and returns the data directory
+// and a link to the view. `touch` announces that the view has changed.
 func viewedServer() *mcp.Server {
 	accept := &mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },

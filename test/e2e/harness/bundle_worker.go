@@ -13,8 +13,7 @@ import (
 // WorkFile is the file in which a Worker records its calls.
 const WorkFile = "worked"
 
-// addWorker adds `work`, which records the text it is given, takes 30 ms, and returns the data
-// directory.
+// addWorker adds the tool `work`, which records the text it is given, takes 30 ms, and returns the data directory.
 func addWorker(s *mcp.Server) {
 	mcp.AddTool(s, &mcp.Tool{Name: "work"}, func(_ context.Context, _ *mcp.CallToolRequest, in TextArguments) (*mcp.CallToolResult, any, error) {
 		data := os.Getenv("ROPEWALK_DATA_DIR")

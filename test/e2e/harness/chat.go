@@ -11,12 +11,12 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// Models configures the model provider under both of its protocols, one of them as the default.
+// Models configures the model provider with both of its protocols. wire is the default one.
 func Models(p *testenv.ModelProvider, wire string) Option {
 	return Config(ModelsYAML(p, wire))
 }
 
-// ModelsYAML is the section that Models writes.
+// ModelsYAML returns the configuration section that Models writes.
 func ModelsYAML(p *testenv.ModelProvider, wire string) string {
 	return "models:\n  default: " + wire + ":test-model\n  providers:\n" +
 		"    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n    openai: {baseUrl: '" + p.URL + "/v1', apiKey: k}\n"
@@ -34,7 +34,7 @@ type ChatEvent struct {
 	Data map[string]any
 }
 
-// Chat sends a message and reads the stream until each returns true, or to its end.
+// Chat sends a message and reads the stream until each returns true or the stream ends.
 func (s *Server) Chat(ctx context.Context, t *testing.T, body string, each func(ChatEvent) (stop bool)) (names []string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/stream", strings.NewReader(body))
@@ -70,7 +70,7 @@ func (s *Server) Chat(ctx context.Context, t *testing.T, body string, each func(
 	return names
 }
 
-// ScriptToolCall makes the model call a tool when the message is "go", and say "Done." afterwards.
+// ScriptToolCall makes the model call a tool when the message is "go" and say "Done." afterwards.
 func ScriptToolCall(t *testing.T, p *testenv.ModelProvider, tool, arguments string) {
 	t.Helper()
 	p.Forget(t)
@@ -79,8 +79,8 @@ func ScriptToolCall(t *testing.T, p *testenv.ModelProvider, tool, arguments stri
 		`{"match":{},"response":{"content":"Done."}}`)
 }
 
-// AnswerQuestions sends "go" in a chat, passes each question to reply, and returns the questions,
-// the answers and the output of the tool.
+// AnswerQuestions sends "go" in a chat and passes each question to reply. It returns the questions, the answers and the
+// tool's output.
 func (s *Server) AnswerQuestions(t *testing.T, reply func(question map[string]any)) (questions, answers []map[string]any, output string) {
 	t.Helper()
 	s.Chat(t.Context(), t, `{"message":"go"}`, func(e ChatEvent) bool {
@@ -111,7 +111,7 @@ func (s *Server) Reply(t *testing.T, question map[string]any, body string, want 
 	}
 }
 
-// Leave begins a detached run and leaves its stream at its first text.
+// Leave starts a detached run and disconnects from its stream at the first text.
 func (s *Server) Leave(t *testing.T, message string) (id string) {
 	t.Helper()
 	s.Chat(t.Context(), t, `{"message":"`+message+`","detach":true}`, func(e ChatEvent) bool {
@@ -123,7 +123,7 @@ func (s *Server) Leave(t *testing.T, message string) (id string) {
 	return id
 }
 
-// Join reads the events of the run of a conversation, to its end.
+// Join reads the events of a conversation's run to its end.
 func (s *Server) Join(t *testing.T, id, last string) (status int, ids, names []string, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Timeout)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Command runs ropewalk to its end and returns what it printed on both outputs, and its exit code.
+// Command runs ropewalk to completion. It returns the output, both standard output and standard error, and the exit
+// code.
 func Command(t *testing.T, environ []string, args ...string) (said string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
@@ -34,7 +35,7 @@ func (s *Server) Reload(t *testing.T, yaml string) (said string, err error) {
 	return string(out), err
 }
 
-// MustReload reloads, and fails the test unless the command succeeds and names the sections.
+// MustReload reloads and fails the test unless the command succeeds and names the sections.
 func (s *Server) MustReload(t *testing.T, yaml string, sections ...string) {
 	t.Helper()
 	said, err := s.Reload(t, yaml)

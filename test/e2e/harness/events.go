@@ -15,11 +15,11 @@ import (
 // EventReader reads GET /v1/events.
 type EventReader struct {
 	Header http.Header
-	Events chan string // "name {data}", its data's keys in order
+	Events chan string // "name {data}", with the keys of the data sorted
 }
 
-// Listen opens the event stream, which is closed when the test ends. It returns when the server has
-// sent its headers, so that no later event is missed.
+// Listen opens the event stream, which is closed when the test ends. It returns once the server has sent the headers,
+// so that no later event is missed.
 func (s *Server) Listen(t *testing.T, headers ...string) *EventReader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -32,7 +32,8 @@ func (s *Server) Listen(t *testing.T, headers ...string) *EventReader {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
 	}
-	// A connection of its own: it ends with the stream, and a request that used it again meanwhile would fail.
+	// The stream gets its own connection, because the connection ends with the stream and a request that reused it
+	// would fail.
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	resp, err := (&http.Client{Transport: transport}).Do(req)
@@ -69,7 +70,7 @@ func (l *EventReader) Next(t *testing.T) string {
 	return l.nextExcept(t, "heartbeat")
 }
 
-// NextOutcome returns the next event except heartbeats and the progress of installs.
+// NextOutcome returns the next event except heartbeats and install progress.
 func (l *EventReader) NextOutcome(t *testing.T) string {
 	t.Helper()
 	return l.nextExcept(t, "heartbeat", "bundle.progress")
@@ -102,8 +103,7 @@ func (l *EventReader) Expect(t *testing.T, events ...string) {
 	}
 }
 
-// OpenStream opens the GET stream of an MCP session. It is open until hangUp is called or the test
-// ends.
+// OpenStream opens the GET stream of an MCP session. The stream stays open until hangUp is called or the test ends.
 func (s *Server) OpenStream(t *testing.T, session string) (status int, hangUp func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Load makes calls at a constant rate until it is stopped, whether or not they succeed.
+// Load makes calls at a constant rate, whether or not they succeed, until it is stopped.
 type Load struct {
 	stop  chan struct{}
 	ended sync.WaitGroup
@@ -28,7 +28,7 @@ type Failure struct {
 	Err          error
 }
 
-// StartLoad makes perSecond calls a second, on each of the clients in turn.
+// StartLoad starts making perSecond calls a second, on each of the clients in turn.
 func StartLoad(t *testing.T, perSecond int, clients ...*MCPClient) *Load {
 	l := &Load{stop: make(chan struct{}), Statuses: map[int]int{}}
 	l.ended.Go(func() {
@@ -61,7 +61,7 @@ func (l *Load) call(c *MCPClient, nonce string) {
 	}
 }
 
-// Stop makes no more calls and waits for the responses. It may be called again.
+// Stop stops making calls and waits for the responses. It may be called more than once.
 func (l *Load) Stop() {
 	select {
 	case <-l.stop:
@@ -71,14 +71,14 @@ func (l *Load) Stop() {
 	l.ended.Wait()
 }
 
-// answered returns how many calls have ended.
+// answered returns the number of calls that have ended.
 func (l *Load) answered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.Calls
 }
 
-// WaitForCalls waits until that many more calls have ended.
+// WaitForCalls waits until the given number of further calls have ended.
 func (l *Load) WaitForCalls(t *testing.T, calls int) {
 	t.Helper()
 	until := l.answered() + calls

@@ -13,19 +13,19 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// ropewalk is the executable under test. Where tests look for data races, so does every server.
+// ropewalk is the executable under test. If the tests run with the race detector, so does every server.
 var ropewalk = testenv.Ropewalk{Race: Race}
 
-// Databases is the PostgreSQL server of a package's tests, when they run on one (testenv.Store).
+// Databases is the PostgreSQL server of a package's tests, if they use one (testenv.Store).
 var Databases testenv.Databases
 
-// Main runs the tests of a package and returns the exit code: `os.Exit(harness.Main(m))` is the whole
-// TestMain of each package. The test executable is also the Go bundle that its tests install.
+// Main runs the tests of a package and returns the exit code: The TestMain of each package is just
+// `os.Exit(harness.Main(m))`. The test executable is also the Go bundle that its tests install.
 func Main(m *testing.M) int {
 	if len(os.Args) > 2 && os.Args[1] == bundleArg {
-		syscall.Exit(bundleMain(os.Args[2])) // os.Exit lingers under the race detector
+		syscall.Exit(bundleMain(os.Args[2])) // os.Exit is slow under the race detector
 	}
-	// What a server leaves behind becomes a child of this process, where it is found.
+	// Processes that a server leaves behind become children of this process, where they are found.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		fmt.Fprintln(os.Stderr, "become the reaper of orphans:", err)
 		return 1
@@ -39,7 +39,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Binary is the path of the executable under test.
+// Binary returns the path of the executable under test.
 func Binary(t testing.TB) string {
 	t.Helper()
 	return ropewalk.Path(t)

@@ -17,10 +17,10 @@ type MCPClient struct {
 	URL       string
 	Headers   []string
 	Session   string
-	Stateless bool // it speaks 2026-07-28, without a session
+	Stateless bool // uses revision 2026-07-28, without a session
 }
 
-// Initialize is an initialize request of a client without capabilities.
+// Initialize is the initialize request of a client without capabilities.
 const Initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`
 
 // OpenSession opens a session; the headers authenticate the caller.
@@ -38,7 +38,7 @@ func (s *Server) OpenSession(t *testing.T, headers ...string) *MCPClient {
 	return c
 }
 
-// Echo calls sample__echo with a text. The error contains what came back instead.
+// Echo calls sample__echo with nonce and checks that it comes back. The error contains the actual response.
 func (c *MCPClient) Echo(ctx context.Context, nonce string) (status int, err error) {
 	call := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":"sample__echo","arguments":{"text":%q}}}`, nonce, nonce)
 	status, _, body, err := c.Post(ctx, call)
@@ -60,7 +60,7 @@ func (c *MCPClient) Echo(ctx context.Context, nonce string) (status int, err err
 	return status, nil
 }
 
-// Post sends a message and reads the response: of a stream of events, the last message.
+// Post sends a message and reads the response. If that is an event stream, it returns the last message.
 func (c *MCPClient) Post(ctx context.Context, message string) (int, http.Header, []byte, error) {
 	resp, err := c.Send(ctx, message)
 	if err != nil {
@@ -71,7 +71,8 @@ func (c *MCPClient) Post(ctx context.Context, message string) (int, http.Header,
 	return resp.StatusCode, resp.Header, []byte(LastMessage(string(body))), err
 }
 
-// LastMessage returns the last message of a response of /mcp, which is a stream of events when the answer takes a while.
+// LastMessage returns the last message in a response from /mcp, which is an event stream if the answer takes a long
+// time.
 func LastMessage(body string) string {
 	if strings.HasPrefix(body, "{") {
 		return body
@@ -84,7 +85,7 @@ func LastMessage(body string) string {
 	return line
 }
 
-// Send sends a message; the caller reads the response. The headers override those of the client.
+// Send sends a message. The caller reads the response. The headers override the client's.
 func (c *MCPClient) Send(ctx context.Context, message string, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+"/mcp", bytes.NewReader([]byte(message)))
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Server) SessionHeader(t *testing.T, headers ...string) string {
 	return "Mcp-Session-Id: " + id
 }
 
-// SessionNotFound is the body of a 404 for a session.
+// SessionNotFound returns the body of a 404 for a session.
 func SessionNotFound(reason string) string {
 	return `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found","data":{"reason":"` + reason + `"}},"id":null}`
 }

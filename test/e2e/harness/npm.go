@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// The bundles here are what people run: servers as their authors publish them, from test/npm.
+// Real MCP servers in the form that their authors publish, installed in test/npm.
 const (
 	Everything = "@modelcontextprotocol/server-everything"
 	Filesystem = "@modelcontextprotocol/server-filesystem"
@@ -18,10 +18,10 @@ const (
 	BasicReact = "@modelcontextprotocol/server-basic-react"
 )
 
-// EntryPoint is the script of a package, relative to the folder that holds node_modules.
+// EntryPoint returns the path of a package's script, relative to the folder that contains node_modules.
 func EntryPoint(pkg string) string { return "node_modules/" + pkg + "/dist/index.js" }
 
-// NodeManifest describes a bundle around a package, whose server gets these arguments.
+// NodeManifest returns the manifest of a bundle that runs a package with the given arguments.
 func NodeManifest(name, pkg string, args ...string) map[string]any {
 	return map[string]any{"name": "@e2e/" + name, "server": map[string]any{
 		"type": "node", "entry_point": EntryPoint(pkg),
@@ -29,8 +29,8 @@ func NodeManifest(name, pkg string, args ...string) map[string]any {
 	}}
 }
 
-// NodeBundle writes a bundle directory that uses the node_modules of test/npm. Where several
-// servers share what is installed, the package and its dependencies are copied.
+// NodeBundle writes a bundle directory that uses the node_modules of test/npm. If several servers share the installed
+// bundles, it copies the package and its dependencies.
 func NodeBundle(t *testing.T, manifest map[string]any) string {
 	t.Helper()
 	dir := Bundle(t, manifest)
@@ -46,8 +46,7 @@ func NodeBundle(t *testing.T, manifest map[string]any) string {
 	return dir
 }
 
-// PackedBundle returns a .mcpb of a package with its dependencies, packed with the tool that
-// authors use.
+// PackedBundle returns the path of a .mcpb of a package with its dependencies, packed with the authors' own tool.
 func PackedBundle(t *testing.T, pkg string, manifest map[string]any) string {
 	t.Helper()
 	npm, dir := testenv.Node(t), Bundle(t, manifest)

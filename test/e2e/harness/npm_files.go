@@ -27,7 +27,7 @@ func copyPackage(t *testing.T, dir, pkg string) {
 	}
 }
 
-// dependencies returns the folders of a package and of all its dependencies, resolved as Node does.
+// dependencies returns the folders of a package and all its dependencies, resolved like Node.
 func dependencies(t *testing.T, root, pkg string) []string {
 	t.Helper()
 	var found []string
@@ -68,7 +68,7 @@ func dependencies(t *testing.T, root, pkg string) []string {
 // unneeded matches files that no program reads: half of most packages.
 var unneeded = regexp.MustCompile(`\.(map|d\.[cm]?ts|md)$`)
 
-// ownFiles is a package without its node_modules and without unneeded files.
+// ownFiles is the file system of a package without node_modules and unneeded files.
 type ownFiles struct{ fs.FS }
 
 func (w ownFiles) ReadDir(name string) ([]fs.DirEntry, error) {

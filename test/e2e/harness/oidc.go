@@ -10,10 +10,10 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// audience is the audience of the tokens of machineToken.
+// audience is the audience of the tokens that the functions below request.
 const audience = "https://ropewalk.test/mcp"
 
-// MachineToken returns an access token of the client "machine" of the provider, an admin of org_1.
+// MachineToken returns an access token of the provider's client "machine", an admin of org_1.
 func MachineToken(t *testing.T, issuer string) string {
 	t.Helper()
 	form := url.Values{"grant_type": {"client_credentials"}, "scope": {"tools"}, "resource": {audience}}
@@ -31,8 +31,8 @@ func MachineToken(t *testing.T, issuer string) string {
 	return token
 }
 
-// PersonToken returns an access token that the provider gives a client when a person logs in with the browser: alice,
-// or whom hint names. secret is "" for a public client, and callback is its redirect URI.
+// PersonToken returns an access token that the provider issues to a client when a person logs in with the browser:
+// alice, or whoever hint names. secret is "" for a public client. callback is its redirect URI.
 func (b *Browser) PersonToken(t *testing.T, issuer, client, secret, callback, hint string) string {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()
@@ -65,7 +65,7 @@ func RevokeToken(t *testing.T, issuer, client, secret, token string) {
 	}
 }
 
-// postForm sends a form of a client, which shows its secret if it has one.
+// postForm sends a client's form, with the client secret if there is one.
 func postForm(t *testing.T, address string, form url.Values, client, secret string) Response {
 	t.Helper()
 	if secret != "" {
@@ -82,7 +82,7 @@ func postForm(t *testing.T, address string, form url.Values, client, secret stri
 	return Exchange(t, req)
 }
 
-// LogOutAt ends the browser's session at the provider, which then tells its clients.
+// LogOutAt ends the browser's session at the provider, which then notifies its clients.
 func (b *Browser) LogOutAt(t *testing.T, issuer string) {
 	t.Helper()
 	page := b.exchange(t, http.MethodGet, issuer+"/session/end", nil)
@@ -94,7 +94,7 @@ func (b *Browser) LogOutAt(t *testing.T, issuer string) {
 	b.exchange(t, http.MethodPost, issuer+"/session/end/confirm", url.Values{"xsrf": {secret}, "logout": {"yes"}})
 }
 
-// exchange sends a request of the browser and returns the page that it ends at.
+// exchange sends a request with the browser and returns the page where it ends.
 func (b *Browser) exchange(t *testing.T, method, address string, form url.Values) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
@@ -117,7 +117,7 @@ func (b *Browser) exchange(t *testing.T, method, address string, form url.Values
 	return string(page)
 }
 
-// OIDCAuth is the auth section for the provider, with more settings.
+// OIDCAuth returns the auth section of a configuration for the provider, with more settings appended.
 func OIDCAuth(issuer string, more ...string) string {
 	lines := append([]string{
 		"adapter: oidc", "issuer: " + issuer, "audience: " + audience, "roleClaim: roles", "roles: {staff-admin: admin}",

@@ -14,8 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Process is one process of this machine. Its start time distinguishes it from another one with its
-// id.
+// Process is a process on this machine. Its start time distinguishes it from a later one with the same ID.
 type Process struct {
 	ID, Parent int
 	started    string // in clock ticks since boot
@@ -26,16 +25,16 @@ func (p Process) String() string {
 	return fmt.Sprintf("%d (child of %d): %s\n", p.ID, p.Parent, p.Command)
 }
 
-// RunningProcesses returns every process that runs, by id. A zombie does not run.
+// RunningProcesses returns every running process by ID. Zombies do not count.
 func RunningProcesses() map[int]Process {
 	all := map[int]Process{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		stat, err := os.ReadFile(path)
 		if err != nil {
-			continue // it ended meanwhile
+			continue // it has ended in the meantime
 		}
-		// "pid (name) state ppid …": the name may hold anything, so count from the last parenthesis.
+		// "pid (name) state ppid …": the name may contain anything, so count from the last parenthesis.
 		at := bytes.LastIndexByte(stat, ')')
 		fields := strings.Fields(string(stat[at+1:]))
 		if fields[0] == "Z" || fields[0] == "X" {
@@ -64,8 +63,8 @@ func Descendants(of int) []Process {
 	return found
 }
 
-// ProcessesFor returns the processes that belong to a home, wherever they are in the tree: it is in
-// their command line, their working directory or their environment.
+// ProcessesFor returns the processes that belong to a home, wherever they are in the process tree. Their command line,
+// working directory or environment contains the home.
 func ProcessesFor(home string) []Process {
 	var found []Process
 	for id, p := range RunningProcesses() {
@@ -81,7 +80,7 @@ func ProcessesFor(home string) []Process {
 	return found
 }
 
-// Survivors returns those of the processes that still run after a time.
+// Survivors returns the processes that are still running after the given time.
 func Survivors(of []Process, within time.Duration) []Process {
 	var left []Process
 	testkit.Within(within, func() bool {
@@ -97,7 +96,7 @@ func Survivors(of []Process, within time.Duration) []Process {
 	return left
 }
 
-// PID returns the process id of a Go bundle outside its sandbox; inside it has another.
+// PID returns the process ID of a Go bundle as seen from outside its sandbox. Inside, it has a different one.
 func (s *Server) PID(t *testing.T, app string) int {
 	t.Helper()
 	inside := s.Call(t, app, "environment", nil).(map[string]any)

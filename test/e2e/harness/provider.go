@@ -18,17 +18,17 @@ import (
 	"time"
 )
 
-// Provider is an OpenID provider that states about everybody what a test wants it to. It asks nobody for a password.
+// Provider is an OpenID provider that issues whatever claims a test wants. It does not ask for passwords.
 type Provider struct {
 	Issuer string
 	key    *rsa.PrivateKey
 
 	mu                        sync.Mutex
-	idToken, access, userInfo map[string]any // claims besides those that a token needs
+	idToken, access, userInfo map[string]any // claims in addition to the required ones
 	nonces                    map[string]string
 }
 
-// StartProvider starts a Provider until the test ends.
+// StartProvider starts a Provider that runs until the test ends.
 func StartProvider(t *testing.T) *Provider {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -62,20 +62,20 @@ func StartProvider(t *testing.T) *Provider {
 	return p
 }
 
-// State sets what the provider states about whoever logs in next: in the id token, in the access token and at the
-// UserInfo endpoint.
+// State sets the provider's claims about whoever logs in next: in the ID token, in the access token and at the UserInfo
+// endpoint.
 func (p *Provider) State(idToken, access, userInfo map[string]any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.idToken, p.access, p.userInfo = idToken, access, userInfo
 }
 
-// Token returns an access token for /mcp and /v1 with claims.
+// Token returns an access token for /mcp and /v1 with the given claims.
 func (p *Provider) Token(claims map[string]any) string {
 	return p.sign(map[string]any{"aud": audience}, claims)
 }
 
-// LogIn logs a browser in at a server whose clientId is "app", and returns the header of its session.
+// LogIn logs a browser in to a server whose clientId is "app". It returns the header with the session cookie.
 func (p *Provider) LogIn(t *testing.T, s *Server) string {
 	t.Helper()
 	b := NewBrowser(t)
@@ -111,7 +111,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// sign returns a token of alice, unless a later set of claims says otherwise.
+// sign returns a token for alice, unless the claims name another subject. Later claims override earlier ones.
 func (p *Provider) sign(claims ...map[string]any) string {
 	all := map[string]any{"iss": p.Issuer, "sub": "alice", "iat": time.Now().Unix(), "exp": time.Now().Add(10 * time.Minute).Unix()}
 	for _, some := range claims {

@@ -2,5 +2,5 @@
 
 package harness
 
-// Race is true where the tests, and every server they start, run with the race detector.
+// Race reports whether the tests, and every server they start, run with the race detector.
 const Race = true

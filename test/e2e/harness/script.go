@@ -12,8 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// RunScript runs a script of clients/ with the packages of test/npm and decodes the JSON that it
-// prints.
+// RunScript runs a script in clients/ with the packages of test/npm and decodes the JSON that it prints.
 func RunScript[T any](t *testing.T, script string, args ...string) T {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(testenv.Root(t), "test", "e2e", "harness", "clients", script)}, args...)...)
@@ -31,11 +30,10 @@ func RunScript[T any](t *testing.T, script string, args ...string) T {
 	return result
 }
 
-// ListedTools is what typescript.mjs prints for `stdio` and `tools`.
+// ListedTools is the output of typescript.mjs for `stdio` and `tools`.
 type ListedTools struct{ Tools []string }
 
-// CheckSecondClient runs the second generation of the official client against the app "everything"
-// in one revision.
+// CheckSecondClient runs version 2 of the official client against the app "everything" with one protocol revision.
 func CheckSecondClient(t *testing.T, url, revision string) {
 	t.Helper()
 	seen := RunScript[struct {

@@ -16,33 +16,33 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Exists returns a condition that holds while there is a file at path.
+// Exists returns a condition that is true while there is a file at path.
 func Exists(path string) func() bool {
 	return func() bool { _, err := os.Stat(path); return err == nil }
 }
 
-// Workspace is the id of the workspace that every server has.
+// Workspace is the ID of the workspace that every server has.
 const Workspace = "ws_default"
 
 // Timeout is how long one step may take on a busy machine.
 const Timeout = 90 * time.Second
 
-// Server is a running ropewalk. Its methods fail the test they are called in.
+// Server is a running ropewalk. Its methods fail the test when something goes wrong.
 type Server struct {
 	T       *testing.T
 	Home    string
 	Environ []string
 	Args    []string
 
-	User     *syscall.Credential // whom it runs as; nil for the user of the tests
-	Program  string              // its executable; "" for the one that the tests built
-	Database string              // the address of the one it keeps things in; "" when that is a file in its home
+	User     *syscall.Credential // the user to run as; nil for the user of the tests
+	Program  string              // its executable; "" for the one under test
+	Database string              // the address of its PostgreSQL database; "" for a file in its home
 
 	Cmd  *exec.Cmd
 	Log  *testkit.Log // standard error
 	Out  *testkit.Log // standard output
 	URL  string
-	Key  string // the API key that Object sends; "" for none
+	Key  string // the key that Object sends; "" for none
 	Done chan struct{}
 }
 
@@ -52,7 +52,7 @@ type Option func(*Server)
 // Env sets an environment variable, NAME=value.
 func Env(variable string) Option { return func(s *Server) { s.Environ = append(s.Environ, variable) } }
 
-// Flags adds arguments of `ropewalk serve`.
+// Flags adds arguments to `ropewalk serve`.
 func Flags(args ...string) Option { return func(s *Server) { s.Args = append(s.Args, args...) } }
 
 // Config writes ropewalk.yaml into the home.
@@ -60,8 +60,8 @@ func Config(yaml string) Option {
 	return func(s *Server) { WriteFile(s.T, filepath.Join(s.Home, "ropewalk.yaml"), yaml) }
 }
 
-// Serve starts a server with a home of its own on a free port. When the test ends the server is
-// stopped, and a process that is left fails the test.
+// Serve starts a server with its own home on a free port. When the test ends, the server is stopped, and any process
+// left over fails the test.
 func Serve(t *testing.T, options ...Option) *Server {
 	t.Helper()
 	s := &Server{T: t, Home: filepath.Join(t.TempDir(), "home"), Args: []string{"serve", "--port", "0"}}
@@ -88,7 +88,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 
 var listening = regexp.MustCompile(`server listening.*url"?[=:]"?(https?://[^\s"]+)`)
 
-// Start starts the server, on the same home as before when it has run.
+// Start starts the server, or starts it again with the same home.
 func (s *Server) Start() {
 	s.T.Helper()
 	s.Log, s.Out, s.Done = &testkit.Log{}, &testkit.Log{}, make(chan struct{})
@@ -100,7 +100,7 @@ func (s *Server) Start() {
 	if s.Database != "" {
 		s.Cmd.Env = append(slices.Clone(s.Environ), "ROPEWALK_STORAGE_URL="+s.Database)
 	}
-	s.Cmd.WaitDelay = time.Second // a survivor must not keep the test waiting for the end of its output
+	s.Cmd.WaitDelay = time.Second // a surviving child must not keep the test waiting for the end of its output
 	if err := s.Cmd.Start(); err != nil {
 		s.T.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func (s *Server) Kill() {
 	<-s.Done
 }
 
-// Stop ends the server with SIGTERM and returns its exit code. It may be called again.
+// Stop ends the server with SIGTERM and returns its exit code. It may be called more than once.
 func (s *Server) Stop() int {
 	s.T.Helper()
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -157,7 +157,7 @@ func (s *Server) Stop() int {
 	return s.Cmd.ProcessState.ExitCode()
 }
 
-// WriteFile writes a file and creates the folders above it.
+// WriteFile writes a file and creates its parent directories.
 func WriteFile(t *testing.T, path, content string) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
