@@ -22,7 +22,7 @@ func TestUsersMembersWorkspacesModelsAndRegistriesAreManagedOverV1(t *testing.T)
 		name   string
 		call   call
 		answer string
-		done   string // what was changed
+		done   string // the change that was made
 	}{
 		{"list users", call{method: "GET", path: "/v1/users"}, `{"users":[` + strings.TrimSuffix(user, "}") + `,"identities":[{"issuer":"https://idp.example","subject":"usr_a"}],"apiKeys":0,"suspended":false}]}`, ""},
 		{"merge a user", call{method: "POST", path: "/v1/users/usr_a/merge", body: `{"from":"usr_a"}`}, `{"user":` + user + `}`, "merge usr_a usr_a"},

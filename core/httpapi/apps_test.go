@@ -52,7 +52,7 @@ func TestInstallNeedsExactlyOneSource(t *testing.T) {
 	}
 }
 
-// Each error of the app routes (docs/api.md 3), and an error without a code.
+// TestTheErrorsOfTheAppRoutes covers each error of the app routes (docs/api.md 3), and an error without a code.
 func TestTheErrorsOfTheAppRoutes(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	missing := core.Errorf(core.CodeCredentialsRequired, "API_KEY is missing").WithDetails(map[string]any{
@@ -120,7 +120,7 @@ func TestNamesThatNoAppCanHave(t *testing.T) {
 	}
 }
 
-// Who may do what; where it is refused, the manager is not called.
+// TestWhoMayManageApps checks who may do what, and that the manager is not called for a refused request.
 func TestWhoMayManageApps(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("orgadmin", core.RoleAdmin, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})

@@ -18,7 +18,7 @@ func TestChangesLoginsAndRefusalsAreRecorded(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.Audit = log })
 	for _, c := range []struct {
 		call    call
-		want    []string // action, outcome of each record
+		want    []string // "action outcome" of each record
 		unknown bool
 	}{
 		{call: call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}, want: []string{"POST /v1/apps/install begun", "POST /v1/apps/install ok"}},
@@ -79,7 +79,7 @@ func TestRefusalsOfMountedEndpointsAreRecorded(t *testing.T) {
 	}
 }
 
-// trail is an audit trail that keeps the queries made of it.
+// trail is an audit trail that records its queries.
 type trail struct {
 	mu      sync.Mutex
 	queries []core.AuditQuery
@@ -103,7 +103,7 @@ func TestTheAuditTrailIsReadByAdminsEachWithinTheirRights(t *testing.T) {
 	for _, c := range []struct {
 		who, query string
 		status     int
-		workspace  string // of the records that are read
+		workspace  string // of the records read
 	}{
 		{"org", "", 200, ""},
 		{"org", "?workspaceId=ws_other", 200, "ws_other"},

@@ -119,7 +119,7 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 	}
 }
 
-// Hardening 1, fewer of them: whatever a body holds, the answer is no 5xx and the server goes on.
+// Whatever a body contains, the response is not a 5xx and the server keeps running.
 func TestMutatedBodiesAreNeverTheServersFault(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	seeds := []string{`{"tool":"a__b","arguments":{"x":[1,{"y":null}],"z":"\u00e9"}}`, `{"url":"https://a.example","transport":{"type":"sse","auth":{"type":"none"}},"env":{"K":"v"}}`, `{"key":"the-right-key"}`}
@@ -187,7 +187,7 @@ func TestABodyOfManyLongNestedKeysTakesMemoryInProportion(t *testing.T) {
 			Arguments json.RawMessage `json:"arguments"`
 		}](ctx)
 		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 48*uint64(len(text))+64<<10 { // in all: the peak is a small part of it
+		if used := after.TotalAlloc - before.TotalAlloc; used > 48*uint64(len(text))+64<<10 { // total allocations; the peak is far lower
 			t.Errorf("%s: %d bytes were allocated for a body of %d", name, used, len(text))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// public are the routes that accept unauthenticated requests.
+// public reports whether a route accepts unauthenticated requests.
 func public(path string) bool {
 	switch path {
 	case "/v1/auth/login", "/v1/auth/authorize", "/v1/auth/callback", "/v1/auth/device", "/v1/auth/device/answer", "/v1/auth/backchannel-logout", "/v1/health", "/v1/bundles/health",
@@ -23,7 +23,7 @@ func public(path string) bool {
 }
 
 func concrete(path string) string {
-	members := "/v1/workspaces/" + core.DefaultWorkspaceID + "/members" // an admin of a workspace manages the members of that one
+	members := "/v1/workspaces/" + core.DefaultWorkspaceID + "/members" // a workspace admin manages only the members of that workspace
 	return strings.NewReplacer("/v1/workspaces/:id/members", members, ":name", "echo", "*", "primary").Replace(path)
 }
 
@@ -32,7 +32,7 @@ func TestEveryRouteButThePublicOnesAnswers401WithAnEmptyBody(t *testing.T) {
 	for _, r := range h.routes() {
 		for _, header := range []map[string]string{{"Authorization": anonymous}, {"Authorization": "Bearer wrong"}, {"Authorization": anonymous, "Cookie": "service_session=wrong"}} {
 			got := h.do(t, call{method: r.method, path: concrete(r.path), header: header})
-			if r.method == "POST" && r.path == "/v1/accounts/link" { // a page for people: the body says where to log in
+			if r.method == "POST" && r.path == "/v1/accounts/link" { // a page for people, whose body says where to log in
 				if got.StatusCode != 401 || !strings.Contains(got.body, "Log in first") {
 					t.Errorf("%s %s with %v: %d %q", r.method, r.path, header, got.StatusCode, got.body)
 				}
@@ -105,8 +105,8 @@ func TestCredentialsGivenTwiceAreRefused(t *testing.T) {
 	}
 }
 
-// Packages may keep a caller and a call past the request. fasthttp recycles everything of a request,
-// so a string that was not copied would later hold another user's values.
+// Packages may keep a caller and a call after the request. fasthttp reuses the memory of a request, so a string that
+// was not copied would later hold another user's values.
 func TestWhatAPackageKeepsOfOneCallerNeverHoldsValuesOfAnother(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	const people = 8

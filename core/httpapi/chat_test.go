@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// chatServer is a testServer that chats with a speaker.
+// chatServer starts a testServer that chats with a speaker.
 func chatServer(t *testing.T, s *speaker, change func(*Options)) *testServer {
 	t.Helper()
 	conversations, own := newFakeConversations(), &fakeTools{}
@@ -52,7 +52,7 @@ func TestAChatStreamSaysEachEventInOnePiece(t *testing.T) {
 	quiet := false
 	for e := range events {
 		if e.name == "" {
-			if !quiet { // the provider is holding back, and the stream tells that it is alive
+			if !quiet { // the provider is holding back, and the stream sends a keep-alive
 				quiet = true
 				close(s.hold)
 			}
@@ -68,7 +68,7 @@ func TestAChatStreamSaysEachEventInOnePiece(t *testing.T) {
 	}
 }
 
-// The client is seen to leave by the provider, a second later at most, whichever way it asked.
+// Whichever route the client used, the provider notices within a second that it has disconnected.
 func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 	for _, path := range []string{"/v1/chat", "/v1/chat/stream"} {
 		t.Run(path, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 			case <-time.After(time.Minute):
 				t.Fatal("the provider was never let go")
 			}
-			// A new run can begin, and what was said is there.
+			// A new run can start, and the partial answer has been kept.
 			testkit.Eventually(t, "the run is cancelled", func() bool {
 				return h.do(t, call{method: "DELETE", path: "/v1/conversations/conv_0000000000000001"}).StatusCode == 200
 			})
@@ -106,12 +106,12 @@ func TestWhatIsRefusedBeforeAChatBegins(t *testing.T) {
 	s := newSpeaker(t, 200, "Hel", "lo.")
 	s.hold = make(chan struct{})
 	h := chatServer(t, s, nil)
-	resp := h.stream(t, `{"message":"hi"}`) // and goes on
+	resp := h.stream(t, `{"message":"hi"}`) // and it keeps running
 	first := bufio.NewReader(resp.Body)
 	if _, err := first.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	silent := open(t, newAccess(), nil) // has no model
+	silent := open(t, newAccess(), nil) // without a model
 	for _, path := range []string{"/v1/chat", "/v1/chat/stream"} {
 		for body, want := range map[string]string{
 			`{}`:                                     "400 bad_request",
@@ -180,7 +180,7 @@ func TestAConversationIsItsOwnersAlone(t *testing.T) {
 	}
 }
 
-// Every new answer is held against the document.
+// Each response is checked against the OpenAPI document.
 func TestChatAnswersAreAsTheDocumentSays(t *testing.T) {
 	h := chatServer(t, newSpeaker(t, 200, "Hi."), nil)
 	router, err := gorillamux.NewRouter(document(t, h))
@@ -254,7 +254,7 @@ func TestAMemberSeesOnlyTheirOwnUsage(t *testing.T) {
 	}
 }
 
-// stream begins a chat stream; the test's end closes it.
+// stream starts a chat stream, which is closed when the test ends.
 func (h *testServer) stream(t *testing.T, body string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+h.addr+"/v1/chat/stream", strings.NewReader(body))

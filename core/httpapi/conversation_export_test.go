@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// converse adds a conversation of the owner with a question, and an answer that called a tool.
+// converse adds a conversation of the owner, with a question and an answer that called a tool.
 func converse(t *testing.T, h *testServer) string {
 	t.Helper()
 	owner := core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID}}
@@ -159,7 +159,7 @@ func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *t
 	}
 }
 
-// Exports of older versions have addresses as people wrote them.
+// Exports from older versions contain addresses exactly as people wrote them.
 func TestAnImportTakesAnAddressWithAnUpperCaseScheme(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, call{method: "POST", path: "/v1/conversations/import", body: `{"format":1,"conversation":{"title":"T","metadata":{}},` +

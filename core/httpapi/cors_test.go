@@ -81,7 +81,7 @@ func TestAPreflightIsAllowedTheHeadersThatCarryArguments(t *testing.T) {
 		{"a prefix alone", "mcp-param-", ""},
 		{"another prefix", "x-mcp-param-a,mcp-parameter", ""},
 		{"no token", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
-		{"a wildcard", "*,mcp-param-*", ", mcp-param-*"}, // a token, and no wildcard beside credentials
+		{"a wildcard", "*,mcp-param-*", ", mcp-param-*"}, // a token here, because wildcards do not apply to requests with credentials
 		{"empty elements", ",, ,mcp-param-a,", ", mcp-param-a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestAPreflightIsAllowedTheHeadersThatCarryArguments(t *testing.T) {
 	}
 }
 
-// preflight is what headers a page of an origin may send when it asks for some.
+// preflight returns the headers that a page of an origin may send when it asks for some.
 func (h *testServer) preflight(t *testing.T, origin string, asked ...string) string {
 	t.Helper()
 	r := h.do(t, call{method: "OPTIONS", path: "/mcp", header: map[string]string{

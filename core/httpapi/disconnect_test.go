@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// patientTools is at a call until its context ends.
+// patientTools blocks in a call until its context ends.
 type patientTools struct {
 	*fakeTools
 	begun, left chan struct{}

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// answered is a chat in which one question waits. It keeps the reply.
+// answered is a chat with one pending question. It records the reply.
 type answered struct {
 	Chat
 	by    core.Caller

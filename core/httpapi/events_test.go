@@ -27,7 +27,7 @@ func encoded(t testing.TB, v any) string {
 	return string(b)
 }
 
-// listen opens an event stream; when it returns, the server has subscribed.
+// listen opens an event stream. When it returns, the server has subscribed.
 func (h *testServer) listen(t testing.TB, header map[string]string) (*http.Response, *bufio.Reader) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.addr+"/v1/events", nil)
@@ -46,7 +46,7 @@ func (h *testServer) listen(t testing.TB, header map[string]string) (*http.Respo
 	return resp, bufio.NewReader(resp.Body)
 }
 
-// next reads one event with its empty line.
+// next reads one event, including its empty line.
 func next(r *bufio.Reader) (string, error) {
 	var event strings.Builder
 	for {
@@ -105,7 +105,7 @@ func TestAReaderThatLeftIsForgotten(t *testing.T) {
 	h.await(t, "the stream is still open", func() bool { return h.streams.Count() == 0 })
 }
 
-// await waits for something that no channel tells.
+// await waits for a condition that no channel signals.
 func (h *testServer) await(t testing.TB, or string, what func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -160,7 +160,8 @@ func TestTheStreamOfWhoMayNoLongerSeeItEndsAtTheNextCheck(t *testing.T) {
 	}
 }
 
-// A proof of possession is good once (RFC 9449 section 11.1), so a token with one cannot be verified again.
+// A proof of possession can be used only once (RFC 9449 section 11.1), so a token that came with one cannot be verified
+// again.
 func TestTheStreamOfATokenWithAProofEndsWhenTheTokenIsRevoked(t *testing.T) {
 	access := newAccess()
 	access.binds = true
@@ -199,7 +200,7 @@ func TestEventsRefuseLikeEveryRoute(t *testing.T) {
 
 var fanOut = flag.Int("readers", 100, "event readers of the fan-out test, a tenth of them stalled; 1000 for a long run")
 
-// Hardening 18: each event reaches everyone who reads, and who stalls is cut within 10 seconds.
+// Each event reaches every client that reads, and a stalled client is cut off within 10 seconds.
 func TestStalledReadersAreCutAndTheOthersGetEverything(t *testing.T) {
 	const bursts, burst = 4, 64
 	stalled, readers := *fanOut/10, *fanOut-*fanOut/10
@@ -224,18 +225,18 @@ func TestStalledReadersAreCutAndTheOthersGetEverything(t *testing.T) {
 				}
 				got.Add(1)
 			}
-			<-ctx.Done() // it stays until the stalled ones are gone
+			<-ctx.Done() // stay connected until the stalled clients are gone
 		})
 	}
 	h.await(t, "not all streams opened", func() bool { return h.streams.Count() == readers+stalled })
 	pad := strings.Repeat("x", 4096)
 	for i := range bursts * burst {
 		h.bus.Publish(core.Event{Name: core.EventDataChanged, Workspace: core.DefaultWorkspaceID, Data: core.DataChanged{Server: pad, Tool: fmt.Sprint(i)}})
-		if i%burst == burst-1 { // a quick reader is one that keeps up with this
+		if i%burst == burst-1 { // a quick reader can keep up with this
 			h.await(t, "the quick readers did not get everything", func() bool { return got.Load() == int64(readers*(i+1)) })
 		}
 	}
-	start := time.Now() // the stalled ones have been stalled for some time by now
+	start := time.Now() // the stalled clients have been stalled for some time by now
 	h.await(t, "stalled readers are still there", func() bool { return h.streams.Count() <= readers })
 	if took := time.Since(start); took > 40*time.Second || h.streams.Count() != readers {
 		t.Errorf("%d streams after %v, want %d", h.streams.Count(), took, readers)
@@ -244,7 +245,7 @@ func TestStalledReadersAreCutAndTheOthersGetEverything(t *testing.T) {
 	wg.Wait()
 }
 
-// dialSmall connects a client that will take little and never reads.
+// dialSmall connects a client with a small receive buffer that never reads.
 func (h *testServer) dialSmall(t testing.TB) net.Conn {
 	t.Helper()
 	small := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {

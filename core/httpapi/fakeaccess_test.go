@@ -11,23 +11,23 @@ import (
 	"github.com/ropewalk/ropewalk/core/access"
 )
 
-// fakeAccess knows bearers and cookies by name.
+// fakeAccess knows bearer tokens and cookies by name.
 type fakeAccess struct {
 	dev     bool
 	key     string
 	adapter bool
-	several []string // the names of the providers that people log in with, when there are several
+	several []string // the names of the login providers, when there are several
 
 	mu       sync.Mutex
 	bearers  map[string]core.Identity
 	cookies  map[string]core.Identity
-	members  map[string][]core.Workspace // by user id
-	attempts map[string]int              // failed and other logins by client
-	away     bool                        // it cannot tell
+	members  map[string][]core.Workspace // by user ID
+	attempts map[string]int              // login attempts, failed or not, by client
+	away     bool                        // it is unavailable
 	watchers []func(string)
-	hang     bool // it does not answer until the context ends
-	asked    int  // how often credentials were checked
-	binds    bool // tokens come with a proof, which is good once
+	hang     bool // it does not respond until the context ends
+	asked    int  // number of credential checks
+	binds    bool // tokens come with a proof, which can be used only once
 }
 
 const attemptsAllowed = 5
@@ -91,7 +91,7 @@ func (a *fakeAccess) Workspaces(_ context.Context, id core.Identity) ([]core.Wor
 	return slices.Clone(a.members[id.User.ID]), nil
 }
 
-// BindsTokens is part of Access.
+// BindsTokens implements Access.
 func (a *fakeAccess) BindsTokens() bool { return a.binds }
 
 func (a *fakeAccess) Current(ctx context.Context, c core.Caller) (core.Caller, error) {
@@ -111,7 +111,7 @@ func (a *fakeAccess) WatchRevocations(changed func(string)) func() {
 	return func() {}
 }
 
-// revoke ends a bearer and tells the watchers.
+// revoke revokes a bearer token and notifies the watchers.
 func (a *fakeAccess) revoke(bearer string) {
 	a.mu.Lock()
 	user := a.bearers[bearer].User.ID
@@ -123,12 +123,12 @@ func (a *fakeAccess) revoke(bearer string) {
 	}
 }
 
-// AllowBrowserLogin is part of Access.
+// AllowBrowserLogin implements Access.
 func (a *fakeAccess) AllowBrowserLogin(client string) error {
 	return a.CountWrongKey("browser at "+client, "")
 }
 
-// MCP is part of Access.
+// MCP implements Access.
 func (a *fakeAccess) MCP(ctx context.Context, bearer, _ string) (core.Identity, error) {
 	return a.API(ctx, bearer, "")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/accounts"
 )
 
-// fakeAccounts has the account acc_1 of alice at the app far.
+// fakeAccounts has one account, acc_1, at the app far.
 type fakeAccounts struct{}
 
 func (fakeAccounts) one() core.Account {

@@ -23,9 +23,9 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-// fakeConversations keeps conversations. It is everything the chat keeps, without a disk.
+// fakeConversations is an in-memory store of conversations and of everything else that the chat keeps.
 type fakeConversations struct {
-	chat.Store // what several servers need
+	chat.Store // for methods that only several servers need
 
 	mu            sync.Mutex
 	made          int
@@ -183,7 +183,7 @@ func (m *fakeConversations) PutSetting(ctx context.Context, name, value string) 
 	return m.settings.PutSetting(ctx, name, value)
 }
 
-// newChat is the real chat over memory, with the models of c.
+// newChat returns the real chat engine with an in-memory store and the models of c.
 func newChat(t testing.TB, conversations *fakeConversations, tools chat.Tools, c config.Models) *chat.Engine {
 	t.Helper()
 	models, err := chat.NewModels(c)
@@ -203,12 +203,12 @@ func newChat(t testing.TB, conversations *fakeConversations, tools chat.Tools, c
 	return e
 }
 
-// speaker is a provider on OpenAI's wire that says the parts one after the other. It waits for
-// hold, when there is one, before the last part, and tells in left when its client went.
+// speaker is a provider with OpenAI's protocol that sends the parts one after another. If hold is set, it waits for it
+// before the last part. It signals left when its client disconnects.
 type speaker struct {
 	url  string
 	hold chan struct{}
-	held chan struct{} // gets one when an answer is held
+	held chan struct{} // receives a value when an answer is held
 	left chan struct{}
 }
 
@@ -216,7 +216,7 @@ func newSpeaker(t testing.TB, status int, parts ...string) *speaker {
 	t.Helper()
 	s := &speaker{held: make(chan struct{}, 8), left: make(chan struct{}, 8)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see its client go
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client has disconnected
 		if status != http.StatusOK {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, `{"error":{"message":"no","type":"x"}}`)
@@ -244,7 +244,7 @@ func newSpeaker(t testing.TB, status int, parts ...string) *speaker {
 	return s
 }
 
-// talking is what a testServer needs to chat with a speaker.
+// talking returns the model configuration for chatting with a speaker.
 func talking(s *speaker) config.Models {
 	return config.Models{
 		Default: "local:m", MaxOutputTokens: 100,

@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools/view"
 )
 
-// fakeApps is a manager of apps without processes. What fails is set by name.
+// fakeApps is an app manager without processes. fail sets the error of each operation.
 type fakeApps struct {
 	decided        []core.PermissionChange
 	hints          []string
@@ -32,7 +32,7 @@ type fakeApps struct {
 	fail           map[string]error // by operation
 	resource       apps.Resource
 	wait           chan struct{} // Start waits for it when not nil
-	began          chan struct{} // and says here that it waits
+	began          chan struct{} // receives a value when Start is waiting
 }
 
 func newApps() *fakeApps {
@@ -128,15 +128,15 @@ func (n *fakeTools) ReadView(_ context.Context, c core.Caller, name, uri string)
 	return y.resource, nil
 }
 
-// fakeTools answers with what the test sets.
+// fakeTools returns the results that the test sets.
 type fakeTools struct {
 	mu     sync.Mutex
 	result string
 	err    error
 	calls  []tools.Call
-	keep   []core.Caller // on purpose past the request, as a package may
+	keep   []core.Caller // kept after the request on purpose, as a package may
 	panics bool
-	apps   *fakeApps // whose views are read
+	apps   *fakeApps // the apps whose views are read
 }
 
 func (n *fakeTools) Open(c core.Caller, o tools.SessionOptions) *tools.Session {
@@ -153,7 +153,7 @@ func (n *fakeTools) CheckForm(schema, content json.RawMessage) error {
 	return tools.New(tools.Options{Apps: silentApps{}}).CheckForm(schema, content)
 }
 
-// silentApps say nothing by themselves.
+// silentApps never sends notifications.
 type silentApps struct{ tools.Apps }
 
 func (silentApps) Listen(string, func(apps.Notification)) func() { return func() {} }
@@ -170,7 +170,7 @@ func (n *fakeTools) List(core.Caller) []tools.Listed {
 	return []tools.Listed{listed("calc", "add", "Adds numbers"), listed("files", "read", "Reads a file"), listed("system", "status", "")}
 }
 
-// fakeViews are the views of workspaces that have none.
+// fakeViews is a Views without any views.
 type fakeViews struct{}
 
 func (fakeViews) Has(string, string) bool { return false }
@@ -195,7 +195,7 @@ func (fakeRegistries) SearchBundles(_ context.Context, q tools.BundleQuery) ([]t
 	return []tools.Found{{Registry: q.Registry, Name: q.Text, Version: fmt.Sprint(q.Limit), TrustScore: 5}}, []string{}, nil
 }
 
-// allFeatures are all on but those that are named.
+// allFeatures has every feature on except the named ones.
 type allFeatures []string
 
 func (off allFeatures) Enabled(flag string) bool { return !slices.Contains(off, flag) }
@@ -303,7 +303,7 @@ func (f *fakePins) Decide(ctx context.Context, c core.Caller, id string, accept 
 	return all[0], nil
 }
 
-// fakeApprovals has one call that waits, apr_1, and one that does not, apr_3.
+// fakeApprovals has one pending call, apr_1, and one that is not pending, apr_3.
 type fakeApprovals struct{}
 
 func (fakeApprovals) List(_ context.Context, c core.Caller, q core.ApprovalQuery) (core.ApprovalPage, error) {
@@ -335,7 +335,7 @@ func (f fakeApprovals) Decide(ctx context.Context, c core.Caller, id string, d c
 	return all[0], nil
 }
 
-// standing is the standing approval sta_1.
+// standing returns the standing approval sta_1.
 func standing() core.StandingApproval {
 	return core.StandingApproval{ID: "sta_1", Tool: "a__b", By: core.User{ID: "usr_a"}, Since: time.Now()}
 }

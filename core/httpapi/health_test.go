@@ -101,7 +101,7 @@ func TestTheWorkspaceAnswer(t *testing.T) {
 	}
 }
 
-// fullDisk is a state that takes no writes.
+// fullDisk is a state store that rejects writes.
 type fullDisk struct{}
 
 func (fullDisk) CheckWritable(context.Context) error {

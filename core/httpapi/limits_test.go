@@ -59,8 +59,8 @@ func TestAClientThatReadsOnlyAfterItSentEverythingLearnsWhy(t *testing.T) {
 	}
 }
 
-// Bodies without a length, of strangers and of the owner, are refused once they are too large, and while
-// they come in they cannot take much memory.
+// Bodies without a length, from anonymous clients and the owner, are refused once they are too large. Until then they
+// cannot take much memory.
 func TestEndlessChunkedBodiesAreRefusedAndTakeLittleMemory(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	chunk := []byte("10000\r\n" + strings.Repeat("x", 0x10000) + "\r\n")
@@ -87,7 +87,7 @@ func TestEndlessChunkedBodiesAreRefusedAndTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// watchHeap returns a function that tells how far the heap has grown at most since.
+// watchHeap returns a function that returns the maximum growth of the heap since watchHeap was called.
 func watchHeap(t testing.TB) func() uint64 {
 	t.Helper()
 	read := func() uint64 {
@@ -175,7 +175,7 @@ func TestALargeBodyWithoutAPlaceIsRefusedWithRetryAfter(t *testing.T) {
 	}
 }
 
-// drip keeps a request arriving, a byte at a time.
+// drip sends a request one byte at a time.
 func drip(conn net.Conn, stop <-chan struct{}) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -191,7 +191,7 @@ func drip(conn net.Conn, stop <-chan struct{}) {
 	}
 }
 
-// dialFrom connects from a loopback address of its own.
+// dialFrom connects from the given loopback address.
 func dialFrom(t *testing.T, from, to string) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -218,7 +218,7 @@ func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
 			fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, size, body),
 			fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%s0\r\n\r\n", head, map[bool]string{true: fmt.Sprintf("%x\r\n%s\r\n", size, body)}[size > 0]),
 		} {
-			if status, got := exchange(t, conn, r, request); status != 200 || got != body { // and the connection goes on
+			if status, got := exchange(t, conn, r, request); status != 200 || got != body { // and the connection stays open
 				t.Errorf("%d bytes: %d, %d bytes came back", size, status, len(got))
 			}
 		}
@@ -252,7 +252,7 @@ func TestThePatienceOfTheListener(t *testing.T) {
 	}
 }
 
-// Hardening 33 with shorter times and fewer connections.
+// TestSlowConnectionsAreCutAndHinderNobody uses shorter timeouts and fewer connections than a real server has.
 func TestSlowConnectionsAreCutAndHinderNobody(t *testing.T) {
 	const patience = 1500 * time.Millisecond
 	h := open(t, newAccess(), func(o *Options) {
@@ -290,7 +290,7 @@ func TestSlowConnectionsAreCutAndHinderNobody(t *testing.T) {
 }
 
 func TestAnEventStreamOutlivesEveryTimeout(t *testing.T) {
-	const quick = 500 * time.Millisecond // the request comes sooner, also on a busy machine
+	const quick = 500 * time.Millisecond // the request arrives sooner, even on a busy machine
 	h := open(t, newAccess(), func(o *Options) {
 		o.Timeouts = Timeouts{Header: quick, Body: quick, Idle: quick, Write: quick}
 	})

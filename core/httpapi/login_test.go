@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 )
 
-const anonymous = "" // the value of an Authorization header that is not sent
+const anonymous = "" // the Authorization value that means no such header
 
 func TestLoginSetsTheCookieOfTheContract(t *testing.T) {
 	h := open(t, newAccess(), nil)
@@ -65,7 +65,7 @@ func TestACookieOpensTheAPIUntilLogout(t *testing.T) {
 	if r := h.do(t, call{method: "GET", path: "/v1/auth/session", header: header}); r.StatusCode != 401 || r.body != "" {
 		t.Errorf("after logout: %d %q", r.StatusCode, r.body)
 	}
-	if r := h.do(t, call{method: "POST", path: "/v1/auth/logout"}); r.StatusCode != 200 { // a bearer has no cookie to end
+	if r := h.do(t, call{method: "POST", path: "/v1/auth/logout"}); r.StatusCode != 200 { // a bearer token has no session to end
 		t.Errorf("logout of a bearer: %d %s", r.StatusCode, r.body)
 	}
 }

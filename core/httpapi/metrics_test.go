@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// fakeMetrics is one figure.
+// fakeMetrics has a single metric.
 type fakeMetrics struct{}
 
 func (fakeMetrics) Request(string, string, int, time.Duration) {}

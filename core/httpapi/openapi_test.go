@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// document is what the running server says about itself.
+// document returns the OpenAPI document of the running server.
 func document(t *testing.T, h *testServer) *openapi3.T {
 	t.Helper()
 	r := h.do(t, call{method: "GET", path: "/v1/openapi.json"})
@@ -70,7 +70,7 @@ func TestTheDocumentSaysWhatEveryOperationInAWorkspaceMayRefuse(t *testing.T) {
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
 			inWorkspace := slices.ContainsFunc(operation.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == "X-Workspace-Id" })
-			if !inWorkspace || operation.Security != nil { // nil: it needs a login
+			if !inWorkspace || operation.Security != nil { // nil means that it needs a login
 				continue
 			}
 			for _, status := range []int{400, 401, 403} {
@@ -98,7 +98,7 @@ func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 	}
 }
 
-// Each answer of each route, good and bad, is held against the document's schema.
+// TestAnswersAreAsTheDocumentSays checks successful and failed responses of the routes against the document's schemas.
 func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	missing := core.Errorf(core.CodeCredentialsRequired, "API_KEY is missing").WithDetails(map[string]any{
 		"missing": []map[string]any{{"name": "API_KEY", "title": "API key", "description": "", "sensitive": true}},
@@ -207,7 +207,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	}
 }
 
-// hold checks an answer, and the request that got a good one, against the document.
+// hold checks a response against the document, and also the request if it succeeded.
 func hold(t *testing.T, router routers.Router, c call, r reply) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, "http://localhost"+c.path, strings.NewReader(c.body))
@@ -223,7 +223,7 @@ func hold(t *testing.T, router routers.Router, c call, r reply) {
 		Request: req, PathParams: params, Route: route,
 		Options: &openapi3filter.Options{
 			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true,
-			ExcludeResponseBody: strings.HasPrefix(r.Header.Get("Content-Type"), "text/html"), // any text is
+			ExcludeResponseBody: strings.HasPrefix(r.Header.Get("Content-Type"), "text/html"), // any text is valid
 		},
 	}
 	if r.StatusCode < 400 {

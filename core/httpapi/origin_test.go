@@ -90,15 +90,15 @@ func TestInDevModeOtherSitesPagesCannotReadOrFollowEvents(t *testing.T) {
 			}
 		}
 	}
-	for _, header := range append(own, foreign[3]) { // a link of another site to the console
+	for _, header := range append(own, foreign[3]) { // a link on another site to the console
 		if status, _ := h.status(t, "/", header); status != 200 {
 			t.Errorf("the page with %v: %d", header, status)
 		}
 	}
 }
 
-// status is the status of a GET and its Access-Control-Allow-Origin. It does not read the body, which
-// may be a stream.
+// status returns the status and the Access-Control-Allow-Origin of a GET. It does not read the body, which may be a
+// stream.
 func (h *testServer) status(t *testing.T, path string, header map[string]string) (status int, allow string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

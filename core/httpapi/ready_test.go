@@ -84,7 +84,7 @@ func TestEveryFaultIsShownWithinFiveSeconds(t *testing.T) {
 				if took := time.Since(began); took > 5*time.Second {
 					t.Errorf("shown after %v", took)
 				}
-				for range 5 { // further probes add no run and no line to the log
+				for range 5 { // further probes start no run and log nothing
 					<-time.After(readyCache)
 					r.run(t.Context())
 				}
@@ -93,7 +93,7 @@ func TestEveryFaultIsShownWithinFiveSeconds(t *testing.T) {
 				}
 				broken.Store(false)
 				<-time.After(2 * time.Minute)
-				r.run(t.Context()) // the run that hung has returned
+				r.run(t.Context()) // the hung run has returned
 				<-time.After(readyCache)
 				if err := r.run(t.Context())[0].Err; err != nil {
 					t.Errorf("after the fault: %v", err)

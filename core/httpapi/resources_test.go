@@ -21,7 +21,7 @@ func TestResourcePathsNameOneOfTheAppsViews(t *testing.T) {
 		"a%20view":               "ui://echo/a view",
 		"ui%3A%2F%2Fecho%2Fmain": "ui://echo/main",
 		"ui://echo/main":         "ui://echo/main",
-		url.PathEscape("ui://other-name/mcp-app.html"): "ui://other-name/mcp-app.html", // what the app calls it is the app's business
+		url.PathEscape("ui://other-name/mcp-app.html"): "ui://other-name/mcp-app.html", // the app may use any name
 		"a..b": "ui://echo/a..b",
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestPathsThatLeaveTheAppAreRefusedUnasked(t *testing.T) {
 				h.apps.resource.Body = []byte("outside")
 				got := h.rawToEnd(t, "GET /v1/apps/echo/resources/"+encoded+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+h.access.key+"\r\n\r\n")
 				refused := strings.HasPrefix(got, "HTTP/1.1 400 ") || strings.HasPrefix(got, "HTTP/1.1 404 ")
-				for _, uri := range h.apps.asked { // an encoding of an encoding is a name like any other
+				for _, uri := range h.apps.asked { // a double encoding is a name like any other
 					if !strings.HasPrefix(uri, "ui://echo/") || strings.Contains(uri, "..") {
 						t.Errorf("%q asked for %q", encoded, uri)
 					}

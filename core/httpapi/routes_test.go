@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write the table of routes into docs/api
 
 const apiPage = "../../docs/api.md"
 
-// matrix is the route table as docs/api.md has it.
+// matrix returns the route table in the form used in docs/api.md.
 func matrix(routes []route) string {
 	var b strings.Builder
 	b.WriteString("| Route | Caller | Role | Feature flag | Body |\n|---|---|---|---|---|\n")
@@ -60,8 +60,9 @@ func TestTheMatrixOfTheDocumentationIsTheRouteTable(t *testing.T) {
 	}
 }
 
-// Each route refuses what the table says, before it reads its body, and the reference model is the table itself: callers of
-// every combination of roles, with and without an API key, with the flags on and off.
+// Each route refuses the callers that the table excludes, before it reads the body. The table itself is the reference
+// model. The test covers callers with every combination of roles, with and without an API key, and with the flags on
+// and off.
 func TestEveryRouteRefusesTheCallersThatTheTableExcludes(t *testing.T) {
 	roles := []core.Role{core.RoleMember, core.RoleAdmin}
 	a := newAccess()
@@ -93,7 +94,7 @@ func TestEveryRouteRefusesTheCallersThatTheTableExcludes(t *testing.T) {
 					continue
 				}
 				err := r.requires.Check(caller, func(string) bool { return on }, "this")
-				if r.path == "/v1/events" { // an answer without an end
+				if r.path == "/v1/events" { // a response without an end
 					continue
 				}
 				got := h.do(t, call{method: r.method, path: concrete(r.path), body: bodyOf(r), header: map[string]string{"Authorization": "Bearer " + name}})
@@ -106,7 +107,7 @@ func TestEveryRouteRefusesTheCallersThatTheTableExcludes(t *testing.T) {
 	}
 }
 
-// bodyOf is a body that no route can read, so that what admits it does nothing.
+// bodyOf returns a body that no route can decode, so that a route that admits the caller does nothing.
 func bodyOf(r route) string {
 	if r.action.takes == "" {
 		return ""

@@ -16,7 +16,7 @@ import (
 
 const startEcho = "POST /v1/apps/echo/start HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer the-right-key-0123\r\n\r\n"
 
-// Hardening 25 with fewer of them.
+// TestShutdownFinishesPendingRequestsAndRefusesNewOnes shuts down a server with calls in flight and open event streams.
 func TestShutdownFinishesPendingRequestsAndRefusesNewOnes(t *testing.T) {
 	const calls, readers = 20, 50
 	h := open(t, newAccess(), nil)

@@ -48,7 +48,7 @@ func TestWhatHTTPAllowsIsServedOnTheSameConnection(t *testing.T) {
 	}
 }
 
-// rawToEnd sends bytes as they are and returns all that comes back; the server must close.
+// rawToEnd sends bytes unchanged and returns everything that comes back. The server must close the connection.
 func (h *testServer) rawToEnd(t testing.TB, request string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", h.addr)
@@ -70,9 +70,9 @@ func (h *testServer) rawToEnd(t testing.TB, request string) string {
 	return string(got)
 }
 
-// smuggle is one request that two HTTP readers might see as one and two, or that carries what HTTP
-// does not allow. The canary at its end is a second request: it must never be answered as one of
-// its own unless the first was read in the one way that HTTP allows.
+// smuggle is a request that one HTTP parser might read as one request and another as two, or that contains something
+// that HTTP does not allow. The canary at its end is a second request. It must not get a response of its own unless the
+// first was read in the only way that HTTP allows.
 type smuggle struct {
 	name    string
 	request string
@@ -83,8 +83,8 @@ const (
 	postHead = "POST /v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	getHead  = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n"
 
-	// otherHead differs from getHead in its request line: of two requests that arrive together and have the
-	// same line, already the first is refused when the line of the second ends in a bare line feed.
+	// otherHead differs from getHead in its request line. If two requests arrive together with the same line, the first
+	// is refused if the line of the second ends in a bare line feed.
 	otherHead = "GET /v1/health?b=1 HTTP/1.1\r\nHost: localhost\r\n"
 )
 

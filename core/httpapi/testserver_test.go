@@ -28,11 +28,11 @@ import (
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends by itself, seconds later
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp/stackless.funcWorker"),      // compress, for the whole process
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp/stackless.funcWorker"),      // compression, one for the whole process
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
 }
 
-// testServer is a running server with everything behind it in memory.
+// testServer is a running server with in-memory fakes behind it.
 type testServer struct {
 	*Server
 	access        *fakeAccess
@@ -50,7 +50,7 @@ func loopbackOnly() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-// open starts a server; change may alter its options. With an API key unless the access says dev.
+// open starts a server. change may alter its options. The server has an API key unless a says dev.
 func open(t testing.TB, a *fakeAccess, change func(*Options)) *testServer {
 	t.Helper()
 	h := &testServer{access: a, apps: newApps(), tools: &fakeTools{}, conversations: newFakeConversations(), bus: event.New(hclog.NewNullLogger()), log: &bytes.Buffer{}, served: make(chan error, 1)}
@@ -87,7 +87,7 @@ func open(t testing.TB, a *fakeAccess, change func(*Options)) *testServer {
 	return h
 }
 
-// call is one request as a table row writes it.
+// call is one request in the form of a table row.
 type call struct {
 	method, path, body string
 	header             map[string]string
@@ -122,7 +122,7 @@ var client = &http.Client{
 	Timeout:       time.Minute,
 }
 
-// do sends c with the owner's key unless the row says who is calling.
+// do sends c, with the owner's key unless the row sets an Authorization header.
 func (h *testServer) do(t testing.TB, c call) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, "http://"+h.addr+c.path, strings.NewReader(c.body))
@@ -165,7 +165,7 @@ func dial(t testing.TB, addr string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// exchange sends one request on a kept connection and reads its answer.
+// exchange sends one request on an open connection and reads the response.
 func exchange(t testing.TB, conn net.Conn, r *bufio.Reader, request string) (status int, body string) {
 	t.Helper()
 	if _, err := io.WriteString(conn, request); err != nil {

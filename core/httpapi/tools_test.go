@@ -52,7 +52,7 @@ func TestHowAToolIsNamed(t *testing.T) {
 		`{"server":"a","tool":"b"}`:    "a__b",
 		`{"tool":"a__b"}`:              "a__b",
 		`{"server":"","tool":"a__b"}`:  "a__b",
-		`{"server":"a","tool":"b__c"}`: "a__b__c", // a bare name may hold the separator
+		`{"server":"a","tool":"b__c"}`: "a__b__c", // a bare name may contain the separator
 	} {
 		h.tools.calls = nil
 		r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: body})
@@ -91,7 +91,7 @@ func TestTheErrorsOfAToolCall(t *testing.T) {
 			t.Errorf("%d %s\nwant %d %s", r.StatusCode, r.body, c.status, c.body)
 		}
 	}
-	h.tools.err = core.Errorf(core.CodeToolNotFound, "m") // 400 bad_request comes before it
+	h.tools.err = core.Errorf(core.CodeToolNotFound, "m") // 400 bad_request takes precedence
 	if r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b","arguments":1}`}); r.StatusCode != 400 || r.code() != "bad_request" {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}

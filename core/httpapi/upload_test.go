@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/appapi"
 )
 
-// form is a multipart body of the given parts, in their order.
+// form returns a multipart upload of the given parts, in order.
 func form(t *testing.T, parts ...[2]string) call {
 	t.Helper()
 	var b bytes.Buffer

@@ -13,14 +13,14 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// rights is an Access with one caller, whose rights change.
+// rights is an Access with one caller whose rights change.
 type rights struct {
 	mu       sync.Mutex
 	now      core.Caller
 	err      error
-	valid    bool // for Current, whatever err says: only the token has expired
-	asked    int  // how often a token was verified
-	current  int  // how often its caller was asked about without it
+	valid    bool // for Current, whatever err is: only the token has expired
+	asked    int  // number of token verifications
+	current  int  // number of calls to Current
 	watchers map[int]func(string)
 }
 
@@ -61,7 +61,7 @@ func (r *rights) WatchRevocations(changed func(string)) func() {
 	}
 }
 
-// change changes the rights, and makes that known about a user unless it is "nobody".
+// change changes the rights and notifies the watchers about the user known, or nobody for "nobody".
 func (r *rights) change(known string, change func()) {
 	r.mu.Lock()
 	change()
@@ -74,7 +74,7 @@ func (r *rights) change(known string, change func()) {
 	}
 }
 
-// goesOn reports whether a context goes on after what has begun is done.
+// goesOn reports whether a context is still open once everything under way has finished.
 func goesOn(ctx context.Context) bool {
 	synctest.Wait()
 	return ctx.Err() == nil
@@ -87,10 +87,10 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 		Workspace: core.Workspace{ID: "ws_a", Role: core.RoleAdmin},
 	}
 	for name, c := range map[string]struct {
-		known    string // about whom the change is made known
+		known    string // the user for whom the change is announced
 		change   func(*rights)
-		ends     bool // at once
-		endsSoon bool // a standing stream, without a notice
+		ends     bool // immediately
+		endsSoon bool // for a standing stream, without an announcement
 	}{
 		"the token is revoked":              {user, func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
 		"the token has expired":             {"nobody", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, false, true},
@@ -156,7 +156,7 @@ func TestACheckNamesWhatACallerHasLost(t *testing.T) {
 	refused := core.Errorf(core.CodeUnauthenticated, "x")
 	for name, c := range map[string]struct {
 		change func(*rights, *core.Caller)
-		want   string // "" when the caller may go on
+		want   string // "" when the caller may continue
 	}{
 		"nothing":                      {func(*rights, *core.Caller) {}, ""},
 		"a login":                      {func(r *rights, _ *core.Caller) { r.err = refused }, "login"},
@@ -179,7 +179,7 @@ func TestACheckNamesWhatACallerHasLost(t *testing.T) {
 	}
 }
 
-// early is rights that change while they begin to be watched.
+// early is rights that change while a watch is starting.
 type early struct{ *rights }
 
 func (e early) WatchRevocations(changed func(string)) func() {

@@ -20,7 +20,7 @@ func TestABodyBeyondTheBudgetWaitsAndIsThenRefused(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 		time.AfterFunc(time.Millisecond, release)
-		whole, err := b.acquire(100, time.Second) // larger than the budget: all of it
+		whole, err := b.acquire(100, time.Second) // larger than the budget, so it takes all of it
 		if err != nil {
 			t.Fatalf("it was not given when the bytes were free: %v", err)
 		}

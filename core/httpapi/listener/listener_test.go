@@ -80,7 +80,7 @@ func TestAListenerWithoutDescriptorsGoesOnAccepting(t *testing.T) {
 }
 
 func TestAListenerGoesOnWhateverTheSystemLacks(t *testing.T) {
-	// ENOSPC: an app of the same user holds all epoll watches of the user (fs.epoll.max_user_watches).
+	// ENOSPC: an app of the same user holds all of the user's epoll watches (fs.epoll.max_user_watches).
 	for _, err := range []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, os.NewSyscallError("epoll_ctl", syscall.ENOSPC)} {
 		l, _ := listen(t, Options{})
 		l.Listener = &failing{l.Listener, []error{&net.OpError{Op: "accept", Net: "tcp", Err: err}}}

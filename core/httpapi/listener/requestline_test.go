@@ -9,7 +9,7 @@ func TestARequestLineThatEndsInABareLineFeedIsFoundHoweverItIsRead(t *testing.T)
 	bare := "POST /v1/a HTTP/1.1\nHost: x\r\n\r\n"
 	for text, want := range map[string]bool{
 		bare: true, strings.Replace(bare, "\n", "\r\n", 1): false, "GET /v1/b HTTP/1.1\r\n\r\n" + bare: true,
-		strings.Replace(bare, "1.1", "1.0", 1): false, // the request is of another version
+		strings.Replace(bare, "1.1", "1.0", 1): false, // the request has a different version
 		"X: POST /v1/aa HTTP/1.1\nHost: x\r\n": false,
 	} {
 		for size := 1; size <= len(text); size++ {
