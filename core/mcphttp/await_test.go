@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 )
 
-// awaited is a call whose response has one answer to come.
+// awaited returns a call whose response still lacks one answer.
 func awaited(s *session.Session) (k *call, conn net.Conn) {
 	k = &call{session: s}
 	k.context, k.Cancel = context.WithCancel(context.Background())

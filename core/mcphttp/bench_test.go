@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// inUse is what the process holds in heap and stacks.
+// inUse returns the bytes that the process uses for heap and stacks.
 func inUse() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -20,7 +20,7 @@ func inUse() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// bench starts a rig for a benchmark: testing.B has no place in rig, so a test stands in.
+// bench starts a rig for a benchmark. A rig needs a testing.T, so bench runs a test inside the benchmark.
 func bench(b *testing.B, run func(r *rig)) {
 	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: b.Name(), F: func(t *testing.T) {
 		run(start(t, func(o *Options) { o.MaxSessions = 5000 }))

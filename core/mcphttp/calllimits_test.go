@@ -48,7 +48,7 @@ func TestTheToolCallsOfAUserAtATimeAreLimited(t *testing.T) {
 	if status := <-first; status != 200 {
 		t.Errorf("the first call: %d", status)
 	}
-	for id := 3; id < 6; id++ { // each gives its place back
+	for id := 3; id < 6; id++ { // each call releases its place
 		if resp, body := r.say("POST", w, callBody(id, "demo__echo", "{}")); resp.StatusCode != 200 {
 			t.Errorf("call %d: %d %s", id, resp.StatusCode, body)
 		}

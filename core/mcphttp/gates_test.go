@@ -171,7 +171,7 @@ func TestHostAndOrigin(t *testing.T) {
 			extra = append(extra, "Origin: "+tc.origin)
 		}
 		resp, body := tc.rig.say("POST", own, hello("2025-11-25"), extra...)
-		refused := resp.StatusCode == 403 || resp.StatusCode == 400 // 400: no parser takes such a Host
+		refused := resp.StatusCode == 403 || resp.StatusCode == 400 // 400: no parser accepts such a Host
 		if (resp.StatusCode == 200) != tc.admitted || refused == tc.admitted {
 			t.Errorf("Host %q Origin %q: %d %s, want admitted %v", tc.host, tc.origin, resp.StatusCode, body, tc.admitted)
 		}

@@ -27,15 +27,15 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one per process, for ever
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one per process, never ends
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends at its next tick, within 10 s
 	)
 }
 
-// fakeNamespace is a namespace of tools in memory: a few tools with known behaviour, the same in every workspace.
+// fakeNamespace is an in-memory namespace with a few tools of known behaviour, the same in every workspace.
 type fakeNamespace struct {
-	before           func() // called at each call; nil for nothing
-	*tools.Namespace        // of the app: everything but tools
+	before           func() // called before each call; may be nil
+	*tools.Namespace        // for the app: everything except tools
 	app              *fakeApp
 
 	mu       sync.Mutex
@@ -43,8 +43,8 @@ type fakeNamespace struct {
 	watchers map[int]func(core.Kind)
 	nextID   int
 	calls    atomic.Int64
-	release  chan struct{} // ends the tool that waits
-	started  chan string   // names of waiting tools that began
+	release  chan struct{} // releases the waiting tool
+	started  chan string   // names of waiting tools that have started
 	ended    chan error    // what ended a waiting tool
 }
 
@@ -99,7 +99,7 @@ func (h *fakeNamespace) ListJSON(c core.Caller, from tools.From, kind core.Kind)
 	for _, t := range h.ListFor(c, from) {
 		raws = append(raws, t.Raw)
 	}
-	text, _ := json.Marshal(raws) // what is listed is JSON
+	text, _ := json.Marshal(raws) // the listed texts are JSON
 	return text
 }
 
@@ -132,7 +132,7 @@ func (h *fakeNamespace) change(kind core.Kind) {
 	}
 }
 
-// Call answers a call; its results never say that the tool failed.
+// Called implements Tools.
 func (h *fakeNamespace) Called(call tools.Call) string { return call.Name }
 
 func (h *fakeNamespace) Call(ctx context.Context, c core.Caller, call tools.Call) (json.RawMessage, bool, error) {
@@ -204,7 +204,7 @@ func (h *fakeNamespace) answer(ctx context.Context, c core.Caller, call tools.Ca
 	return nil, core.Errorf(core.CodeToolNotFound, "there is no tool %q in this workspace", call.Name)
 }
 
-// echoed tells who called what, and keeps the raw arguments.
+// echoed returns a result that says who called what, with the raw arguments.
 func echoed(c core.Caller, call tools.Call) json.RawMessage {
 	args := call.Arguments
 	if args == nil {
@@ -224,14 +224,13 @@ func progressToken(meta json.RawMessage) string {
 	return string(m.Token)
 }
 
-// people is a fake of access. A token is "<subject>"; every subject is a member of
-// ws_one, and of ws_<subject>.
+// people is a fake Access. A token is "<subject>". Every subject is a member of ws_one and ws_<subject>.
 type people struct {
 	offers string // members of the provider's document
 	dev    bool
 	down   atomic.Bool
 	gone   atomic.Bool  // no caller is valid any more
-	meta   atomic.Int64 // how often the provider's document was asked for
+	meta   atomic.Int64 // number of requests for the provider's document
 }
 
 func (p *people) Dev() bool { return p.dev }
@@ -292,7 +291,7 @@ func (p *people) Metadata(context.Context) (json.RawMessage, error) {
 	return json.RawMessage(`{"issuer":"https://idp.test",` + p.offers + `"x":1}`), nil
 }
 
-// rig is an endpoint on a Fiber app of its own, listening on loopback.
+// rig is an endpoint on its own Fiber app, listening on loopback.
 type rig struct {
 	*testing.T
 	endpoint      *Endpoint
@@ -314,7 +313,7 @@ func start(t *testing.T, change func(*Options)) *rig {
 	r.fakeNamespace, _ = o.Tools.(*fakeNamespace)
 	r.people, _ = o.Access.(*people)
 	r.endpoint = New(o)
-	app := fiber.New(fiber.Config{ // as httpapi sets it up
+	app := fiber.New(fiber.Config{ // configured as in httpapi
 		DisableStartupMessage: true, Immutable: true, StrictRouting: true, CaseSensitive: true, BodyLimit: 16 << 20, ReadBufferSize: 16 << 10,
 		ReadTimeout: 60 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 255 * time.Second,
 	})
@@ -339,19 +338,18 @@ func start(t *testing.T, change func(*Options)) *rig {
 		if err := app.ShutdownWithContext(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
-		_ = listener.Close() // a test that ends before the server has begun shuts nothing down
+		_ = listener.Close() // needed if the test ends before the server has started
 		<-served
 	})
 	return r
 }
 
-// who is a client's identity: a token, a workspace, and once it has one, a session.
+// who is a client's identity: a token, a workspace and, once it has one, a session.
 type who struct{ token, workspace, session string }
 
 var alice = who{token: "alice", workspace: "ws_one"}
 
-// ask sends a request with the usual headers, changed by extra ("Name: value", or "-Name" to leave
-// one out).
+// ask sends a request with the usual headers, modified by extra ("Name: value", or "-Name" to omit one).
 func (r *rig) ask(method string, w who, body string, extra ...string) *http.Response {
 	r.Helper()
 	resp, err := r.client.Do(r.request(method, w, body, extra...))
@@ -394,7 +392,7 @@ func (r *rig) request(method string, w who, body string, extra ...string) *http.
 	return req
 }
 
-// say asks and reads the whole answer, which must end.
+// say sends a request like ask and reads the whole response, which must end.
 func (r *rig) say(method string, w who, body string, extra ...string) (*http.Response, string) {
 	r.Helper()
 	resp := r.ask(method, w, body, extra...)
@@ -434,7 +432,7 @@ func progressBody(id int, token string, steps int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":%d},"_meta":{"progressToken":%q}}}`, id, steps, token)
 }
 
-// events splits an event stream into its data.
+// events returns the data of each event in a stream.
 func events(body string) []string {
 	var all []string
 	for part := range strings.SplitSeq(body, "\n\n") {
@@ -444,14 +442,14 @@ func events(body string) []string {
 				data = append(data, text)
 			}
 		}
-		if strings.Join(data, "") != "" { // an event without data says from where to resume
+		if strings.Join(data, "") != "" { // an event without data only marks where to resume
 			all = append(all, strings.Join(data, "\n"))
 		}
 	}
 	return all
 }
 
-// in is the same rig under a subtest.
+// in returns the same rig for a subtest.
 func (r *rig) in(t *testing.T) *rig {
 	c := *r
 	c.T = t

@@ -34,7 +34,7 @@ func TestBrokenBodiesAreRefusedAndDoNoHarm(t *testing.T) {
 			who = alice
 		}
 		if resp, answer := r.say("POST", who, string(body)); resp.StatusCode >= 500 || resp.StatusCode == 429 {
-			if resp.StatusCode == 429 { // some still were an initialize
+			if resp.StatusCode == 429 { // some were still a valid initialize
 				r.say("DELETE", r.liveOne(), "")
 				continue
 			}

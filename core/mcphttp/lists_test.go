@@ -46,7 +46,7 @@ func TestLongListsOfAllKindsHavePages(t *testing.T) {
 	}
 }
 
-// pages reads a list page by page.
+// pages reads a list page by page and returns the number of pages and the names.
 func (r *rig) pages(w who, method string, kind core.Kind) (pages int, names []string) {
 	params := "{}"
 	for {

@@ -75,8 +75,8 @@ func TestParseKeepsThePartsAsWritten(t *testing.T) {
 	}
 }
 
-// agree fails when the SDK's decoder, the standard library's (which folds case and takes the last
-// of two keys) and parse see different methods, names or params in one body.
+// agree fails if the SDK's decoder, the standard library's (which folds case and takes the last of two keys) and parse
+// see different methods, names or params in the same body.
 func agree(t *testing.T, body []byte) {
 	t.Helper()
 	messages, batch, f := parseBody(body)

@@ -16,10 +16,10 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
-// fakeApp is one app, demo, in memory.
+// fakeApp is an in-memory app named demo.
 type fakeApp struct {
 	fakeapps.Apps
-	answered func(string) // called with what a client said to a question
+	answered func(string) // called with a client's answer to a question
 	heard    func(rpc.Notification)
 }
 
@@ -38,8 +38,8 @@ func (f *fakeApp) namespace() *tools.Namespace {
 	return tools.New(tools.Options{Apps: f, Events: event.New(hclog.NewNullLogger()), Features: config.Features{}, Logger: hclog.NewNullLogger()})
 }
 
-// answer replies with what was asked, so that a test sees what reached the app. The URI demo://ask
-// asks the client first, and demo://none is not there.
+// answer echoes the request, so that a test can see what reached the app. The URI demo://ask first asks the client a
+// question; demo://none does not exist.
 func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage, error) {
 	var said struct{ URI string }
 	_ = json.Unmarshal(c.Params, &said)
@@ -67,7 +67,7 @@ func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage,
 	return json.RawMessage(fmt.Sprintf(`{"workspace":%q,"server":%q,"method":%q,"params":%s%s}`, c.Workspace, c.Server, c.Method, c.Params, scope)), nil
 }
 
-// notify has the app send a notification by itself.
+// notify makes the app send a notification.
 func (f *fakeApp) notify(method, params string) {
 	f.Notify("", apps.Notification{Server: "demo", Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
 }

@@ -24,12 +24,12 @@ import (
 const regional = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},` +
 	`"in":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"}}}}}`
 
-// marks is what regional marks.
+// marks returns the arguments that regional marks with x-mcp-header.
 func marks() []core.Mirror {
 	return []core.Mirror{{Header: "B", Path: []string{"in", "b"}}, {Header: "N", Path: []string{"in", "n"}}, {Header: "Region", Path: []string{"region"}}}
 }
 
-// statelessOracle is the SDK's own handler for the revision without sessions, with what the fakeNamespace has.
+// statelessOracle starts the SDK's own handler for the stateless revision, with the same offers as fakeNamespace.
 func statelessOracle(t *testing.T) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Title: "Ropewalk", Version: "1.2.3"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: supported(), Capabilities: capabilities(), Instructions: instructions,
@@ -75,16 +75,15 @@ func statelessOracle(t *testing.T) string {
 	return server.URL
 }
 
-// statelessProbe is one request of the revision without sessions. Its headers are those that fit the
-// body, changed by extra as rig.ask does it.
+// statelessProbe is one stateless request. Its headers match the body, modified by extra as in rig.ask.
 type statelessProbe struct {
 	name    string
-	verb    string // of HTTP; POST unless said
-	method  string // of JSON-RPC
+	verb    string // the HTTP method; POST by default
+	method  string // the JSON-RPC method
 	params  string // members
-	body    string // instead of method and params
+	body    string // used instead of method and params
 	extra   []string
-	differs string // why this endpoint answers otherwise; "" when it must answer alike
+	differs string // why this endpoint's response differs; "" when it must be the same
 }
 
 func (p statelessProbe) put(t *testing.T, url string) response {
@@ -109,7 +108,7 @@ func (p statelessProbe) put(t *testing.T, url string) response {
 	return answer
 }
 
-// note adds a message of an answer, or what is none.
+// note adds a message to a response, or text that is not a message.
 func (a *response) note(part string) {
 	var m map[string]any
 	if json.Unmarshal([]byte(part), &m) != nil {
@@ -117,12 +116,12 @@ func (a *response) note(part string) {
 		return
 	}
 	if failure, ok := m["error"].(map[string]any); ok {
-		delete(failure, "message") // each says it in its own words
+		delete(failure, "message") // the wording differs
 	}
 	if result, ok := m["result"].(map[string]any); ok {
 		outline(result)
 	}
-	if m["id"] == nil { // the SDK leaves out what JSON-RPC 2.0 wants to be null
+	if m["id"] == nil { // the SDK omits an ID that JSON-RPC 2.0 requires to be null
 		delete(m, "id")
 	}
 	a.Messages = append(a.Messages, m)
@@ -131,8 +130,8 @@ func (a *response) note(part string) {
 	a.IDs = append(a.IDs, strings.TrimPrefix(string(id.ID), "null"))
 }
 
-// outline leaves of a result what does not depend on which tools there are: the members that are the
-// protocol's own, and of lists that they are there.
+// outline reduces a result to what does not depend on the tools: the protocol's own members and, for lists, their
+// presence.
 func outline(result map[string]any) {
 	for name, value := range result {
 		switch name {
@@ -149,7 +148,7 @@ func outline(result map[string]any) {
 	}
 }
 
-// statelessMeta is a _meta that says what each request must say, and more.
+// statelessMeta returns a _meta with the required members and more.
 func statelessMeta(more string) string {
 	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}` + more + `}`
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// oracle is the SDK's own handler on net/http with tools that behave like the fakeNamespace's. Where the
-// contract does not say otherwise, this endpoint answers as it does.
+// oracle starts the SDK's own handler on net/http, with tools that behave like those of fakeNamespace. This endpoint
+// must respond in the same way unless docs/api.md says otherwise.
 func oracle(t *testing.T) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Version: "1.2.3"}, &mcp.ServerOptions{SupportedProtocolVersions: revisions()})
 	object := json.RawMessage(`{"type":"object"}`)
@@ -43,21 +43,21 @@ func oracle(t *testing.T) string {
 	return server.URL
 }
 
-// response is what a server responds, whatever its framing: the messages of a stream or of a plain body.
+// response is a server's response, whatever its framing: the messages of a stream or of a plain body.
 type response struct {
 	Status   int
 	Session  bool
 	Messages []any
-	IDs      []string // of the messages, as they were written
-	Text     string   // of a body that is not JSON
+	IDs      []string // of the messages, as written
+	Text     string   // the body, if it is not JSON
 }
 
-// probe is one request, to an open session unless bare.
+// probe is one request, to an open session unless bare is set.
 type probe struct {
 	name    string
 	method  string
 	body    string
-	version string // of the session, 2025-11-25 unless said
+	version string // of the session; 2025-11-25 by default
 	bare    bool
 	header  []string
 	differs string // why this endpoint answers otherwise; "" when it must answer alike
@@ -130,7 +130,7 @@ func TestTheSDKsHandlerGivesTheSameAnswers(t *testing.T) {
 	}
 }
 
-// put sends the probe to an endpoint and reads what it tells.
+// put sends the probe to an endpoint and reads the response.
 func (p probe) put(t *testing.T, url string) response {
 	session := ""
 	if !p.bare {
@@ -170,14 +170,14 @@ func (p probe) put(t *testing.T, url string) response {
 		_ = json.Unmarshal([]byte(part), &id)
 		answer.IDs = append(answer.IDs, string(id.ID))
 	}
-	if len(answer.IDs) > 1 && strings.HasPrefix(p.body, "[") { // the calls of a batch end in any order
+	if len(answer.IDs) > 1 && strings.HasPrefix(p.body, "[") { // the calls of a batch may end in any order
 		slices.Sort(answer.IDs)
 		answer.Messages = nil
 	}
 	return answer
 }
 
-// trim takes out what the fakeNamespace's tools say more than the oracle's.
+// trim removes what fakeNamespace's tools return in addition to the oracle's.
 func trim(m any) any {
 	o, _ := m.(map[string]any)
 	if result, ok := o["result"].(map[string]any); ok && result["structuredContent"] != nil {

@@ -62,7 +62,7 @@ func TestTransportRules(t *testing.T) {
 		body   string
 		extra  []string
 		status int
-		want   string // the whole body when it starts with { or [, else a part of it
+		want   string // the whole body if it starts with { or [, or else a part of it
 	}{
 		{"a ping", w, ping, nil, 200, `{"jsonrpc":"2.0","id":7,"result":{}}`},
 		{"Accept by ranges", w, ping, []string{"Accept: application/*;q=0.9, TEXT/*"}, 200, ""},
@@ -253,7 +253,7 @@ func TestCancellationReachesTheTool(t *testing.T) {
 		}()
 		<-r.fakeNamespace.started
 		cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"enough"}}`
-		r.say("POST", other, cancel) // another session's id of the same spelling
+		r.say("POST", other, cancel) // the same ID in another session
 		r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"unknown"}}`)
 		select {
 		case body := <-answer:

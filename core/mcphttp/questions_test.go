@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// able opens a session of a client that can be asked what capabilities say.
+// able opens a session of a client with the given capabilities.
 func (r *rig) able(w who, capabilities string) who {
 	r.Helper()
 	resp, body := r.say("POST", w, strings.Replace(hello("2025-11-25"), `"capabilities":{}`, `"capabilities":`+capabilities, 1))
@@ -48,11 +48,11 @@ func TestAQuestionGoesOutOnItsCallAndComesBackAsAPost(t *testing.T) {
 	}
 	reply := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"n":1.0}}}`, question.ID)
 	for _, stray := range []string{`{"jsonrpc":"2.0","id":99,"result":{}}`, strings.Replace(reply, "accept", "foreign", 1)} {
-		if resp, _ := r.say("POST", other, stray); resp.StatusCode != 202 { // another session's answer answers nothing here
+		if resp, _ := r.say("POST", other, stray); resp.StatusCode != 202 { // an answer from another session has no effect here
 			t.Errorf("%d", resp.StatusCode)
 		}
 	}
-	for range 2 { // the second answers nothing
+	for range 2 { // the second answer has no effect
 		if resp, body := r.say("POST", w, reply); resp.StatusCode != 202 || body != "" {
 			t.Errorf("%d %s", resp.StatusCode, body)
 		}
@@ -62,8 +62,8 @@ func TestAQuestionGoesOutOnItsCallAndComesBackAsAPost(t *testing.T) {
 	}
 }
 
-// Alice and Bob are asked at the same time, in two workspaces and many sessions, by questions whose
-// ids are the same everywhere. Each answer must reach the call that asked.
+// Alice and Bob are asked at the same time, in two workspaces and many sessions, by questions with the same IDs
+// everywhere. Each answer must reach the call that asked.
 func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
 	r := start(t, nil)
 	pairs := []who{alice, {"bob", "ws_one", ""}, {"alice", "ws_two", ""}, {"bob", "ws_two", ""}}
@@ -86,7 +86,7 @@ func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
 	group.Wait()
 }
 
-// Two apps may choose the same token for what they ask; what one client says must reach its own.
+// Two apps may choose the same progress token for their questions. Progress must reach the app that asked.
 func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 	r := start(t, nil)
 	heard := make(chan string, 8)

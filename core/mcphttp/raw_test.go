@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// dial opens a bare connection to the rig.
+// dial opens a raw connection to the rig.
 func (r *rig) dial() net.Conn {
 	r.Helper()
 	conn, err := net.Dial("tcp", r.addr)
@@ -21,7 +21,7 @@ func (r *rig) dial() net.Conn {
 	return conn
 }
 
-// raw writes a request out.
+// raw returns the text of a request.
 func (r *rig) raw(method string, w who, body string, extra ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: %s\r\nAccept: application/json, text/event-stream\r\n", method, r.addr, w.token, w.workspace)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// nextEvent returns the id and the data of the next event.
+// nextEvent returns the ID and the data of the next event.
 func nextEvent(t *testing.T, lines *bufio.Scanner) (id, data string) {
 	t.Helper()
 	for lines.Scan() {
@@ -42,7 +42,7 @@ func TestAClientWhoseConnectionBrokeGoesOnWhereItWas(t *testing.T) {
 	resp.Body.Close() // the connection breaks
 	close(r.fakeNamespace.release)
 	<-r.fakeNamespace.ended
-	for range 2 { // and so does the next one, which changes nothing
+	for range 2 { // the resumed connection may break too, which changes nothing
 		again, body := r.say("GET", w, "", "Last-Event-ID: "+seen)
 		if got := events(body); again.StatusCode != 200 || len(got) != 2 || !strings.Contains(got[0], `"progress":2`) || !strings.Contains(got[1], `"id":5,"result"`) {
 			t.Fatalf("%d %s", again.StatusCode, body)

@@ -42,7 +42,7 @@ func TestOneUserCannotTakeEverySession(t *testing.T) {
 	}
 }
 
-// interrupted is an access in which something happens just after a token was verified.
+// interrupted is an Access that calls meanwhile just after it has verified a token.
 type interrupted struct {
 	*people
 	meanwhile func()
@@ -77,17 +77,17 @@ func TestWhatIsOpenedDuringARevocationDoesNotOutliveIt(t *testing.T) {
 				return
 			}
 			body, header := statelessRequest("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
-			if _, said := r.say("POST", alice, body, header...); !strings.Contains(said, "acknowledged") { // it ends
+			if _, said := r.say("POST", alice, body, header...); !strings.Contains(said, "acknowledged") { // the stream ends
 				t.Errorf("listen: %s", said)
 			}
 		})
 	}
 }
 
-// changing is an access whose answer about every token changes.
+// changing is an Access whose result for every token can change.
 type changing struct {
 	*people
-	says  atomic.Pointer[core.Error] // nil accepts all
+	says  atomic.Pointer[core.Error] // nil accepts every token
 	asked atomic.Int64
 }
 

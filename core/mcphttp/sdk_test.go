@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// credentials adds what every request to /mcp carries.
+// credentials adds the headers that every request to /mcp needs.
 type credentials struct {
 	next http.RoundTripper
 	who  who
@@ -65,7 +65,7 @@ func TestTheOfficialClientGoesThroughAWholeSession(t *testing.T) {
 	if err := <-r.fakeNamespace.ended; err == nil {
 		t.Error("the tool must see the cancellation")
 	}
-	for len(r.endpoint.listening()) == 0 { // the client opens its GET stream beside
+	for len(r.endpoint.listening()) == 0 { // the client opens its GET stream in the background
 		<-time.After(5 * time.Millisecond)
 	}
 	r.fakeNamespace.changed()

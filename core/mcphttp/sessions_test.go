@@ -206,7 +206,7 @@ func TestTheCapIsExact(t *testing.T) {
 	for range 100 {
 		r.join(alice)
 	}
-	// A failed initialize gives its place back.
+	// A failed initialize releases its place.
 	r.say("DELETE", r.liveOne(), "")
 	for range 10 {
 		if resp, body := r.say("POST", alice, strings.Replace(hello("2025-11-25"), `"capabilities":{}`, `"capabilities":{"sampling":5}`, 1)); resp.StatusCode == 200 && strings.Contains(body, "result") {
@@ -237,12 +237,12 @@ func TestInitializeSaysWhatItMust(t *testing.T) {
 	}
 }
 
-// liveOne is a session that is open.
+// liveOne returns a client with an open session.
 func (r *rig) liveOne() who {
 	return who{"alice", "ws_one", r.endpoint.live.All()[0].ID}
 }
 
-// still is an endpoint without a listener, for tests on the clock of synctest.
+// still returns an endpoint without a listener, for tests with synctest's fake clock.
 func still(t *testing.T, store sessionstore.Store, ttl time.Duration) *Endpoint {
 	e := New(Options{Tools: newFakeNamespace(), Access: &people{}, Store: store, Features: config.Features{}, Logger: hclog.NewNullLogger(), SessionTTL: ttl})
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
@@ -272,7 +272,7 @@ func admit(t *testing.T, e *Endpoint, c core.Caller) *session.Session {
 	return s
 }
 
-// beginOne begins a call with an id and returns it.
+// beginOne starts a call with the given ID and returns it.
 func beginOne(t *testing.T, e *Endpoint, s *session.Session, id string) *call {
 	t.Helper()
 	k := e.newCall(e.root, Message{ID: json.RawMessage(id), Method: "ping"}, s.Owner, s)
@@ -297,7 +297,7 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 				t.Fatal("each request starts the time anew")
 			}
 		}
-		if rec := e.live.Records()[0]; !rec.LastAccessedAt.Equal(time.Now()) { // what a new store gets
+		if rec := e.live.Records()[0]; !rec.LastAccessedAt.Equal(time.Now()) { // the value that a new store gets
 			t.Errorf("last accessed at %v, want now", rec.LastAccessedAt)
 		}
 		<-time.After(time.Hour - time.Millisecond)
@@ -382,7 +382,7 @@ func TestCloseLetsCallsFinishAndRefusesNewOnes(t *testing.T) {
 	<-r.fakeNamespace.started
 	closed := make(chan error, 1)
 	go func() { closed <- r.endpoint.Close(t.Context()) }()
-	for { // until the shutdown has begun
+	for { // until the shutdown has started
 		resp, body := r.say("POST", alice, hello("2025-11-25"))
 		if resp.StatusCode == 503 {
 			break

@@ -17,7 +17,7 @@ import (
 
 const statelessVersion = "Mcp-Protocol-Version: 2026-07-28"
 
-// statelessRequest is a request of the revision without sessions, and its headers. params are members.
+// statelessRequest returns a stateless request and its headers. params holds members.
 func statelessRequest(method, params string) (body string, header []string) {
 	if params != "" {
 		params += ","
@@ -26,7 +26,7 @@ func statelessRequest(method, params string) (body string, header []string) {
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, []string{statelessVersion, "Mcp-Method: " + method}
 }
 
-// self is who answers.
+// self is the server's identity.
 const self = `{"name":"ropewalk","title":"Ropewalk","version":"1.2.3"}`
 
 func TestARequestWithoutASessionIsAnswered(t *testing.T) {
@@ -244,13 +244,13 @@ func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"promptsListChanged":true,"resourceSubscriptions":["demo://a"]},`+tag+`}}` {
 		t.Errorf("got %s", got)
 	}
-	r.fakeNamespace.change(core.KindTools) // nobody asked
+	r.fakeNamespace.change(core.KindTools) // nobody asked for these
 	<-time.After(3 * debounce)
 	r.fakeNamespace.change(core.KindPrompts)
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {
 		t.Errorf("got %s", got)
 	}
-	for _, method := range []string{"notifications/tools/list_changed", "notifications/prompts/list_changed"} { // of an instance for such clients
+	for _, method := range []string{"notifications/tools/list_changed", "notifications/prompts/list_changed"} { // from an instance for clients without a session
 		for _, of := range []string{"a session", ""} {
 			r.fakeNamespace.app.Notify("", apps.Notification{Server: "demo", Session: of, Apart: true, Notification: rpc.Notification{Method: method}})
 		}
@@ -266,7 +266,7 @@ func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 	if r.fakeNamespace.app.Subscriptions("demo://a") != 1 {
 		t.Error("the app was not asked for updates")
 	}
-	r.endpoint.o.Streams.Drain() // as a shutdown does
+	r.endpoint.o.Streams.Drain() // as in a shutdown
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`+self+`,"io.modelcontextprotocol/subscriptionId":7}}}` {
 		t.Errorf("got %s", got)
 	}
@@ -285,7 +285,7 @@ func TestListenersAreBounded(t *testing.T) {
 	if resp, text := r.say("POST", alice, body, header...); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", resp.StatusCode, text)
 	}
-	r.join(alice) // sessions have places of their own
+	r.join(alice) // sessions have their own places
 	for _, bad := range []string{``, `"notifications":1`, `"notifications":null`} {
 		body, header := statelessRequest("subscriptions/listen", bad)
 		if resp, text := r.say("POST", alice, body, header...); resp.StatusCode != 400 || !strings.Contains(text, "-32602") {

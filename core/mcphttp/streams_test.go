@@ -18,7 +18,7 @@ import (
 
 const changedText = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 
-// listen opens the session's GET stream; ends with its response's body.
+// listen opens the session's GET stream, which ends when the response body is closed.
 func (r *rig) listen(w who) (*http.Response, *bufio.Scanner) {
 	r.Helper()
 	resp := r.ask("GET", w, "")
@@ -141,7 +141,7 @@ func TestADroppedGetStreamIsReplacedAtOnceAndLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// listening are the sessions whose GET stream is open.
+// listening returns the sessions with an open GET stream.
 func (e *Endpoint) listening() []*session.Session {
 	return slices.DeleteFunc(e.live.All(), func(s *session.Session) bool { return !s.Streaming() })
 }
@@ -206,8 +206,8 @@ func TestAReaderThatStallsOnItsAnswerIsCut(t *testing.T) {
 	}
 }
 
-// Alice and Bob call at the same time, in two workspaces, over shared connections. Each answer and
-// each progress event carries who called, and must reach its own caller.
+// Alice and Bob call at the same time, in two workspaces, over shared connections. Each answer and each progress event
+// names its caller and must reach that caller.
 func TestAnswersAndProgressReachTheirOwnCaller(t *testing.T) {
 	r := start(t, func(o *Options) { o.MaxSessions = 100 })
 	pairs := []who{alice, {"bob", "ws_one", ""}, {"alice", "ws_two", ""}, {"bob", "ws_two", ""}}
@@ -218,7 +218,7 @@ func TestAnswersAndProgressReachTheirOwnCaller(t *testing.T) {
 			for n := range 25 {
 				nonce := fmt.Sprintf("nonce-%d-%d", i, n)
 				me := w.token + "/" + w.workspace
-				_, body := r.say("POST", w, callBody(n, "demo__echo", `{"nonce":"`+nonce+`"}`)) // the ids of all sessions collide
+				_, body := r.say("POST", w, callBody(n, "demo__echo", `{"nonce":"`+nonce+`"}`)) // all sessions use the same IDs
 				if !strings.Contains(body, nonce) || !strings.Contains(body, `"`+me+`"`) {
 					t.Errorf("%s got %s", me, body)
 				}

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// durable is a store that hands over sessions, as redis and postgres do.
+// durable is a store that supports takeovers, like redis and postgres.
 type durable struct {
 	*memory.Store
 	mu sync.Mutex
@@ -35,13 +35,13 @@ func (d *durable) Replace(ctx context.Context, rec sessionstore.Record, ttl time
 	return true, d.Put(ctx, rec, ttl)
 }
 
-// died has a server renew its lease no more, as one that was killed.
+// died makes a server stop renewing its lease, as if it had been killed.
 func died(e *Endpoint) {
 	e.stop()
 	e.running.Wait()
 }
 
-// use finds a session as a request does.
+// use finds a session like a request.
 func use(e *Endpoint, id string, c core.Caller) (*session.Session, string) {
 	s, f := e.session(e.root, []byte(id), c)
 	if f == nil {
@@ -146,7 +146,7 @@ func TestAServerThatStoodStillDoesNotServeWhatAnotherOneTook(t *testing.T) {
 		a, b := still(t, store, time.Hour), still(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		s := admit(t, a, me)
-		died(a) // it stands still: nothing renews its lease
+		died(a) // a is suspended: nothing renews its lease
 		if taken, why := use(b, s.ID, me); taken == nil {
 			t.Fatal(why)
 		}
@@ -171,7 +171,7 @@ func TestTheSessionOfADeletedUserIsNotTakenOver(t *testing.T) {
 		id := admit(t, a, me).ID
 		died(a)
 		again := me
-		again.User.ID = "usr_2" // deleted, and provisioned again at the next login
+		again.User.ID = "usr_2" // deleted and provisioned again at the next login
 		if s, why := use(b, id, again); s != nil || why != reasonNotFound {
 			t.Errorf("got %v, %q", s, why)
 		}
@@ -212,7 +212,7 @@ func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
 		t.Fatalf("after a restart: %d %s", resp.StatusCode, body)
 	}
 	s := after.endpoint.live.Find([]byte(w.session))
-	g := s.OpenStream(57) // the last event of the server before
+	g := s.OpenStream(57) // the last event of the previous server
 	if g == nil {
 		t.Fatal("no stream")
 	}

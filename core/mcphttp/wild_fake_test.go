@@ -21,8 +21,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// wild is a fakeNamespace with one app behind a real link, which dies now and then and is started anew by the
-// next call.
+// wild is a fakeNamespace with one app behind a real link. The app dies now and then, and the next call restarts it.
 type wild struct {
 	*fakeNamespace
 	t       *testing.T
@@ -34,7 +33,7 @@ type wild struct {
 
 func newWild(t *testing.T) *wild { return &wild{fakeNamespace: newFakeNamespace(), t: t} }
 
-// conn is the link to the app that lives.
+// conn returns the link to the running app, starting one if necessary.
 func (w *wild) conn(ctx context.Context) (*link.Link, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +56,7 @@ func (w *wild) conn(ctx context.Context) (*link.Link, error) {
 			if len(callers) == 0 {
 				return nil, &rpc.Error{Code: -32601, Message: "nobody calls"}
 			}
-			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // its client may leave
+			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // its client may disconnect
 			defer cancel()
 			return callers[rand.IntN(len(callers))].Answer(ctx, q, callers)
 		}},
@@ -72,7 +71,7 @@ func (w *wild) hangUp() {
 	}
 }
 
-// close ends the app, which leaves nothing behind.
+// close ends the app and waits until nothing of it is left.
 func (w *wild) close() {
 	w.mu.Lock()
 	w.hangUp()
@@ -92,7 +91,7 @@ func (w *wild) request(call tools.Call) link.Request {
 	return r
 }
 
-// wildCaller is a call whose client is asked.
+// wildCaller is a call whose client can be asked.
 type wildCaller struct{ interact.Asker }
 
 func (wildCaller) Session() string          { return "" }
@@ -112,7 +111,7 @@ func (w *wild) Call(ctx context.Context, _ core.Caller, call tools.Call) (json.R
 	return raw, false, err
 }
 
-// What a call of a wild app does.
+// What a call to a wild app does.
 const (
 	wildAtOnce  = "at once"
 	wildLater   = "later"
@@ -128,11 +127,11 @@ func wilds() []string {
 	return []string{wildAtOnce, wildAtOnce, wildLater, wildLater, wildAsks, wildFails, wildTwice, wildSilent, wildDawdles}
 }
 
-// wildArgs are the arguments of a call of a wild app.
+// wildArgs holds the arguments of a call to a wild app.
 type wildArgs struct {
 	Key   string `json:"key"`
 	Does  string `json:"does"`
-	Steps int    `json:"steps"` // how often it tells of progress
+	Steps int    `json:"steps"` // number of progress notifications
 	Pad   string `json:"pad"`
 }
 
@@ -145,8 +144,8 @@ type beast struct {
 
 	mu     sync.Mutex
 	asked  int
-	awaits map[string]chan struct{} // closed when the question with the id is answered
-	calls  map[string]chan struct{} // closed when the call with the id is cancelled
+	awaits map[string]chan struct{} // by ID; closed when the question is answered
+	calls  map[string]chan struct{} // by ID; closed when the call is cancelled
 }
 
 func newBeast(t *testing.T, out io.WriteCloser) *beast {
@@ -169,7 +168,7 @@ type wildMessage struct {
 	}
 }
 
-// live reads until the link is gone, or the beast dies.
+// live reads requests until the link is gone or the beast dies.
 func (b *beast) live(in io.ReadCloser) {
 	defer func() {
 		_, _ = in.Close(), b.out.Close()

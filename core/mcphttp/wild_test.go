@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// wildTime is how long clients and an app do whatever comes to their minds.
+// wildTime is how long the clients and the app act at random.
 const wildTime = 2 * time.Second
 
-// crowd is many clients of a wild app.
+// crowd is a large number of clients of a wild app.
 type crowd struct {
 	*rig
 	until   time.Time
@@ -28,8 +28,8 @@ type crowd struct {
 	streams atomic.Int64
 }
 
-// Whatever an app does and whatever its clients do, each call is answered once and with its own answer,
-// what the app says about it comes before that and in order, and nothing is left at the end.
+// Whatever an app and its clients do, each call gets exactly one answer, its own. The app's notifications about it come
+// before that and in order. Nothing is left over at the end.
 func TestCallsAreAnsweredOnceWhateverAppsAndClientsDo(t *testing.T) {
 	w := newWild(t)
 	r := start(t, func(o *Options) { o.Tools = w })
@@ -54,7 +54,7 @@ func TestCallsAreAnsweredOnceWhateverAppsAndClientsDo(t *testing.T) {
 	}
 }
 
-// session opens sessions, one after the other, and calls in each from several places at once.
+// session opens sessions one after another and makes concurrent calls in each.
 func (c *crowd) session() {
 	for time.Now().Before(c.until) {
 		w := alice
@@ -74,7 +74,7 @@ func (c *crowd) session() {
 			})
 		}
 		<-ctx.Done()
-		if rand.IntN(2) == 0 { // with calls in flight
+		if rand.IntN(2) == 0 { // while calls are in flight
 			c.say("DELETE", w, "")
 		}
 		all.Wait()
@@ -84,17 +84,17 @@ func (c *crowd) session() {
 	}
 }
 
-// stranger calls without sessions.
+// stranger makes calls without sessions.
 func (c *crowd) stranger() {
 	for time.Now().Before(c.until) {
 		c.call(alice)
 	}
 }
 
-// call calls, and may leave or cancel.
+// call makes a call, and may disconnect or cancel it.
 func (c *crowd) call(w who) {
 	args := c.arguments()
-	text, _ := json.Marshal(args) // strings and a number
+	text, _ := json.Marshal(args) // strings and a number always encode
 	progress := ""
 	if args.Steps > 0 {
 		progress = `"_meta":{"progressToken":"` + args.Key + `"}`
@@ -138,14 +138,14 @@ func (c *crowd) arguments() wildArgs {
 	switch n := rand.IntN(400); {
 	case n == 0:
 		args.Does = wildDies
-	case n < 20: // more than a pipe takes at once
+	case n < 20: // more than a pipe's buffer holds
 		args.Pad = strings.Repeat("x", 100_000+rand.IntN(200_000))
 	}
 	return args
 }
 
-// cancel takes a call back until that is answered or the session is gone: the first time may come
-// before the call does.
+// cancel cancels a call repeatedly until it is answered or the session is gone, because the first cancellation may
+// arrive before the call.
 func (c *crowd) cancel(ctx context.Context, w who, id string) {
 	for ctx.Err() == nil {
 		again := time.NewTimer(rand.N(20 * time.Millisecond))
@@ -162,10 +162,10 @@ func (c *crowd) cancel(ctx context.Context, w who, id string) {
 	}
 }
 
-// read reads an answer and holds it to its promises.
+// read reads a response and checks it.
 func (c *crowd) read(ctx context.Context, w who, resp *http.Response, id string, args wildArgs) error {
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotFound { // the session is over
+	if resp.StatusCode == http.StatusNotFound { // the session has ended
 		return nil
 	}
 	streamed := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
@@ -198,7 +198,7 @@ func (c *crowd) read(ctx context.Context, w who, resp *http.Response, id string,
 	}
 }
 
-// heard judges one message of an answer.
+// heard checks one message of a response.
 func (c *crowd) heard(ctx context.Context, w who, text, id string, args wildArgs, progress, answers *int) error {
 	var m struct {
 		ID     json.RawMessage
@@ -227,7 +227,7 @@ func (c *crowd) heard(ctx context.Context, w who, text, id string, args wildArgs
 		if err == nil {
 			_ = resp.Body.Close()
 		}
-	case m.Method != "": // a question was taken back
+	case m.Method != "": // a question was cancelled
 	case string(m.ID) != id || (m.Result == nil) == (m.Error == nil):
 		return fmt.Errorf("the answer to another call came: %.300s", text)
 	case m.Result != nil && (m.Result.Key != args.Key || m.Result.Pad != len(args.Pad) || *progress != args.Steps):

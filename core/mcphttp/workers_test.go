@@ -30,7 +30,7 @@ func TestGoroutinesOfCallsAreUsedAgainAndBounded(t *testing.T) {
 	}
 }
 
-// deep uses as much of its stack as a call through the namespace, the apps and the link of one.
+// deep uses as much stack as a call through the namespace, the apps and an app's link.
 //
 //go:noinline
 func deep(n int) byte {
@@ -41,8 +41,8 @@ func deep(n int) byte {
 	return frame[n/2]
 }
 
-// BenchmarkWorkers compares goroutines that are used again with new ones, in calls over HTTP. Of a server in use, with
-// 16 clients, the new ones took 21 % more CPU for each call.
+// BenchmarkWorkers compares reused goroutines with new ones, in calls over HTTP. On a busy server with 16 clients, new
+// goroutines took 21 % more CPU time per call.
 func BenchmarkWorkers(b *testing.B) {
 	for name, idle := range map[string]int{"used again": maxIdle, "new": 0} {
 		bench(b, func(r *rig) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// at sends initialize to a path with a token, and headers given as "Name: value".
+// at sends initialize to a path with a token and headers in the form "Name: value".
 func (r *rig) at(path, token string, header ...string) (*http.Response, string) {
 	r.Helper()
 	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, r.url+path, strings.NewReader(hello("2025-11-25")))
@@ -50,7 +50,7 @@ func TestAClientThatTakesOnlyAURLNamesTheWorkspaceInIt(t *testing.T) {
 		{"/mcp/one", "alice", "", 404, ""},
 		{"/mcp", "alice", "", 400, "/mcp/me"},
 		{"/mcp", "alice", "", 400, "/mcp/ws_"},
-		{"/mcp/ws_one", "for-ws_one", "", 200, "protocolVersion"}, // a token for that resource alone
+		{"/mcp/ws_one", "for-ws_one", "", 200, "protocolVersion"}, // a token for that resource only
 		{"/mcp/ws_two", "for-ws_one", "", 401, ""},
 		{"/mcp", "for-ws_one", "X-Workspace-Id: ws_one", 401, ""},
 		{"/mcp/ws_one/v/support", "alice", "", 200, "protocolVersion"},
@@ -64,7 +64,7 @@ func TestAClientThatTakesOnlyAURLNamesTheWorkspaceInIt(t *testing.T) {
 		{"/mcp/ws_one/v/", "alice", "", 404, ""},
 		{"/mcp/ws_one/x/support", "alice", "", 404, ""},
 		{"/mcp/ws_one/v/support", "for-ws_one/v/support", "", 200, "protocolVersion"},
-		{"/mcp/ws_one", "for-ws_one/v/support", "", 401, ""}, // a token for a view opens no more than it
+		{"/mcp/ws_one", "for-ws_one/v/support", "", 401, ""}, // a token for a view gives access only to that view
 	} {
 		var header []string
 		if c.header != "" {
@@ -77,7 +77,7 @@ func TestAClientThatTakesOnlyAURLNamesTheWorkspaceInIt(t *testing.T) {
 	}
 }
 
-// fakeViews are the views of workspaces, as workspace/name.
+// fakeViews holds the views of workspaces in the form workspace/name.
 type fakeViews []string
 
 func (f fakeViews) Has(workspace, name string) bool { return slices.Contains(f, workspace+"/"+name) }
@@ -159,7 +159,7 @@ func TestClientsAskForScopesThatTheProviderOffers(t *testing.T) {
 		if got := strings.Join(document.Scopes, " "); err != nil || got != want {
 			t.Errorf("%s: the document names %q, %v, want %q", offers, got, err, want)
 		}
-		if resp, _ := r.at("/mcp/me", "granted-openid"); resp.StatusCode != 403 { // what is required stays required
+		if resp, _ := r.at("/mcp/me", "granted-openid"); resp.StatusCode != 403 { // a required scope stays required
 			t.Errorf("%s: a token without the scope tools gets %d", offers, resp.StatusCode)
 		}
 	}

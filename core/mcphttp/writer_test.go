@@ -13,11 +13,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// flaky is a store that can be cut off.
+// flaky is a store that can be made unavailable.
 type flaky struct {
 	sessionstore.Store
 	down    atomic.Bool
-	touches atomic.Int64 // calls of Touch
+	touches atomic.Int64 // number of calls to Touch
 }
 
 func (f *flaky) err() error {
@@ -177,7 +177,7 @@ func TestLiveSessionsAreWrittenAgainAfterTheStoreLostItsData(t *testing.T) {
 		e.live.Remove(ended)
 		e.closeSession(ended, sessionClosed)
 		e.writer.Drop(ended.ID)
-		store.down.Store(true) // as while Redis restarts
+		store.down.Store(true) // as during a restart of Redis
 		<-time.After(10 * time.Second)
 		lose(append(ids, ended.ID)...)
 		store.down.Store(false)

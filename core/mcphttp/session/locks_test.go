@@ -14,7 +14,7 @@ func TestASessionIsMovedByOneAtATime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := locks.Lock(t.Context(), "other") // is not held up
+		other, err := locks.Lock(t.Context(), "other") // is not blocked
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 func TestAClientIsAskedWhatItCan(t *testing.T) {
 	for _, c := range []struct {
 		capabilities, method, params string
-		code                         int // of the refusal; 0 when it is asked
+		code                         int // of the refusal; 0 when the question is asked
 	}{
 		{`{}`, "elicitation/create", `{}`, -32601},
 		{`{"elicitation":null}`, "elicitation/create", `{}`, -32601},

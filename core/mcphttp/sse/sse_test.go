@@ -40,7 +40,7 @@ func TestAClientThatComesBackTwiceReadsOnOnce(t *testing.T) {
 		t.Fatal("not resumed")
 	}
 	j.Add(1, []byte("b"))
-	j.Release(1, first) // late: the second has the stream
+	j.Release(1, first) // too late: the second reader has the stream
 	j.Add(1, []byte("c"))
 	j.end(1)
 	if got, open := first.Take(); len(got) != 1 || open {
@@ -56,7 +56,7 @@ func TestAStreamThatBrokeBeforeItsFirstEventCanBeResumed(t *testing.T) {
 	x := NewResponse(1, false)
 	x.Record(&j, 3, false)
 	x.BeginStream()
-	x.abandon() // the client's connection breaks before anything was said
+	x.abandon() // the client's connection breaks before anything is sent
 	again := NewQueue()
 	if !j.Resume(3, 0, again) {
 		t.Error("the stream cannot be resumed")
