@@ -10,7 +10,7 @@ import (
 // Config is the argument of Configure and Validate.
 type Config struct {
 	JSON    json.RawMessage // the settings as a JSON object; empty means {}
-	DataDir string          // a directory for this plugin alone, mode 0700; "" when there is none
+	DataDir string          // a directory for this plugin only, mode 0700; "" when there is none
 
 	HostVersion      string   // the version of the server, "" when it did not send one
 	HostCapabilities []string // what the server uses beyond the basic contract

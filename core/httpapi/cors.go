@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 )
 
-// Pages need Mcp-Method and Mcp-Name to speak MCP revision 2026-07-28, WWW-Authenticate to learn where to log in, and
+// Pages need Mcp-Method and Mcp-Name to use MCP revision 2026-07-28, WWW-Authenticate to learn where to log in, and
 // Retry-After to know when to retry.
 const (
 	allowedMethods = "GET, POST, PATCH, DELETE, OPTIONS"
@@ -23,7 +23,7 @@ const (
 
 // paramHeader is the prefix of the headers in which a call under revision 2026-07-28 repeats arguments. Tools choose
 // the names (x-mcp-header), so no list is complete, and wildcards do not apply when a page sends credentials. A
-// preflight is therefore allowed those that it asks for.
+// preflight is therefore allowed the ones that it asks for.
 const paramHeader = "Mcp-Param-"
 
 // cors sets the CORS headers of a response: for every origin in dev mode, and otherwise for those in ALLOWED_ORIGINS.

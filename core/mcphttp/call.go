@@ -22,8 +22,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// call is one request in flight, with a session or without one (revision 2026-07-28). Its caller is that of its own
-// HTTP request, which may differ from the session's owner.
+// call is one request in flight, with a session or without one (revision 2026-07-28). Its caller is the caller of its
+// own HTTP request, not the owner of the session.
 type call struct {
 	session.Call
 	Message

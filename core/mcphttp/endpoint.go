@@ -60,7 +60,7 @@ type Features interface{ Enabled(flag string) bool }
 
 // Metrics measures client requests.
 type Metrics interface {
-	// ServerOperation records a request. code is that of its JSON-RPC error, or 0; failed says whether its result
+	// ServerOperation records a request. code is the code of its JSON-RPC error, or 0; failed says whether its result
 	// reports a tool failure.
 	ServerOperation(method, revision string, code int64, failed bool, took time.Duration)
 }

@@ -72,7 +72,7 @@ func (e *Endpoint) refusal(k *call, name string, err error) error {
 	case core.CodeBadRequest, core.CodeInvalidInput, core.CodeNotFound:
 		return invalidParams("%s", known.Message)
 	case core.CodeResourceNotFound:
-		data, _ := json.Marshal(known.Details) // strings always marshal
+		data, _ := json.Marshal(known.Details) // strings always encode
 		return k.ofRevision(&rpc.Error{Code: codeResourceNotFound, Message: known.Message, Data: data})
 	case core.CodeInternal:
 		e.log.Error("call failed", "method", k.Method, "name", name, "error", err)

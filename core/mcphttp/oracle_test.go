@@ -60,7 +60,7 @@ type probe struct {
 	version string // of the session; 2025-11-25 by default
 	bare    bool
 	header  []string
-	differs string // why this endpoint answers otherwise; "" when it must answer alike
+	differs string // why this endpoint's response differs; "" when it must be the same
 }
 
 func probes() []probe {

@@ -51,8 +51,8 @@ func (o *openStreams) of(userID string) []*openStream {
 	return found
 }
 
-// EndRevoked ends the sessions and streams of a user, or of all users for "", whose user, API key or membership no
-// longer exists. If that cannot be determined, they continue.
+// EndRevoked ends the sessions and streams of a user, or of all users if userID is "", that access no longer allows
+// because the user, the API key or the membership is gone. Where that cannot be determined, they continue.
 func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
 	now := time.Now()
 	e.changed.Store(&now) // before the sessions are listed; requests check what they open later
@@ -81,7 +81,7 @@ func (e *Endpoint) endRevoked(ctx context.Context, userID string) {
 		if userID != "" && s.Owner.User.ID != userID || !e.revoked(ctx, s.Owner) {
 			continue
 		}
-		e.writer.Drop(s.ID) // before the session is removed here, so that nothing takes it over again
+		e.writer.Drop(s.ID) // before the session is removed here, so that nothing can take it over again
 		if e.live.Remove(s) {
 			e.closeSession(s, sessionClosed)
 			e.writer.Remove(ctx, s.ID)

@@ -29,7 +29,7 @@ func (e *Endpoint) implementation() *mcp.Implementation {
 	return &mcp.Implementation{Name: "ropewalk", Title: "Ropewalk", Version: e.o.Version}
 }
 
-// discover returns the result of server/discover, which corresponds to that of initialize.
+// discover returns the result of server/discover, the stateless counterpart of the result of initialize.
 func (e *Endpoint) discover(caller core.Caller) json.RawMessage {
 	return encode(map[string]any{
 		"supportedVersions": supported(),

@@ -85,7 +85,7 @@ func (h *Handlers) List(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return response, err
 }
 
-// NewAccount is the body of Link.
+// NewAccount is the request body of Link.
 type NewAccount struct {
 	App    string   `json:"app"`
 	Name   string   `json:"name"`
@@ -120,7 +120,7 @@ func (h *Handlers) Link(c *fiber.Ctx, caller core.Caller, r NewAccount) (any, er
 	return linkResponse{App: r.App, Name: r.Name, URL: h.Accounts.LinkURL(caller, r.App, r.Name, r.Scopes)}, nil
 }
 
-// Patch is the body of Change.
+// Patch is the request body of Change.
 type Patch struct {
 	Name    *string `json:"name"`
 	Default *bool   `json:"default"`

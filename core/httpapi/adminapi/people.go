@@ -13,7 +13,7 @@ func (h *Handlers) ListUsers(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return h.People.Users(c.UserContext())
 }
 
-// UserPatch is the body of UpdateUser.
+// UserPatch is the request body of UpdateUser.
 type UserPatch struct {
 	OrgRole *core.Role `json:"orgRole"`
 }
@@ -31,7 +31,7 @@ func (h *Handlers) DeleteUser(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return h.People.DeleteUser(c.UserContext(), caller, c.Params("id"))
 }
 
-// UserMerge is the body of MergeUser.
+// UserMerge is the request body of MergeUser.
 type UserMerge struct {
 	From string `json:"from"` // the user to remove
 }
@@ -46,7 +46,7 @@ func (h *Handlers) ListWorkspaces(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return h.People.Workspaces(c.UserContext())
 }
 
-// WorkspaceName is the body of CreateWorkspace and RenameWorkspace.
+// WorkspaceName is the request body of CreateWorkspace and RenameWorkspace.
 type WorkspaceName struct {
 	Name string `json:"name"`
 }
@@ -74,7 +74,7 @@ func (h *Handlers) ListMembers(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return h.People.Members(c.UserContext(), c.Params("id"))
 }
 
-// NewMember is the body of PutMember.
+// NewMember is the request body of PutMember.
 type NewMember struct {
 	User string    `json:"user"` // a user ID or an email address
 	Role core.Role `json:"role"`
@@ -133,7 +133,7 @@ func (h *Handlers) ListKeys(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return response, err
 }
 
-// KeyRequest is the body of CreateKey.
+// KeyRequest is the request body of CreateKey.
 type KeyRequest struct {
 	Name      string    `json:"name"`
 	Role      core.Role `json:"role"`

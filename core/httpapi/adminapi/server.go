@@ -21,7 +21,7 @@ func (h *Handlers) ListModels(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return modelsResponse{Default: httpio.OrNull(set.Default), Fast: httpio.OrNull(set.Fast), Providers: httpio.OrEmpty(set.Providers)}, err
 }
 
-// ModelsPatch is the body of UpdateModels.
+// ModelsPatch is the request body of UpdateModels.
 type ModelsPatch struct {
 	Default *string `json:"default"`
 	Fast    *string `json:"fast"`

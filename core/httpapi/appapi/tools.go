@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// ToolRequest is the body of CallTool.
+// ToolRequest is the request body of CallTool.
 type ToolRequest struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`

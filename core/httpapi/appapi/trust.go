@@ -44,7 +44,7 @@ func (h *Handlers) ListPins(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return response, nil
 }
 
-// Decision is the body of DecidePin.
+// Decision is the request body of DecidePin.
 type Decision struct {
 	Decision string `json:"decision"`
 }
@@ -139,7 +139,7 @@ func (h *Handlers) ListApprovals(c *fiber.Ctx, caller core.Caller) (any, error) 
 // approvalsMostLimit is both the maximum and the default number of approvals per page.
 const approvalsMostLimit = 500
 
-// CallDecision is the body of DecideApproval.
+// CallDecision is the request body of DecideApproval.
 type CallDecision struct {
 	Decision string `json:"decision"`
 	Reason   string `json:"reason"`

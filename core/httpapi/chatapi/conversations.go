@@ -128,7 +128,7 @@ func (h *Handlers) GetConversation(c *fiber.Ctx, caller core.Caller) (any, error
 	return nil, httpio.WithETag(c, recordOf(conversation))
 }
 
-// ConversationEdit is the body of PATCH /v1/conversations/:id.
+// ConversationEdit is the request body of PATCH /v1/conversations/:id.
 type ConversationEdit struct {
 	Title    *string         `json:"title"`
 	Metadata json.RawMessage `json:"metadata"`
@@ -143,7 +143,7 @@ func (h *Handlers) UpdateConversation(c *fiber.Ctx, caller core.Caller, r Conver
 	return recordOf(changed), nil
 }
 
-// ForkRequest is the body of POST /v1/conversations/:id/fork.
+// ForkRequest is the request body of POST /v1/conversations/:id/fork.
 type ForkRequest struct {
 	AtMessage *int `json:"atMessage"`
 }
@@ -168,7 +168,7 @@ func (h *Handlers) DeleteConversation(c *fiber.Ctx, caller core.Caller) (any, er
 
 const maxBulkDelete = 100
 
-// BulkDelete is the body of POST /v1/conversations/delete.
+// BulkDelete is the request body of POST /v1/conversations/delete.
 type BulkDelete struct {
 	IDs []string `json:"ids"`
 }

@@ -105,7 +105,7 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 	return json.Marshal(m)
 }
 
-// ConversationImport is the body of POST /v1/conversations/import.
+// ConversationImport is the request body of POST /v1/conversations/import.
 type ConversationImport struct {
 	Format       int                  `json:"format"`
 	Conversation importedConversation `json:"conversation"`

@@ -105,7 +105,7 @@ func typeError(err error) error {
 		want = "an object"
 	case reflect.Slice, reflect.Array:
 		want = "an array"
-	default: // the other kinds of numbers
+	default: // the other numeric kinds
 	}
 	return core.Errorf(core.CodeBadRequest, "%s must be %s, not %s", e.Field, want, got)
 }

@@ -51,7 +51,7 @@ type workspace struct{ Name, URL string }
 
 type facts struct {
 	Base, Version string
-	User          string // email, name or id; "" when nobody is logged in
+	User          string // email, name or ID; "" when nobody is logged in
 	Role          core.Role
 	Workspaces    []workspace
 	Login, Failed bool

@@ -15,7 +15,7 @@ import (
 // pollEvery is the interval at which a device checks whether it has been logged in.
 const pollEvery = 2 * time.Second
 
-// DeviceRequest is the body of Device.
+// DeviceRequest is the request body of Device.
 type DeviceRequest struct {
 	Name        string `json:"name"`        // the computer's own name
 	RedirectURI string `json:"redirectUri"` // where the command line listens for the browser; "" if it polls

@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-// KeyLogin is the body of Login.
+// KeyLogin is the request body of Login.
 type KeyLogin struct {
 	Key string `json:"key"`
 }

@@ -33,7 +33,7 @@ type Lease struct {
 
 	mu      sync.Mutex
 	record  sessionstore.Record // of the current lease; its ID is "" when there is none
-	until   time.Time           // the lease is held until then, even if the store is unavailable
+	until   time.Time           // the lease is valid at least until then
 	failing bool                // the store was unavailable at the last renewal
 }
 

@@ -77,7 +77,7 @@ func (s *Set) Listen() error {
 	return nil
 }
 
-// Unlisten uncounts such a stream when it has ended.
+// Unlisten removes such a stream from the count once it has ended.
 func (s *Set) Unlisten() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *Set) BeginCalls(n int) bool {
 	return true
 }
 
-// EndCalls uncounts n calls that have ended.
+// EndCalls removes n calls that have ended from the count.
 func (s *Set) EndCalls(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ const (
 	verifyInterval = 5 * time.Second // how long data loss in the store may go unnoticed
 )
 
-// Writer keeps the session store up to date. Opening a session and looking one up wait for the store; touches are
-// written in batches, and removals that no request waits for with them.
+// Writer keeps the session store up to date. Opening a session and looking one up wait for the store; touches, and
+// removals that no request waits for, are written by the next flush.
 type Writer struct {
 	ttl time.Duration
 	log hclog.Logger

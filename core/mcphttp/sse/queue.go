@@ -37,7 +37,7 @@ type Queue struct {
 	mu     sync.Mutex
 	events []Event
 	bytes  int
-	begun  bool // something has been pushed
+	begun  bool // the stream has started: something was pushed, or begin was called
 	closed bool // nothing more will be read
 }
 
