@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// streamEvents handles GET /v1/events: the events of the caller's workspace, from the moment the client sees the headers and
-// for as long as the caller is admitted.
+// streamEvents handles GET /v1/events: the events of the caller's workspace, from the moment the client sees the
+// headers and for as long as the caller is admitted.
 func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 	cred, err := authn.FromViewer(c)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 // primary is the path that stands for the app's primary view.
 const primary = "primary"
 
-// ReadResource handles GET /v1/apps/:name/resources/:path. The path is `primary`, a ui:// URI (raw or percent-encoded), or a
-// view's bare path, which stands for ui://<app>/<path>. When that view does not exist, the bare path is tried under the
-// name in the primary view's URI, because not every bundle uses its server name in its URIs.
+// ReadResource handles GET /v1/apps/:name/resources/:path. The path is `primary`, a ui:// URI (raw or percent-encoded),
+// or a view's bare path, which stands for ui://<app>/<path>. When that view does not exist, the bare path is tried
+// under the name in the primary view's URI, because not every bundle uses its server name in its URIs.
 func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {

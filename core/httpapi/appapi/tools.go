@@ -27,8 +27,8 @@ type ToolRequest struct {
 	Meta      json.RawMessage `json:"_meta"`
 }
 
-// CallTool handles POST /v1/tools/call. It checks the body; package tools checks everything else. A client that disconnects
-// cancels the call.
+// CallTool handles POST /v1/tools/call. It checks the body; package tools checks everything else. A client that
+// disconnects cancels the call.
 func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (any, error) {
 	name, err := r.name()
 	if err != nil {
@@ -156,8 +156,8 @@ type toolEntry struct {
 	Definition json.RawMessage `json:"definition"`
 }
 
-// ListTools handles GET /v1/tools: the tools that the caller sees. server limits them to one app; with search, every word
-// must occur in the name or the definition.
+// ListTools handles GET /v1/tools: the tools that the caller sees. server limits them to one app; with search, every
+// word must occur in the name or the definition.
 func (h *Handlers) ListTools(c *fiber.Ctx, caller core.Caller) (any, error) {
 	server, words := c.Query("server"), strings.Fields(strings.ToLower(c.Query("search")))
 	response := toolsResponse{Tools: []toolEntry{}}

@@ -29,8 +29,8 @@ type uploadSettings struct {
 	Permissions *core.PermissionChange `json:"permissions"`
 }
 
-// Upload handles POST /v1/apps/upload: the body is an .mcpb file, or a form with the part "settings" (JSON) followed by the
-// part "file". The file goes straight from the connection to disk and is never held in memory as a whole.
+// Upload handles POST /v1/apps/upload: the body is an .mcpb file, or a form with the part "settings" (JSON) followed by
+// the part "file". The file goes straight from the connection to disk and is never held in memory as a whole.
 func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) (any, error) {
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()

@@ -18,8 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// SendMessage handles POST /v1/chat: it runs the message to completion. The run is cancelled when the client disconnects,
-// unless it is detached, and when the caller loses their rights.
+// SendMessage handles POST /v1/chat: it runs the message to completion. The run is cancelled when the client
+// disconnects, unless it is detached, and when the caller loses their rights.
 func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
 	a, err := h.admit(c, caller, r)
 	if err != nil || a.queued {
@@ -254,8 +254,8 @@ type elicitationResponse struct {
 	Action string `json:"action"`
 }
 
-// AnswerElicitation handles POST /v1/chat/elicitations/:id: a person's reply to a question that an app asked in their chat
-// stream.
+// AnswerElicitation handles POST /v1/chat/elicitations/:id: a person's reply to a question that an app asked in their
+// chat stream.
 func (h *Handlers) AnswerElicitation(c *fiber.Ctx, caller core.Caller, r elicit.Reply) (any, error) {
 	id := c.Params("id")
 	if err := h.Chat.Reply(c.UserContext(), caller, id, r); err != nil {

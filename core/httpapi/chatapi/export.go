@@ -104,8 +104,8 @@ func (call exportedCall) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\nTool `%s`\n\n```json\n%s\n```\n", call.Name, call.Input)
 }
 
-// GetAttachment handles GET /v1/conversations/:id/attachments/:attachment. A browser must not run an attachment, so it is
-// sent as a download with a sandbox policy.
+// GetAttachment handles GET /v1/conversations/:id/attachments/:attachment. A browser must not run an attachment, so it
+// is sent as a download with a sandbox policy.
 func (h *Handlers) GetAttachment(c *fiber.Ctx, caller core.Caller) (any, error) {
 	a, err := h.Chat.Attachment(c.UserContext(), caller, c.Params("id"), c.Params("attachment"))
 	if err != nil {

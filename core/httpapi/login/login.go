@@ -66,10 +66,10 @@ func (h *Handlers) Session(_ *fiber.Ctx, caller core.Caller) (any, error) {
 	return sessionAnswer{Authenticated: true, User: caller.User}, nil
 }
 
-// Authorize handles GET /v1/auth/authorize: it redirects the browser to the identity provider named by the query parameter
-// provider. If that is missing and there are several providers, it sends a page with a link to each. The query
-// parameter returnTo is the local path to return to afterwards. device is the code of a device to log in instead of the
-// browser.
+// Authorize handles GET /v1/auth/authorize: it redirects the browser to the identity provider named by the query
+// parameter provider. If that is missing and there are several providers, it sends a page with a link to each. The
+// query parameter returnTo is the local path to return to afterwards. device is the code of a device to log in instead
+// of the browser.
 func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	returnTo := c.Query("returnTo", "/")
 	if !core.LocalPath(returnTo) {
@@ -161,8 +161,8 @@ func clip(text string) string {
 	return text
 }
 
-// BackchannelLogout handles POST /v1/auth/backchannel-logout: the identity provider sends a logout token in a
-// form (OpenID Connect Back-Channel Logout 1.0 section 2.5).
+// BackchannelLogout handles POST /v1/auth/backchannel-logout: the identity provider sends a logout token in a form
+// (OpenID Connect Back-Channel Logout 1.0 section 2.5).
 func (h *Handlers) BackchannelLogout(c *fiber.Ctx, _ core.Caller) (any, error) {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationForm {

@@ -30,7 +30,7 @@ func expected(root *os.Root, file string) (string, error) {
 	return sum, err
 }
 
-// lookup finds a file's line in an index of lines "<hex> <name>". A sidecar may omit the name.
+// lookup finds a file's line in an index of lines "<hex>  <name>". A sidecar may omit the name.
 func lookup(root *os.Root, index, file string) (string, error) {
 	f, err := root.Open(index)
 	if err != nil {

@@ -227,7 +227,7 @@ func count(c Catalogue, text string) (n int) {
 }
 
 // steady returns a call that compares the pages of a search with several results to one large page. The registry
-// decides which bundles match, but the page size must not.
+// decides which bundles match, but the page size must not affect that.
 func (s Subject) steady(c Catalogue) func(context.Context) error {
 	return func(ctx context.Context) error {
 		text := shared(c)

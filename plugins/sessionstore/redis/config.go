@@ -15,7 +15,7 @@ type Config struct {
 	//
 	//	redis://user:password@host:6379/0       one server
 	//	unix:///run/redis.sock?db=0             one server on a unix socket
-	//	redis+cluster://host:6379?addr=host2:6379       a cluster; addr may come again
+	//	redis+cluster://host:6379?addr=host2:6379       a cluster; addr may be repeated
 	//	redis+sentinel://host:26379?master_name=main&addr=host2:26379
 	//
 	// With rediss instead of redis, the connection uses TLS. In a sentinel URL, the user and password are for the

@@ -146,7 +146,7 @@ func cuts(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return lookAgain(ctx, recorders, ids)
 }
 
-// unavailable makes every call while the backend refuses connections, and while it does not answer.
+// unavailable makes every call while the backend refuses connections, and again while it does not respond.
 func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 	if err := s.breakable(); err != nil {
 		return err

@@ -27,7 +27,7 @@ type Subject struct {
 	// Restart ends the process of Store with kill -9; later calls go to the next process. It is for durable stores.
 	Restart func(ctx context.Context) error
 
-	// Backend breaks the connections of Store to its backend. NoBackend says why it has no backend.
+	// Backend breaks the connections of Store to its backend. NoBackend says why Store has none.
 	Backend   kit.Backend
 	NoBackend string
 

@@ -19,7 +19,7 @@ var ropewalk = testenv.Ropewalk{Race: Race}
 // Databases is the PostgreSQL server of a package's tests, if they use one (testenv.Store).
 var Databases testenv.Databases
 
-// Main runs the tests of a package and returns the exit code: The TestMain of each package is just
+// Main runs the tests of a package and returns the exit code. The TestMain of each package is just
 // `os.Exit(harness.Main(m))`. The test executable is also the Go bundle that its tests install.
 func Main(m *testing.M) int {
 	if len(os.Args) > 2 && os.Args[1] == bundleArg {
