@@ -66,7 +66,8 @@ type State interface {
 	CheckWritable(ctx context.Context) error // core.CodeUnavailable with the reason
 }
 
-// Options configure a Server. Access, Apps, Tools, Accounts, People, Views, Features, Pins, Approvals, Events, Chat, Metrics, Registries, AuditTrail, Settings, Plugins and Logger are required.
+// Options configure a Server. Access, Apps, Tools, Accounts, People, Views, Features, Pins, Approvals, Events, Chat,
+// Metrics, Registries, AuditTrail, Settings, Plugins and Logger are required.
 type Options struct {
 	Access     Access
 	Apps       Apps

@@ -31,7 +31,7 @@ type call struct {
 	session *session.Session // nil without one
 	surface tools.Surface    // the surface that the client chose
 	readsOn bool             // the client can read long results in parts
-	context context.Context  //nolint:containedctx // ends with the call, when the client cancels it, and when the server shuts down
+	context context.Context  //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
 	span    tracing.Span
 
 	release func() // releases its place in the user's share; nil when it holds none

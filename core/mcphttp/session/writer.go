@@ -269,7 +269,7 @@ func (w *Writer) Verify(ctx context.Context, live func() []sessionstore.Record) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, StoreTimeout)
 	defer cancel()
-	one := all[rand.IntN(len(all))] //nolint:gosec // any session will do
+	one := all[rand.IntN(len(all))] //nolint:gosec // any will do
 	if _, err := w.Find(ctx, one.ID); errors.Is(err, plugins.ErrNotFound) {
 		w.restore(ctx, one.ID, live)
 	}

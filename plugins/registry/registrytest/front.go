@@ -41,7 +41,7 @@ func NewFront(target string) (*Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it responds immediately
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
 	if err != nil {
 		proxy.Close()
 		return nil, fmt.Errorf("start a proxy for %s: %w", target, err)
@@ -97,7 +97,7 @@ func (f *Front) keep(conn net.Conn, open bool) {
 func (f *Front) forward(client net.Conn) {
 	f.keep(client, true)
 	defer f.keep(client, false)
-	backend, err := net.Dial("tcp", f.Proxy.Address()) //nolint:noctx // it responds immediately
+	backend, err := net.Dial("tcp", f.Proxy.Address()) //nolint:noctx // it answers at once
 	if err != nil {
 		return
 	}

@@ -40,11 +40,11 @@ func TestALifetimeIsExact(t *testing.T) {
 		if err := store.Put(t.Context(), rec, time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute - time.Nanosecond) //nolint:forbidigo // the bubble's fake clock
+		time.Sleep(time.Minute - time.Nanosecond) //nolint:forbidigo // the clock of the bubble
 		if _, err := store.Get(t.Context(), "one"); err != nil {
 			t.Errorf("a nanosecond before the end: %v", err)
 		}
-		time.Sleep(time.Nanosecond) //nolint:forbidigo // the bubble's fake clock
+		time.Sleep(time.Nanosecond) //nolint:forbidigo // the clock of the bubble
 		if _, err := store.Get(t.Context(), "one"); !errors.Is(err, plugins.ErrNotFound) {
 			t.Errorf("at the end: got %v, want not found", err)
 		}
@@ -61,7 +61,7 @@ func TestWhatIsOverIsForgotten(t *testing.T) {
 			}
 		}
 		for minute := 1; minute <= 10; minute++ {
-			time.Sleep(time.Minute) //nolint:forbidigo // the bubble's fake clock
+			time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble
 			if want := 1000 - 100*minute; store.Len() != want {
 				t.Errorf("after %d minutes %d sessions are remembered, want %d", minute, store.Len(), want)
 			}
@@ -90,7 +90,7 @@ func TestEachLifetimeIsItsOwnWhateverTheOthersDo(t *testing.T) {
 				delete(ends, id)
 				err = store.Delete(t.Context(), id)
 			default:
-				time.Sleep(time.Second) //nolint:forbidigo // the bubble's fake clock
+				time.Sleep(time.Second) //nolint:forbidigo // the clock of the bubble
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -85,7 +85,7 @@ func TestTheDefaultsAreTheDocumentedOnes(t *testing.T) { // docs/adapters.md
 }
 
 func TestConnectionsTakeTLS12AtLeast(t *testing.T) {
-	config := &tls.Config{} //nolint:gosec // the test is about what apply sets
+	config := &tls.Config{} //nolint:gosec // what apply sets is the test
 	if err := (TLS{}).apply(config); err != nil || config.MinVersion != tls.VersionTLS12 {
 		t.Errorf("got version %x, %v", config.MinVersion, err)
 	}

@@ -163,7 +163,7 @@ func hashes() map[string]func(string) uint32 {
 		"Adler-32":  func(id string) uint32 { return adler32.Checksum([]byte(id)) },
 		"FNV-1":     func(id string) uint32 { h := fnv.New32(); _, _ = h.Write([]byte(id)); return h.Sum32() },
 		"FNV-1a":    func(id string) uint32 { h := fnv.New32a(); _, _ = h.Write([]byte(id)); return h.Sum32() },
-		"FNV-1a/64": func(id string) uint32 { h := fnv.New64a(); _, _ = h.Write([]byte(id)); return uint32(h.Sum64()) }, //nolint:gosec // only half of the bits
+		"FNV-1a/64": func(id string) uint32 { h := fnv.New64a(); _, _ = h.Write([]byte(id)); return uint32(h.Sum64()) }, //nolint:gosec // half of it
 		"Murmur3":   murmur3, "hashCode": polynomial(0, 31), "djb2": polynomial(5381, 33),
 		"its start": func(id string) uint32 { return binary.BigEndian.Uint32([]byte(id)) },
 		"its end":   func(id string) uint32 { return binary.BigEndian.Uint32([]byte(id)[len(id)-4:]) },
@@ -179,7 +179,7 @@ func murmur3(id string) uint32 {
 	}
 	var rest [4]byte
 	copy(rest[:], b)
-	h ^= mix(binary.LittleEndian.Uint32(rest[:])) ^ uint32(len(id)) //nolint:gosec // IDs are short
+	h ^= mix(binary.LittleEndian.Uint32(rest[:])) ^ uint32(len(id)) //nolint:gosec // ids are short
 	h = (h ^ h>>16) * 0x85ebca6b
 	h = (h ^ h>>13) * 0xc2b2ae35
 	return h ^ h>>16
