@@ -30,7 +30,7 @@ type call struct {
 	caller  core.Caller
 	session *session.Session // nil without one
 	surface tools.Surface    // the surface that the client chose
-	readsOn bool             // the client can read long results in parts
+	readsOn bool             // the client asks for results that fit its limit
 	context context.Context  //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
 	span    tracing.Span
 

@@ -39,8 +39,8 @@ type offered struct {
 const scopesTimeout = 2 * time.Second
 
 // scopes returns the wanted scopes that the identity provider offers. It returns all of them when the provider does not
-// say what it offers, or when there is not exactly one provider (RFC 8414 section 2, scopes_supported). Many providers
-// refuse a client that registers with any other scope.
+// say what it offers, or when there are several providers (RFC 8414 section 2, scopes_supported). Many providers refuse
+// a client that registers with any other scope.
 func (d *documents) scopes(ctx context.Context, wanted []string) []string {
 	known := d.offered.Load()
 	if len(wanted) > 0 && (known == nil || time.Now().After(known.until)) && d.asking.TryLock() {

@@ -49,8 +49,9 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	return e.deliver(c, s, caller, messages, batch)
 }
 
-// postWithoutSession opens a session or refuses the request. A client that first tries a newer revision gets a 400
-// whose body is not one of that revision's errors, and therefore falls back.
+// postWithoutSession opens a session, answers a stateless request that came without the header, or refuses the request.
+// A client that first tries a newer revision gets a 400 whose body is not one of that revision's errors, and therefore
+// falls back.
 func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	messages, batch, err := parseBody(body)
 	if err != nil {

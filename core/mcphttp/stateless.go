@@ -52,7 +52,7 @@ func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) 
 }
 
 // answerStateless answers a request. It accepts and ignores notifications, because a client cancels a call by closing
-// the connection. It refuses responses, because the server asks no questions.
+// the connection. It refuses responses, because the server sends no requests in this revision.
 func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) error {
 	if m.IsResponse() {
 		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision asks its clients nothing that a response could answer").of(m.ID).send(c)

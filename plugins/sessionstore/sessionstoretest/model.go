@@ -167,7 +167,7 @@ func (h *History) kept(rec sessionstore.Record) sessionstore.Record {
 func millis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // expiresThen reports whether the expiry that a Get reported fits the lifetime. It returns true if the Get reported
-// none.
+// none, or if the store's clock is unknown.
 func (h *History) expiresThen(op Operation, over Window) bool {
 	if op.Expires.IsZero() || h.Behind == nil {
 		return true

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// recorder makes calls and records them as a history. An answer that is wrong in every history ends it.
+// recorder makes calls and records them as a history. An answer that no history allows ends the recording.
 type recorder struct {
 	subject Subject
 	limit   time.Duration // the deadline of calls that are not abandoned
@@ -23,7 +23,7 @@ type recorder struct {
 
 	mu      sync.Mutex
 	history History
-	wrong   error // the first answer that is wrong in every history
+	wrong   error // the first answer that no history allows
 }
 
 func (s Subject) record(trial *kit.Trial) *recorder {
@@ -81,7 +81,7 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 // lateness is how long after its deadline a call may return, to allow for a busy machine.
 const lateness = 2 * time.Second
 
-// reject records an answer that is wrong in every history.
+// reject records an answer that no history allows.
 func (r *recorder) reject(op Operation, answered, demanded, sentence string) {
 	f := &kit.Failure{Answered: answered, Demanded: demanded, Sentence: sentence}
 	for _, call := range r.history.Calls {
