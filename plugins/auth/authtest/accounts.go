@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// grant is what a login was granted: the tokens of a subject in a session.
+// grant is what a login was granted: the subject and session that its tokens are for.
 type grant struct {
 	subject, session string
 	refreshes        bool
 }
 
-// accounts are what a Provider knows of the logins at it. The mutex of the Provider guards them.
+// accounts is what a Provider knows about its logins. The Provider's mutex guards it.
 type accounts struct {
 	subject      string           // who logs in
-	refreshes    bool             // logins get refresh tokens, each good once
+	refreshes    bool             // logins get refresh tokens, each valid once
 	refresh      map[string]grant // by refresh token
-	ended        map[string]bool  // sessions that were ended
-	becomes      string           // whom every login is about from now on; "" for its own subject
-	access       map[string]grant // by access token; those that are over are gone
+	ended        map[string]bool  // by session
+	becomes      string           // the subject of every login from now on; "" for its own
+	access       map[string]grant // by access token; expired ones are removed
 	forge        func(claims map[string]any) any
-	plain        bool           // tokens have neither name nor e-mail address
-	more         map[string]any // what UserInfo says differently
-	otherSubject bool           // access tokens are somebody else's
-	idTokens     map[string]any // the last one that was given, by the nonce of its login
+	plain        bool           // tokens contain neither name nor email address
+	more         map[string]any // overrides members of the UserInfo response
+	otherSubject bool           // access tokens are about another subject
+	idTokens     map[string]any // the last one that was issued, by the nonce of its login
 }
 
 func newAccounts() accounts {
@@ -34,17 +34,17 @@ func newAccounts() accounts {
 
 func (a *accounts) begin() grant { return grant{a.subject, "session_" + rand.Text(), a.refreshes} }
 
-// renew gives a new refresh token, or none.
+// renew returns a new refresh token, or "".
 func (a *accounts) renew(g grant) string {
 	if !g.refreshes {
 		return ""
 	}
-	token := "1//" + rand.Text() + rand.Text() + "+=" // with characters that are escaped in forms
+	token := "1//" + rand.Text() + rand.Text() + "+=" // with characters that must be escaped in forms
 	a.refresh[token] = g
 	return token
 }
 
-// who is the subject of a grant as of now.
+// who returns the current subject of a grant.
 func (a *accounts) who(g grant) string {
 	if a.becomes != "" {
 		return a.becomes
@@ -52,7 +52,7 @@ func (a *accounts) who(g grant) string {
 	return g.subject
 }
 
-// info is what UserInfo says; nil when the token is over or its session has ended.
+// info returns the UserInfo response, or nil if the token or its session has ended.
 func (a *accounts) info(access string) map[string]any {
 	g, good := a.access[access]
 	if !good || a.ended[g.session] {
@@ -66,7 +66,7 @@ func nameOf(subject string) string { return "Name of " + subject }
 
 func emailOf(subject string) string { return subject + "@example.com" }
 
-// refresh answers a refresh request (RFC 6749 section 6).
+// refresh handles a refresh request (RFC 6749 section 6).
 func (p *Provider) refresh(w http.ResponseWriter, token, client string) {
 	p.mu.Lock()
 	g, ok := p.accounts.refresh[token]
@@ -84,7 +84,7 @@ func (p *Provider) refresh(w http.ResponseWriter, token, client string) {
 	p.grantTokens(w, g, next, "")
 }
 
-// grantTokens answers with the tokens of a login, with a refresh token unless it is empty.
+// grantTokens sends the tokens of a login. There is no refresh token if refresh is empty.
 func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce string) {
 	p.mu.Lock()
 	subject, forge, plain, otherSubject := p.accounts.who(g), p.accounts.forge, p.accounts.plain, p.accounts.otherSubject
@@ -120,14 +120,14 @@ func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce st
 	answer(w, http.StatusOK, changed(tokens))
 }
 
-// set changes what the provider knows of logins.
+// set changes what the provider knows about logins.
 func (p *Provider) set(change func(a *accounts)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(&p.accounts)
 }
 
-// logoutClaims are those of a good logout token.
+// logoutClaims returns the claims of a good logout token.
 func (p *Provider) logoutClaims() map[string]any {
 	now := time.Now()
 	return map[string]any{

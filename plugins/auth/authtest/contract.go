@@ -1,6 +1,6 @@
 package authtest
 
-// The sentences of the contract that a failure cites.
+// The sentences of the contract that failures cite.
 const (
 	sOwner       = "Verify checks a token and returns its owner"
 	sCannotTell  = "UNAVAILABLE means that the adapter cannot tell. It is never an acceptance and never a refusal"
@@ -74,10 +74,10 @@ const (
 	sSilent = "No token, code or secret may appear in an error, a log line or anything else that the adapter prints"
 )
 
-// Clause is a part of what Verify promises to refuse, as samples name it.
+// Clause is one of the reasons for which Verify must reject a token. Samples and reports use these names.
 type Clause string
 
-// The clauses of Verify's contract.
+// The reasons for which Verify must reject a token.
 const (
 	Signature  Clause = "a bad signature"
 	Algorithm  Clause = "another algorithm"
@@ -94,7 +94,7 @@ func clauses() []Clause {
 	return []Clause{Signature, Algorithm, Issuer, ForAnother, Expired, NoExpiry, NotYet, OtherOrg, Form}
 }
 
-// sentence is the part of the contract that a clause is of.
+// sentence returns the sentence of the contract that contains the clause.
 func (c Clause) sentence() string {
 	return map[Clause]string{
 		Signature: "a bad signature", Algorithm: "an algorithm that Describe does not name (compared exactly)", Issuer: "a wrong issuer",
@@ -104,7 +104,7 @@ func (c Clause) sentence() string {
 	}[c]
 }
 
-// verifySentences are those that verdicts about tokens rest on.
+// verifySentences returns the sentences that verdicts about tokens are based on.
 func verifySentences() []string {
 	all := []string{
 		sOwner, sCannotTell, sConcurrent, sSigned, sBytes, sNumbers, sSkew, sRemembered, sWhatever, sAnyAudience, sDiffers, sAnyText, sOwn, sPerson, sSubject, sEmail, sVouches,

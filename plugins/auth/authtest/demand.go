@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// answers are what the contract allows as an answer.
+// answers is the set of answers that the contract allows.
 type answers uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	cannotTell
 )
 
-// String names them as reports do.
+// String returns the gRPC status names, as reports show them.
 func (a answers) String() string {
 	var names []string
 	for bit, name := range map[answers]string{accept: "OK", refuse: "UNAUTHENTICATED", cannotTell: "UNAVAILABLE"} {
@@ -34,41 +34,41 @@ func (a answers) String() string {
 	return strings.Join(names, " or ")
 }
 
-// demand is what the contract demands of one call.
+// demand is what the contract requires of one call.
 type demand struct {
 	allowed  answers
-	why      string // what decides
-	sentence string // which says so
-	clause   Clause // of a refusal that is demanded; "" otherwise
+	why      string // the reason for it
+	sentence string // the sentence of the contract that says so
+	clause   Clause // the clause that requires a rejection; "" if none is required
 	claims   map[string]any
-	signer   *signer                                               // of the signature
-	judge    func(auth.Identity) (problem string, sentence string) // of an identity; nil when it does not matter
+	signer   *signer                                               // the key that made the signature
+	judge    func(auth.Identity) (problem string, sentence string) // checks the identity; nil if any identity will do
 }
 
 func refused(clause Clause, why string) demand {
 	return demand{allowed: refuse, why: why, sentence: clause.sentence(), clause: clause}
 }
 
-// refuse demands a refusal. The first reason is the one that counts.
+// refuse requires a rejection. Only the first reason is kept.
 func (d *demand) refuse(clause Clause, why string) {
 	if d.clause == "" {
 		d.allowed, d.clause, d.why, d.sentence = refuse, clause, why, clause.sentence()
 	}
 }
 
-// mayRefuse lets an adapter refuse what the contract does not speak about.
+// mayRefuse also allows a rejection, for cases that the contract leaves open.
 func (d *demand) mayRefuse(why string) {
 	if d.clause == "" && d.allowed&accept != 0 {
 		d.allowed, d.why = d.allowed|refuse, why
 	}
 }
 
-// unsure lets an adapter say that it cannot tell, and no longer demands anything else.
+// unsure replaces the allowed answers, for cases in which the adapter cannot know everything.
 func (d *demand) unsure(allowed answers, why, sentence string) {
 	d.allowed, d.why, d.sentence = allowed, why, sentence
 }
 
-// answered is the answer to a call: 0 for an error that is none of the three.
+// answered classifies the result of a call. It is 0 for an error that is none of the three kinds.
 func answered(ctx context.Context, err error) answers {
 	switch {
 	case err == nil:
@@ -83,7 +83,7 @@ func answered(ctx context.Context, err error) answers {
 	return 0
 }
 
-// check compares an answer with the demand; nil when it is allowed.
+// check compares the result of a call with the demand. It returns nil if the result is allowed.
 func (d *demand) check(ctx context.Context, id auth.Identity, err error) *kit.Failure {
 	if answered(ctx, err)&d.allowed == 0 {
 		return &kit.Failure{Answered: said(id, err), Demanded: fmt.Sprintf("%s: %s", d.allowed, d.why), Sentence: d.sentence}
@@ -97,7 +97,7 @@ func (d *demand) check(ctx context.Context, id auth.Identity, err error) *kit.Fa
 	return nil
 }
 
-// said is an answer for a report.
+// said formats a result for a report.
 func said(id auth.Identity, err error) string {
 	if err != nil {
 		return clip(err.Error(), 200)
@@ -112,7 +112,7 @@ func clip(text string, most int) string {
 	return text
 }
 
-// judgeIdentity compares an identity with the claims of its token.
+// judgeIdentity compares an identity with the claims of its token. problem is "" if they match.
 func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem, sentence string) {
 	text := func(name string) string { s, _ := claims[name].(string); return s }
 	missing := func(name string) bool { _, set := claims[name]; return w.loose && !set }
@@ -165,8 +165,8 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 	return "", ""
 }
 
-// judgeRole compares a rank with what the token says. Where the settings do not name the claim, an adapter may have a
-// claim of its own.
+// judgeRole compares a role with the claims of the token. If the settings do not name the role claim, the adapter may
+// use a claim of its own.
 func (w *world) judgeRole(claims map[string]any, got string) string {
 	ranks := []string{"", "member", "admin", "owner"}
 	rank := slices.Index(ranks, got)

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// fault is something that a provider does wrong.
+// fault is a way in which a provider misbehaves.
 type fault struct {
 	name string
-	at   string // the part of the paths that it is about; "" for all
+	at   string // prefix of the affected paths; "" for all
 	act  func(p *Provider, w http.ResponseWriter, r *http.Request, honest http.Handler)
 }
 
-// Paths of the provider.
+// The provider's paths.
 const (
 	documentPath   = "/.well-known/"
 	keysPath       = "/oauth2/jwks"
@@ -28,7 +28,7 @@ const (
 	introspectPath = "/oauth2/introspect"
 )
 
-const large = 3 << 20 // bytes of an answer that ends and is not to be used
+const large = 3 << 20 // size in bytes of a response that is finite but too large to use
 
 func answering(status int, body string) func(*Provider, http.ResponseWriter, *http.Request, http.Handler) {
 	return func(_ *Provider, w http.ResponseWriter, _ *http.Request, _ http.Handler) {
@@ -38,7 +38,7 @@ func answering(status int, body string) func(*Provider, http.ResponseWriter, *ht
 	}
 }
 
-// changing sends the document with changes, whatever it is about.
+// changing returns a handler that sends the requested document (the key set or the metadata) with changes.
 func changing(change func(p *Provider, doc map[string]any)) func(*Provider, http.ResponseWriter, *http.Request, http.Handler) {
 	return func(p *Provider, w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		doc := p.metadata()
@@ -70,7 +70,7 @@ func stalling(p *Provider, w http.ResponseWriter, r *http.Request, honest http.H
 	}
 	select {
 	case <-stalled:
-		if r.URL.Path == tokenPath { // an answer that nobody waits for any more would use up a refresh token
+		if r.URL.Path == tokenPath { // completing the request would use up a refresh token, although the caller has given up
 			panic(http.ErrAbortHandler)
 		}
 		honest.ServeHTTP(w, r)
@@ -88,7 +88,7 @@ func delaying(p *Provider, w http.ResponseWriter, r *http.Request, honest http.H
 	}
 }
 
-// elsewhere redirects to the same provider under another name of loopback: only the host of the address differs.
+// elsewhere redirects to the same provider under another loopback host name, so only the host of the URL differs.
 func elsewhere(p *Provider, w http.ResponseWriter, r *http.Request, honest http.Handler) {
 	if strings.HasPrefix(r.Host, "localhost") {
 		p.mu.Lock()
@@ -106,7 +106,7 @@ func cutting(_ *Provider, w http.ResponseWriter, _ *http.Request, _ http.Handler
 	panic(http.ErrAbortHandler)
 }
 
-// outages are the faults with which nothing can be read.
+// outages returns the faults that make the keys, the metadata or both unusable.
 func outages() []*fault {
 	away := func(*Provider, http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 	all := []*fault{
@@ -162,7 +162,8 @@ func (p *Provider) handler() http.Handler {
 	})
 }
 
-// metadata is what the documents say. Its last members are such as a copy through a program loses.
+// metadata returns the content of the metadata documents. Its last members are values that a lossy re-encoding would
+// change.
 func (p *Provider) metadata() map[string]any {
 	issuer := p.Issuer()
 	return map[string]any{
@@ -188,7 +189,7 @@ func (p *Provider) keySet() []any {
 	return all
 }
 
-// login is a code that waits for its exchange.
+// login is a code that has not been exchanged yet.
 type login struct {
 	challenge, nonce, redirect string
 	grant                      grant
@@ -201,7 +202,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not a request for a code with PKCE", http.StatusBadRequest)
 		return
 	}
-	code := "4/" + rand.Text() + "+=" // with characters that are escaped in forms, as codes may have
+	code := "4/" + rand.Text() + "+=" // with characters that must be escaped in forms: real codes may contain them
 	p.mu.Lock()
 	p.logins[code] = &login{q.Get("code_challenge"), q.Get("nonce"), q.Get("redirect_uri"), p.accounts.begin()}
 	p.mu.Unlock()
@@ -232,7 +233,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	p.grantTokens(w, l.grant, refresh, l.nonce)
 }
 
-// introspect answers in the way that is set (RFC 7662).
+// introspect sends the response selected by p.inactive (RFC 7662).
 func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 	client, secret, basic := r.BasicAuth()
 	if !basic {
@@ -249,7 +250,7 @@ func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 		body["sub"] = "user_mallory"
 	case "":
 	default:
-		_, _ = fmt.Fprint(w, kind) // something else
+		_, _ = fmt.Fprint(w, kind) // an invalid response, sent literally
 		return
 	}
 	if client != p.ClientID || secret != p.ClientSecret || r.PostFormValue("token") == "" {

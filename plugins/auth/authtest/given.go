@@ -8,7 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// given keeps some of what an adapter was given, and looks for it in its errors. It may be used by many callers.
+// given keeps some of the secrets that an adapter was given, and looks for them in its errors. It is safe for
+// concurrent use.
 type given struct {
 	mu    sync.Mutex
 	kept  secrets
@@ -17,10 +18,10 @@ type given struct {
 	moved int
 }
 
-// kept is how many secrets are looked for in what an adapter wrote.
+// keptSecrets is roughly how many secrets are kept, to look for them in what the adapter wrote.
 const keptSecrets = 60
 
-// token keeps a token, and looks for it and for its parts in the error about it.
+// token keeps a token, and looks for it and its parts in the error that the adapter returned for it.
 func (l *given) token(what, token string, err error) {
 	if len(token) < 16 {
 		return
@@ -37,7 +38,7 @@ func (l *given) token(what, token string, err error) {
 	}
 }
 
-// error looks for a secret in an error, whatever form it has there.
+// error keeps a secret, and looks for it in an error in any encoding.
 func (l *given) error(what, secret string, err error) {
 	l.note(what, secret)
 	if err != nil && kit.Tells(err.Error(), []kit.Secret{{What: what, Text: secret}}) != nil {
@@ -53,7 +54,7 @@ func (l *given) report(f *kit.Failure) {
 	}
 }
 
-// note keeps the first secrets and then every fiftieth in the place of an older one.
+// note keeps the first secrets. After that, every fiftieth replaces an older one.
 func (l *given) note(what, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

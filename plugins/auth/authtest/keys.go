@@ -8,7 +8,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha512" // RS384 and others
+	_ "crypto/sha512" // for RS384 and RS512
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -21,19 +21,20 @@ import (
 	"sync"
 )
 
-// Keys are the keys that providers and forgers of one run sign with. Making them takes a second, so one set serves
-// many providers.
+// Keys are the keys that the providers and forgers of one run sign with. Generating them takes about a second, so one
+// set serves many providers.
 type Keys struct {
-	signing            [3]*rsa.PrivateKey // the provider's, one after the other
-	encryption, forger *rsa.PrivateKey    // published, but not for signatures; nobody's
-	curve, otherCurve  *ecdsa.PrivateKey  // the provider's; nobody's
+	signing            [3]*rsa.PrivateKey // the provider's, used one after another
+	encryption, forger *rsa.PrivateKey    // encryption is published, but not for signatures; forger belongs to nobody
+	curve, otherCurve  *ecdsa.PrivateKey  // curve is the provider's; otherCurve belongs to nobody
 	edwards, otherEd   ed25519.PrivateKey
 
 	mu   sync.Mutex
-	rows map[string][]row // chosen before: they are the same for every provider
+	rows map[string][]row // chosen earlier: they are the same for every provider
 }
 
-// chosen are the rows that pairs chooses, for a name that stands for its arguments.
+// chosen returns the rows that choose returned on the first call with this name. The name must stand for the arguments
+// that choose depends on.
 func (k *Keys) chosen(name string, choose func() []row) []row {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -46,7 +47,7 @@ func (k *Keys) chosen(name string, choose func() []row) []row {
 	return slices.Clone(k.rows[name])
 }
 
-// NewKeys makes a set of keys.
+// NewKeys generates a set of keys.
 func NewKeys() (*Keys, error) {
 	k := &Keys{}
 	errs := make([]error, 5)
@@ -73,13 +74,13 @@ func NewKeys() (*Keys, error) {
 	return k, nil
 }
 
-// signer is a key with its name.
+// signer is a key with its key id.
 type signer struct {
 	kid, use string
 	key      crypto.Signer
 }
 
-// algorithm is what a key signs with unless something else is asked for.
+// algorithm returns the algorithm that the key signs with by default.
 func (s *signer) algorithm() string {
 	switch s.key.(type) {
 	case *ecdsa.PrivateKey:
@@ -90,7 +91,7 @@ func (s *signer) algorithm() string {
 	return "RS256"
 }
 
-// jwk is the public key in a key set; without kid and use it is that of RFC 7638.
+// jwk returns the public key as a JWK. Without a key id it has only the members that an RFC 7638 thumbprint covers.
 func (s *signer) jwk() map[string]any {
 	var key map[string]any
 	switch public := s.key.Public().(type) {
@@ -117,7 +118,7 @@ func (publicOnly) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
 	return nil, errors.New("a public key does not sign")
 }
 
-// publicKeys are what the members of a JWK may be.
+// publicKeys returns the public keys that the members of a JWK may describe.
 func publicKeys(member func(name string) []byte) (all []crypto.PublicKey) {
 	x, y, e := member("x"), member("y"), new(big.Int).SetBytes(member("e"))
 	if key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, x, y)); err == nil {
@@ -132,13 +133,13 @@ func publicKeys(member func(name string) []byte) (all []crypto.PublicKey) {
 	return all
 }
 
-// thumbprint is that of RFC 7638: JSON has the members in the order of their names.
+// thumbprint returns the RFC 7638 thumbprint. It relies on json.Marshal, which sorts the members by name.
 func (s *signer) thumbprint() string {
 	bare := signer{key: s.key}
 	return encode(hashed(crypto.SHA256, must(json.Marshal(bare.jwk()))))
 }
 
-// hashes are those of the algorithms by the digits in their names.
+// hashOf returns the hash that the digits in an algorithm's name stand for, or 0.
 func hashOf(algorithm string) crypto.Hash {
 	if len(algorithm) < 5 {
 		return 0
@@ -152,7 +153,8 @@ func hashed(hash crypto.Hash, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-// sign signs with an algorithm that fits the key, and with nothing otherwise.
+// sign signs input. An RSA key uses the padding and hash of the algorithm; EC and Ed25519 keys have only one algorithm
+// and ignore the argument. A key that cannot sign returns nil.
 func (s *signer) sign(algorithm string, input []byte) []byte {
 	hash := hashOf(algorithm)
 	switch key := s.key.(type) {
@@ -173,7 +175,7 @@ func (s *signer) sign(algorithm string, input []byte) []byte {
 	return nil
 }
 
-// verifies reports whether the public half of the key accepts a signature of an algorithm.
+// verifies reports whether the public half of the key accepts the signature as one made with the algorithm.
 func (s *signer) verifies(algorithm string, j *jws) bool {
 	hash := hashOf(algorithm)
 	switch public := s.key.Public().(type) {
@@ -204,13 +206,13 @@ func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 func decode(s string) []byte { return must(base64.RawURLEncoding.DecodeString(s)) }
 
-// compact is a JWS in compact form.
+// compact returns a JWS in compact form.
 func compact(header, claims any, sign func(input []byte) []byte) string {
 	input := encode(must(json.Marshal(header))) + "." + encode(must(json.Marshal(claims)))
 	return input + "." + encode(sign([]byte(input)))
 }
 
-// changed is all with changes; nil takes a member away.
+// changed returns a copy of all with the changes applied. A nil value removes the member.
 func changed(all map[string]any, changes ...map[string]any) map[string]any {
 	all = maps.Clone(all)
 	for _, change := range changes {
@@ -220,7 +222,7 @@ func changed(all map[string]any, changes ...map[string]any) map[string]any {
 	return all
 }
 
-// must is for values of the kit's own, with which nothing fails.
+// must returns value. It is for the kit's own values, for which err is always nil.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(fmt.Sprintf("the kit is wrong: %v", err))
@@ -228,10 +230,9 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// last is the last of some signers.
 func last(all []*signer) *signer { return all[len(all)-1] }
 
-// without is all without one.
+// without returns a copy of all without one.
 func without(all []*signer, one *signer) []*signer {
 	return slices.DeleteFunc(slices.Clone(all), func(s *signer) bool { return s == one })
 }

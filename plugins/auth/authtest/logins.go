@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// attempt is what the server keeps of one login.
+// attempt is what the server remembers about one login.
 type attempt struct{ redirect, state, nonce, verifier string }
 
 func newAttempt() attempt {
@@ -31,7 +31,7 @@ func (a attempt) exchange(code string) auth.ExchangeRequest {
 	return auth.ExchangeRequest{RedirectURI: a.redirect, Code: code, Nonce: a.nonce, CodeVerifier: a.verifier}
 }
 
-// browse plays the browser: it follows the adapter's URL and returns the code that came back.
+// browse plays the browser: it follows the adapter's URL and returns the code from the redirect.
 func (st *stage) browse(ctx context.Context, trial *kit.Trial, a attempt) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience(trial))
 	defer cancel()
@@ -69,12 +69,12 @@ func (st *stage) browse(ctx context.Context, trial *kit.Trial, a attempt) (strin
 	return back.Query().Get("code"), nil
 }
 
-// exchange ends a login and compares the identity with the model's.
+// exchange completes a login and compares the result with the model's.
 func (st *stage) exchange(ctx context.Context, limit time.Duration, req auth.ExchangeRequest, demanded func(from, to time.Time) demand) (auth.Identity, *kit.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	from := time.Now()
-	id, err := st.adapter.(auth.Login).Exchange(ctx, req) //nolint:forcetypeassert // browse has looked
+	id, err := st.adapter.(auth.Login).Exchange(ctx, req) //nolint:forcetypeassert // browse has checked the type
 	for what, secret := range map[string]string{"the login code": req.Code, "the code verifier": req.CodeVerifier} {
 		st.given.error(what, secret, err)
 	}
@@ -83,7 +83,7 @@ func (st *stage) exchange(ctx context.Context, limit time.Duration, req auth.Exc
 	return id, d.check(ctx, id, err)
 }
 
-// ofLogin is what the contract demands of an exchange that the provider answers.
+// ofLogin returns what the contract requires of an exchange that the provider responded to.
 func (st *stage) ofLogin(began attempt, nonce string) func(from, to time.Time) demand {
 	return func(from, to time.Time) demand {
 		p := st.provider
@@ -96,7 +96,8 @@ func (st *stage) ofLogin(began attempt, nonce string) func(from, to time.Time) d
 	}
 }
 
-// judgeLogin is about the identity of an id token, with what else the provider says about its subject.
+// judgeLogin makes the demand check the identity against the id token, and against what UserInfo says about its
+// subject.
 func (st *stage) judgeLogin(d *demand, acc accounts) {
 	if d.clause != "" {
 		return
@@ -112,7 +113,7 @@ func (st *stage) judgeLogin(d *demand, acc accounts) {
 		if id.ExpiresAt = exp; id.DisplayName == "Mallory" || id.DisplayName == nameOf("user_mallory") {
 			return "the name of the subject, or none", sUserInfo
 		}
-		id.Claims = nil // those of the access token may be there too
+		id.Claims = nil // it may include claims of the access token
 		if problem, sentence := st.world.judgeIdentity(claims, id); problem != "" {
 			if sentence == sEmail || sentence == sVouches || sentence == sRole || sentence == sGroups {
 				sentence = sUserInfo
@@ -126,7 +127,7 @@ func (st *stage) judgeLogin(d *demand, acc accounts) {
 	}
 }
 
-// loginsHold tries histories of logins in which something is wrong, and of logins at once.
+// loginsHold tries histories of logins, each wrong in some way, and of concurrent logins.
 func loginsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	setups := s.setups(WithRoles, OneOrganization, AnyOrganization)
 	if len(setups) == 0 {
@@ -151,7 +152,8 @@ func loginsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// idRows are rows of id tokens: every value that makes one bad, alone at least, and pairs of others.
+// idRows returns the rows of id tokens to try: each value that makes a token bad at least on its own, and pairs of the
+// other values.
 func (s Subject) idRows(ctx context.Context, trial *kit.Trial) (table func(*Provider) []property, rows []row, err error) {
 	table = func(p *Provider) []property { return p.idTable() }
 	err = s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error {
@@ -172,14 +174,14 @@ func (s Subject) idRows(ctx context.Context, trial *kit.Trial) (table func(*Prov
 	return table, rows, err
 }
 
-// idDraft is a good id token.
+// idDraft returns a good id token.
 func (p *Provider) idDraft() *draft {
 	d := p.draft()
 	d.claims["aud"], d.claims["nonce"] = p.ClientID, "nonce"
 	return d
 }
 
-// logins does one login after the other, each wrong in one way, and then many at once.
+// logins performs logins one after another, each wrong in one way, and many at the same time. The order is random.
 func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.Rand, table []property, rows []row) error {
 	p := st.provider
 	login := func(step string, prepare func(a *accounts), change func(req *auth.ExchangeRequest), want *demand) error {
@@ -281,7 +283,7 @@ func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.
 	return nil
 }
 
-// loginFails is a login at whose end the provider cannot be asked.
+// loginFails performs a login during whose exchange the provider fails.
 func (st *stage) loginFails(ctx context.Context, trial *kit.Trial, chance *mathrand.Rand) error {
 	p := st.provider
 	var failing []*fault
@@ -315,7 +317,7 @@ func (st *stage) loginFails(ctx context.Context, trial *kit.Trial, chance *mathr
 	return history(failure, "begin a login", "the token endpoint "+f.name, "Exchange the code, with a deadline of 1 s")
 }
 
-// loginsAtOnce begins logins of many people before the first ends, and ends all of them at once.
+// loginsAtOnce starts logins for many people, and then completes all of them at once.
 func (st *stage) loginsAtOnce(ctx context.Context, trial *kit.Trial) error {
 	const n = 12
 	attempts, codes := make([]attempt, n), make([]string, n)

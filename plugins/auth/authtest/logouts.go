@@ -9,7 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// logoutsHold tries all pairs of what logout tokens are made of, many at once, each twice.
+// logoutsHold tries all pairs of properties of logout tokens concurrently, every other token twice, and then key
+// changes and outages.
 func logoutsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	if !s.Rechecks {
 		return kit.DoesNotApply("the adapter does not declare the capability sessions")
@@ -81,14 +82,14 @@ func logoutsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// logoutDraft is a good logout token.
+// logoutDraft returns a good logout token.
 func (p *Provider) logoutDraft() *draft {
 	d := p.draft()
 	d.header["typ"], d.claims = "logout+jwt", p.logoutClaims()
 	return d
 }
 
-// logout checks one logout token and compares the answer with the oracle's.
+// logout verifies one logout token and compares the result with the oracle's.
 func (st *stage) logout(ctx context.Context, limit time.Duration, token, name string, adjust func(*demand)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

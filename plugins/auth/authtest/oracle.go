@@ -11,18 +11,18 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// world is what the oracle knows: what the adapter is set up for, and the provider. The oracle reads each token
-// anew, as the contract says; it does not know how the generator made it.
+// world is what the oracle knows: the adapter's configuration, and the provider. The oracle parses each token itself
+// and judges it by the contract; it does not know how the generator made it.
 type world struct {
 	issuer       string
-	organization string // the one that alone is let in; "" for any
-	roleClaim    string // "" when the settings name none
+	organization string // the only organization to admit; "" for any
+	roleClaim    string // "" if the settings name none
 	limits       Limits
 	algorithms   []string
 	binds        bool                             // the adapter has the capability verify.request
-	loose        bool                             // claims that are missing say nothing: samples of an author
+	loose        bool                             // missing claims are not compared: for an author's samples
 	clientID     string                           // the audience of id tokens and logout tokens
-	signs        func(alg string, j *jws) *signer // the provider's key of a signature; nil when it is of no such key
+	signs        func(alg string, j *jws) *signer // returns the provider's key that made the signature, or nil
 	proofs       *proofs
 }
 
@@ -32,8 +32,8 @@ type jws struct {
 	input, sig     []byte
 }
 
-// readJWS takes a text apart; nil when it is not three parts in base64url without padding, the first two of which
-// are JSON objects.
+// readJWS parses a compact JWS. It returns nil unless the text has three base64url parts without padding, the first two
+// of which are JSON objects.
 func readJWS(text string) *jws {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
@@ -54,7 +54,7 @@ func readJWS(text string) *jws {
 	return j
 }
 
-// readObject reads a JSON object without rounding its numbers; nil for anything else.
+// readObject parses a JSON object without rounding its numbers. It returns nil for anything else.
 func readObject(raw []byte) map[string]any {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -65,7 +65,7 @@ func readObject(raw []byte) map[string]any {
 	return all
 }
 
-// verify is what the contract demands of Verify, called at some moment between from and to.
+// verify returns what the contract requires of a call to Verify made at some time between from and to.
 func (w *world) verify(req auth.VerifyRequest, from, to time.Time) demand {
 	j := readJWS(req.Token)
 	if j == nil {
@@ -77,7 +77,7 @@ func (w *world) verify(req auth.VerifyRequest, from, to time.Time) demand {
 	return d
 }
 
-// judgeHeader is about the signature and everything that the header demands.
+// judgeHeader checks the signature and the header.
 func (w *world) judgeHeader(d *demand, j *jws, types []string) {
 	alg, _ := j.header["alg"].(string)
 	if !slices.Contains(w.algorithms, alg) {
@@ -104,7 +104,7 @@ func (w *world) judgeHeader(d *demand, j *jws, types []string) {
 	}
 }
 
-// judgeClaims is about what a token says.
+// judgeClaims checks the claims of a token.
 func (w *world) judgeClaims(claims map[string]any, audiences []string, from, to time.Time) demand {
 	d := demand{allowed: accept, why: "everything about it is right", sentence: sOwner, claims: claims}
 	if iss, _ := claims["iss"].(string); iss != w.issuer {
@@ -142,7 +142,7 @@ func (w *world) judgeClaims(claims map[string]any, audiences []string, from, to 
 }
 
 func (w *world) judgeTimes(d *demand, claims map[string]any, from, to time.Time) {
-	const skew, grain = 30 * time.Second, time.Second // clocks are read to a second
+	const skew, grain = 30 * time.Second, time.Second // clocks are read to the second
 	exp, known := seconds(claims["exp"])
 	switch end := exp.Add(skew); {
 	case !known:
@@ -172,7 +172,7 @@ func (w *world) judgeTimes(d *demand, claims map[string]any, from, to time.Time)
 	}
 }
 
-// exchange is what the contract demands of the end of a login that the provider answered with that id token.
+// exchange returns what the contract requires of an Exchange for which the provider returned this id token.
 func (w *world) exchange(idToken any, nonce string, from, to time.Time) demand {
 	text, _ := idToken.(string)
 	j := readJWS(text)
@@ -196,7 +196,7 @@ func (w *world) exchange(idToken any, nonce string, from, to time.Time) demand {
 	return d
 }
 
-// logout is what the contract demands of VerifyLogout.
+// logout returns what the contract requires of VerifyLogout.
 func (w *world) logout(text string, from, to time.Time) demand {
 	j := readJWS(text)
 	if j == nil {
@@ -233,7 +233,8 @@ func (w *world) logout(text string, from, to time.Time) demand {
 	return d
 }
 
-// texts are the texts of a claim that is one or a list; mixed when something else is in the list.
+// texts returns the strings in a claim that is a string or a list. mixed reports whether the list also contains other
+// values.
 func texts(value any) (held []string, mixed bool) {
 	if one, ok := value.(string); ok {
 		return []string{one}, false
@@ -249,7 +250,7 @@ func texts(value any) (held []string, mixed bool) {
 	return held, mixed
 }
 
-// seconds is a NumericDate of RFC 7519.
+// seconds parses a NumericDate (RFC 7519 section 2).
 func seconds(value any) (time.Time, bool) {
 	number, _ := value.(json.Number)
 	at, err := number.Float64()
@@ -259,7 +260,7 @@ func seconds(value any) (time.Time, bool) {
 	return time.Unix(int64(at), 0), true
 }
 
-// anyText reports whether a text is anywhere in a value.
+// anyText reports whether a text occurs anywhere in a value, as a member name, a string or a word of a string.
 func anyText(value any, text string) bool {
 	switch value := value.(type) {
 	case string:

@@ -12,10 +12,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// span is the longest that the contract lets an adapter take to find out what changed at the provider.
+// span is the longest that the contract lets an adapter take to notice a change at the provider.
 const span = 15 * time.Second
 
-// outage is a history of a provider that changes and fails, and what the model knows of it.
+// outage is a history of a provider that changes and fails, and what the model knows about it.
 type outage struct {
 	*stage
 	trial     *kit.Trial
@@ -23,28 +23,28 @@ type outage struct {
 	steps     []string
 	fault     *fault
 	since     time.Time // when the last fault ended
-	loaded    time.Time // when the adapter of now was started
-	metadata  bool      // it has returned the metadata once
+	loaded    time.Time // when the current adapter was started
+	metadata  bool      // the adapter has returned the metadata at least once
 	former    []*signer
 	floods    int
-	documents int // requests for documents that calls of Metadata made
+	documents int // number of requests for documents caused by Metadata
 }
 
-// outagesHold tries histories of a provider that adds and removes keys and fails in every way. They are independent of
-// each other, and wait most of the time: many run at once.
+// outagesHold tries histories of a provider that adds and removes keys and fails in every way. The histories are
+// independent and mostly wait, so many of them run concurrently.
 func outagesHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	all := outages()
 	n := trial.Count(3 * len(all))
 	trial.Cover("%d histories of %d kinds of outages", n, len(all))
 	return atOnce(ctx, n, workers, func(ctx context.Context, i int) error {
 		chance := trial.Rand(i)
-		f := all[(i+int(trial.Seed%uint64(len(all))))%len(all)] //nolint:gosec // it is small
+		f := all[(i+int(trial.Seed%uint64(len(all))))%len(all)] //nolint:gosec // small
 		cold := i/len(all)%3 == 0 || trial.Effort == kit.Quick && i%2 == 0
 		return shortest(ctx, trial, plan(chance, cold), func(steps []string) error { return s.suffers(ctx, trial, f, steps, i) })
 	})
 }
 
-// plan is a history: what happens, step by step.
+// plan returns the steps of a history.
 func plan(chance *rand.Rand, cold bool) []string {
 	usual := []string{"good", "good", "forged", "expired", "unknown", "describe", "metadata", "junk"}
 	pick := func(all ...string) string { return all[chance.IntN(len(all))] }
@@ -74,8 +74,8 @@ func plan(chance *rand.Rand, cold bool) []string {
 	return steps
 }
 
-// shortest repeats a history that failed with fewer steps, for as long as the trial says, and returns the failure of
-// the shortest that fails.
+// shortest repeats a failed history with fewer steps, for at most trial.Shorten, and returns the failure of the
+// shortest history that fails.
 func shortest(ctx context.Context, trial *kit.Trial, steps []string, try func([]string) error) error {
 	failed := try(steps)
 	until := time.Now().Add(trial.Shorten)
@@ -112,7 +112,7 @@ func (s Subject) suffers(ctx context.Context, trial *kit.Trial, f *fault, steps 
 	return o.settle(err)
 }
 
-// step does one thing, and judges what the adapter says to it.
+// step performs one step and checks the adapter's answer.
 func (o *outage) step(ctx context.Context, step string, f *fault) error {
 	p := o.provider
 	o.steps = append(o.steps, step)
@@ -171,7 +171,7 @@ func (o *outage) step(ctx context.Context, step string, f *fault) error {
 	}
 	limit := patience(o.trial)
 	if o.fault != nil && !p.wasRead(key) {
-		limit = 1500 * time.Millisecond // nothing comes of waiting
+		limit = 1500 * time.Millisecond // waiting longer cannot help
 	}
 	asked := o.askedLately(time.Now())
 	return history(o.call(ctx, limit, auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}}, func(d *demand, from, _ time.Time) { o.adjust(d, from, asked) }), o.steps...)
@@ -184,7 +184,7 @@ func (p *Provider) wasRead(key *signer) bool {
 	return slices.ContainsFunc(p.read, func(r reading) bool { return slices.Contains(r.keys, key) })
 }
 
-// askedLately reports whether the adapter has read the key set so lately that it need not read it again.
+// askedLately reports whether the adapter has read the key set so recently that it need not read it again.
 func (o *outage) askedLately(now time.Time) bool {
 	o.provider.mu.Lock()
 	defer o.provider.mu.Unlock()
@@ -195,16 +195,16 @@ func (o *outage) askedLately(now time.Time) bool {
 		}
 	}
 	first := slices.IndexFunc(o.provider.asked, func(at time.Time) bool { return at.After(o.loaded) })
-	return count > 1 || count == 1 && now.Sub(o.provider.asked[first]) >= span // the first reading does not count
+	return count > 1 || count == 1 && now.Sub(o.provider.asked[first]) >= span // the first read does not count
 }
 
-// adjust changes what the oracle demands of a token at a provider that answers, for what the adapter can know of this
-// one: a model of the key set that it has read.
+// adjust adapts the oracle's demand, which assumes a working provider, to what the adapter can know about this one. It
+// models the key set that the adapter has read.
 func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	p := o.provider
 	p.mu.Lock()
 	published := slices.Contains(p.published, d.signer)
-	var read, seen, reread bool // any key set; one with the key; one without it
+	var read, seen, reread bool // any key set; one with the key; the latest one lacks the key
 	for _, r := range p.read {
 		if r.at.After(o.loaded) && r.at.Before(from) {
 			has := slices.Contains(r.keys, d.signer)
@@ -250,7 +250,7 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	}
 }
 
-// recovers waits until a good token is accepted, which the contract gives 15 seconds for.
+// recovers waits until a good token is accepted. The contract allows 15 seconds for that.
 func (o *outage) recovers(ctx context.Context) error {
 	p := o.provider
 	for {
@@ -282,7 +282,7 @@ func (o *outage) recovers(ctx context.Context) error {
 	}
 }
 
-// flood sends tokens with key ids that nobody has.
+// flood sends tokens with unknown key ids.
 func (o *outage) flood(ctx context.Context) error {
 	const tokens, most = 60, 6
 	if o.floods++; o.fault != nil || o.floods > 1 || !o.since.IsZero() {

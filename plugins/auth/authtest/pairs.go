@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// sortedPairs ranges over a map in the order of its names.
+// sortedPairs ranges over a map in key order.
 func sortedPairs[V any](all map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -21,12 +21,12 @@ func sortedPairs[V any](all map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-// row is a choice of one value for each property of a table, by number.
+// row is the index of the chosen value for each property of a table.
 type row []int
 
-// pairs chooses rows of a table so that every two values of different properties meet in one, except two that each make
-// a token bad: one of them would hide the other. bad reports which are. With each bad value,
-// most rows are made at most; with one, a fifth of the others.
+// pairs chooses rows of a table. All pairs of good values of different properties occur, and each bad value occurs in
+// at most `most` rows, in which everything else is good: a second bad value would hide the first. bad reports whether a
+// value makes a token bad. If most is 1, only a fifth of the rows of good values are returned.
 func pairs(table []property, bad func(property, value int) bool, most int, chance *rand.Rand) []row {
 	good := make([][]int, len(table))
 	for p := range table {
@@ -49,13 +49,13 @@ func pairs(table []property, bad func(property, value int) bool, most int, chanc
 			if slices.Contains(good[p], v) {
 				continue
 			}
-			// Row i has the i-th good value of each property in an order of its own, so that all have their turn.
+			// Row i has the i-th good value of each property, in a random order for each, so that all of them are used.
 			orders := make([][]int, len(table))
 			for q := range table {
 				orders[q] = chance.Perm(len(good[q]))
 			}
 			for i := range min(longest, most) {
-				r := make(row, len(table)) // the first row is usual in everything else: nothing hides the value
+				r := make(row, len(table)) // everything else is usual in the first row, so nothing hides the value
 				for q := range table {
 					if i > 0 {
 						r[q] = good[q][orders[q][i%len(good[q])]]
@@ -70,7 +70,7 @@ func pairs(table []property, bad func(property, value int) bool, most int, chanc
 	return rows
 }
 
-// coverGood chooses rows of good values in which all pairs of them meet, each time the best of some by chance.
+// coverGood chooses rows that cover all pairs of good values. Each row is the best of several random candidates.
 func coverGood(good [][]int, chance *rand.Rand) (rows []row) {
 	type pair [4]int
 	left := map[pair]bool{}
@@ -119,10 +119,10 @@ func coverGood(good [][]int, chance *rand.Rand) (rows []row) {
 	return rows
 }
 
-// draft makes the token of a row.
+// draft returns the token of a row.
 func (r row) draft(p *Provider, table []property) *draft { return r.change(p.draft(), table) }
 
-// change makes a draft one of the row.
+// change applies a row to a draft.
 func (r row) change(d *draft, table []property) *draft {
 	for at, v := range r {
 		chosen := table[at].values[v]
@@ -134,7 +134,7 @@ func (r row) change(d *draft, table []property) *draft {
 	return d
 }
 
-// isBad asks the oracle whether a value alone makes a good token bad.
+// isBad returns a function that asks the oracle whether a value on its own makes a good token bad.
 func (st *stage) isBad(table []property) func(p, v int) bool {
 	return func(p, v int) bool {
 		r := make(row, len(table))
@@ -146,7 +146,7 @@ func (st *stage) isBad(table []property) func(p, v int) bool {
 	}
 }
 
-// Forgeries are tokens that an adapter for p must refuse for the provider's Audience, each wrong in one way only.
+// Forgeries returns tokens that an adapter for p must reject for the provider's Audience, each wrong in only one way.
 func (p *Provider) Forgeries() (all []Forgery) {
 	w := world{issuer: p.Issuer(), clientID: p.ClientID, signs: p.signed, algorithms: []string{"RS256"}}
 	if p.Setup == OneOrganization {
@@ -167,7 +167,7 @@ func (p *Provider) Forgeries() (all []Forgery) {
 	return all
 }
 
-// seldom reports whether a refusal is about to end or has just begun.
+// seldom reports whether the token becomes valid within 20 seconds.
 func seldom(now time.Time, d demand) bool {
 	for name, edge := range map[string]time.Duration{"nbf": -30 * time.Second, "iat": -30 * time.Second} {
 		if at, ok := seconds(d.claims[name]); ok && now.After(at.Add(edge-20*time.Second)) && now.Before(at.Add(edge)) {

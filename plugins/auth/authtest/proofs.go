@@ -20,13 +20,13 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// The request that proofs are for.
+// The request that proofs are made for.
 const (
 	provenMethod = "POST"
 	provenURL    = "https://ropewalk.example/mcp"
 )
 
-// proofs are the ids of DPoP proofs that were accepted.
+// proofs is the set of ids of DPoP proofs that were accepted.
 type proofs struct {
 	mu   sync.Mutex
 	used map[string]bool
@@ -47,7 +47,7 @@ func (p *proofs) use(id string) {
 	p.used[id] = true
 }
 
-// judgeBinding is about a token that is bound to a key (RFC 7800): the request must prove that the sender has it.
+// judgeBinding checks a token that is bound to a key (RFC 7800): the request must prove that the sender has the key.
 func (w *world) judgeBinding(d *demand, claims map[string]any, req auth.VerifyRequest, from, to time.Time) {
 	cnf, bound := claims["cnf"]
 	if !bound {
@@ -75,7 +75,7 @@ func (w *world) judgeBinding(d *demand, claims map[string]any, req auth.VerifyRe
 	}
 }
 
-// judgeProof says what is wrong with a DPoP proof (RFC 9449 section 4.3).
+// judgeProof returns what is wrong with a DPoP proof (RFC 9449 section 4.3), or "".
 func (w *world) judgeProof(jkt string, req auth.VerifyRequest, from, to time.Time) string {
 	j := readJWS(req.Headers["dpop"])
 	if j == nil {
@@ -108,7 +108,8 @@ func (w *world) judgeProof(jkt string, req auth.VerifyRequest, from, to time.Tim
 	return ""
 }
 
-// publicOf is the key of a proof as a signer that verifies; nil when it is none, or has more members than a public key.
+// publicOf returns the key of a proof as a signer that can only verify. It returns nil if jwk is not a public key, or
+// has additional members.
 func publicOf(jwk map[string]any) *signer {
 	for _, key := range publicKeys(func(name string) []byte {
 		text, _ := jwk[name].(string)
@@ -123,15 +124,15 @@ func publicOf(jwk map[string]any) *signer {
 	return nil
 }
 
-// holder is somebody who has a key that tokens are bound to.
+// holder has a key that tokens are bound to.
 type holder struct{ signer }
 
-// token is a good token of the provider that is bound to the holder's key.
+// token returns a good token that is bound to the holder's key.
 func (h holder) token(p *Provider, changes ...map[string]any) string {
 	return p.Token(append([]map[string]any{{"cnf": map[string]any{"jkt": h.thumbprint()}}}, changes...)...)
 }
 
-// proofOf is a draft of a proof for a token and the request above.
+// proofOf returns a draft of a proof for a token and the request above.
 func (h holder) proofOf(token string) *draft {
 	return &draft{
 		header: map[string]any{"typ": "dpop+jwt", "alg": h.algorithm(), "jwk": h.jwk()},
@@ -140,7 +141,7 @@ func (h holder) proofOf(token string) *draft {
 	}
 }
 
-// proofTable is what proofs are made of.
+// proofTable returns the properties that proofs are made of.
 func (h holder) proofTable(p *Provider, other signer, token string) []property {
 	at := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	key := property{name: "key"}
@@ -168,7 +169,7 @@ func (h holder) proofTable(p *Provider, other signer, token string) []property {
 	}
 }
 
-// proofsHold tries all pairs of what DPoP proofs are made of, proofs that come again, and certificates.
+// proofsHold tries all pairs of properties of DPoP proofs, reused proofs, and client certificates.
 func proofsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	switch {
 	case !s.Binds:
@@ -182,7 +183,7 @@ func proofsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 		for i, h := range holders {
 			token := h.token(st.provider)
 			if _, err := st.adapter.Verify(ctx, st.proven(token, h.proofOf(token).token(), "")); err != nil {
-				continue // an algorithm that it does not know
+				continue // the adapter does not support this algorithm
 			}
 			if err := st.provesTable(ctx, trial, h, holders[(i+1)%3].signer); err != nil {
 				return err
@@ -225,13 +226,14 @@ func (st *stage) provesTable(ctx context.Context, trial *kit.Trial, h holder, ot
 	})
 }
 
-// proofsComeAgain uses good proofs once, and then as they were or written in another way, soon or after many others.
+// proofsComeAgain uses good proofs once, and then again: unchanged or re-encoded, at once, after many others, and
+// concurrently.
 func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder) error {
 	p := st.provider
 	use := func(ctx context.Context, token, proof, step string) error {
 		f := st.call(ctx, patience(trial), st.proven(token, proof, ""), nil)
 		if j := readJWS(proof); j != nil && f == nil {
-			st.world.proofs.use(j.claims["jti"].(string)) //nolint:forcetypeassert // the kit's own
+			st.world.proofs.use(j.claims["jti"].(string)) //nolint:forcetypeassert // the kit made it
 		}
 		return history(f, step)
 	}
@@ -241,7 +243,7 @@ func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder
 		return err
 	}
 	again := map[string]string{"the same proof again": first, "the proof again, with padding": first + "=", "no proof, after a good one": ""}
-	if h.algorithm() == "ES256" { // with s, n-s is good, too
+	if h.algorithm() == "ES256" { // if s is valid in an ECDSA signature, so is n-s
 		at := strings.LastIndexByte(first, '.') + 1
 		raw := decode(first[at:])
 		negative := new(big.Int).Sub(elliptic.P256().Params().N, new(big.Int).SetBytes(raw[32:]))
@@ -293,7 +295,8 @@ func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder
 	return nil
 }
 
-// certificates tries tokens that are bound to a certificate; an error also says that none is accepted.
+// certificates tries tokens that are bound to a client certificate. It also returns an error if the adapter does not
+// accept certificates.
 func (st *stage) certificates(ctx context.Context, trial *kit.Trial) error {
 	own := encode(hashed(crypto.SHA256, []byte("the certificate of the holder")))
 	other := encode(hashed(crypto.SHA256, []byte("another certificate")))
@@ -318,8 +321,8 @@ func (st *stage) certificates(ctx context.Context, trial *kit.Trial) error {
 	return nil
 }
 
-// CheckProof is what is wrong with the DPoP proof of a request with a token that is bound in a way, but for being used
-// before; it returns its id. Adapters in tests check proofs with it.
+// CheckProof checks the DPoP proof of a request for a token with this cnf claim, except whether the proof was used
+// before. It returns the proof's jti. Adapters in tests use it.
 func CheckProof(proof string, req auth.VerifyRequest, cnf map[string]any) (jti string, err error) {
 	jkt, _ := cnf["jkt"].(string)
 	w := world{proofs: &proofs{}}

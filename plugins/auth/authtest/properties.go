@@ -54,7 +54,7 @@ func Properties() []kit.Property[Subject] {
 
 type try func(ctx context.Context, trial *kit.Trial, s Subject) error
 
-// ofProviders is a property of adapters of OpenID providers.
+// ofProviders limits a property to adapters for OpenID providers.
 func ofProviders(hold try) try {
 	return func(ctx context.Context, trial *kit.Trial, s Subject) error {
 		if s.Keys == nil {
@@ -64,7 +64,7 @@ func ofProviders(hold try) try {
 	}
 }
 
-// ofLogins is a property of adapters that log people in.
+// ofLogins limits a property to adapters that can log people in.
 func ofLogins(hold try) try {
 	return func(ctx context.Context, trial *kit.Trial, s Subject) error {
 		switch {
@@ -79,7 +79,7 @@ func ofLogins(hold try) try {
 	}
 }
 
-// setups are those that the settings allow.
+// setups returns the wanted setups that the settings allow.
 func (s Subject) setups(wanted ...Setup) (allowed []Setup) {
 	for _, setup := range wanted {
 		if s.lacks(setup) == nil {
@@ -106,7 +106,7 @@ func (s Subject) staged(ctx context.Context, setups []Setup, history func(*stage
 	return why
 }
 
-// atOnce calls each for all numbers below n, some of them at a time, until one returns an error.
+// atOnce calls each for every number below n, on several goroutines, and stops at the first error.
 func atOnce(ctx context.Context, n, workers int, each func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -135,7 +135,7 @@ func atOnce(ctx context.Context, n, workers int, each func(ctx context.Context, 
 	return nil
 }
 
-// history writes the steps of a failure before it.
+// history prepends steps to the history of a failure. It returns nil if f is nil.
 func history(f *kit.Failure, steps ...string) error {
 	if f == nil {
 		return nil
@@ -144,7 +144,7 @@ func history(f *kit.Failure, steps ...string) error {
 	return f
 }
 
-// undeclared finds capabilities that the plugin serves and does not declare, or declares and does not serve.
+// undeclared finds capabilities that the plugin serves but does not declare, or declares but does not serve.
 func undeclared(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
 		ctx, cancel := context.WithTimeout(ctx, patience(trial))

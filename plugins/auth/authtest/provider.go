@@ -18,11 +18,11 @@ import (
 // that needs no login, a token endpoint that checks PKCE, UserInfo, introspection, and faults that can be
 // switched on. Its names are random. It is a test fixture: it trusts every caller.
 type Provider struct {
-	Setup        Setup  // how the adapter is to be configured
-	Audience     string // what good tokens are for
-	Organization string // the one that alone is let in, in the setup OneOrganization
+	Setup        Setup  // how to configure the adapter
+	Audience     string // the audience of good tokens
+	Organization string // the only organization to admit in the setup OneOrganization
 	ClientID     string
-	ClientSecret string // of the setup Introspecting
+	ClientSecret string // used in the setup Introspecting
 
 	keys    *Keys
 	server  *http.Server
@@ -32,19 +32,19 @@ type Provider struct {
 	end     context.CancelFunc
 
 	mu        sync.Mutex
-	ever      []*signer // every key it has signed with
-	published []*signer // its key set
-	odd       bool      // which also has keys that nobody can use
+	ever      []*signer // every key that it has had
+	published []*signer // the current key set
+	odd       bool      // the key set also contains unusable keys
 	fault     *fault
-	stalled   chan struct{} // closed when stalled requests may go on
+	stalled   chan struct{} // closed to release stalled requests
 	reached   chan struct{} // receives when a request stalls
-	asked     []time.Time   // requests for keys
-	read      []reading     // key sets that were sent without a fault
-	documents int           // requests for metadata
+	asked     []time.Time   // when keys were requested
+	read      []reading     // key sets that the regular handler sent
+	documents int           // number of requests for metadata
 	logins    map[string]*login
 	accounts  accounts
-	inactive  string // the kind of answer of introspection
-	strayed   int    // requests that followed a redirect to another host
+	inactive  string // selects the introspection response; "" for active
+	strayed   int    // number of requests that followed a redirect to another host
 	given     secrets
 }
 
@@ -54,19 +54,19 @@ type reading struct {
 	keys []*signer
 }
 
-// Setup is how an adapter is to be configured.
+// Setup is a way to configure an adapter.
 type Setup int
 
 // The ways to configure an adapter.
 const (
-	OneOrganization Setup = iota // tokens of Organization alone are good
-	AnyOrganization              // tokens of every organization are good
-	WithRoles                    // the same, and the claim RoleClaim holds the role
-	Introspecting                // as AnyOrganization; the provider is asked about each token
+	OneOrganization Setup = iota // only tokens of Organization are valid
+	AnyOrganization              // tokens of any organization are valid
+	WithRoles                    // like AnyOrganization, and the role is in the claim RoleClaim
+	Introspecting                // like AnyOrganization, and the adapter asks the provider about each token
 )
 
-// The claims of a Provider's tokens that settings name, and the address to which logins come back. Nobody listens there:
-// the kit reads the redirect itself.
+// The claims of a Provider's tokens that settings name, and the redirect URI for logins. Nothing listens on that
+// address: the kit reads the redirect itself.
 const (
 	RoleClaim         = "role"
 	organizationClaim = "org_id"
@@ -75,7 +75,7 @@ const (
 
 // NewProvider starts a provider on a free port on 127.0.0.1.
 func NewProvider(keys *Keys) (*Provider, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns at once
 	if err != nil {
 		return nil, fmt.Errorf("start the kit's provider: %w", err)
 	}
@@ -85,7 +85,7 @@ func NewProvider(keys *Keys) (*Provider, error) {
 		keys: keys, address: listener.Addr().String(), logins: map[string]*login{}, accounts: newAccounts(), stalled: make(chan struct{}), reached: make(chan struct{}, 100),
 	}
 	p.Add()
-	p.Add() // so that a token without a key id does not say which one is meant
+	p.Add() // so that a token without a key id is ambiguous
 	p.ever = append(p.ever,
 		&signer{"enc-" + name, "enc", keys.encryption}, &signer{"es-" + name, "sig", keys.curve}, &signer{"ed-" + name, "sig", keys.edwards})
 	p.published = slices.Clone(p.ever)
@@ -95,7 +95,7 @@ func NewProvider(keys *Keys) (*Provider, error) {
 	return p, nil
 }
 
-// Close ends the provider.
+// Close stops the provider.
 func (p *Provider) Close() {
 	p.end()
 	_ = p.server.Close()
@@ -131,14 +131,14 @@ func (p *Provider) rsaKeys() (all []*signer) {
 	return all
 }
 
-// signer is the key that the provider signs with: the newest.
+// signer returns the key that the provider signs with: the newest RSA key.
 func (p *Provider) signer() *signer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return last(p.rsaKeys())
 }
 
-// oldest is the first published key for RS256.
+// oldest returns the first published key for RS256.
 func (p *Provider) oldest() *signer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,12 +150,12 @@ func (p *Provider) oldest() *signer {
 	return nil
 }
 
-// signed finds the key, also a former one, that made a signature.
+// signed returns the current or former key that made a signature, or nil.
 func (p *Provider) signed(algorithm string, j *jws) *signer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	kid, _ := j.header["kid"].(string)
-	for i := range p.ever { // the newest first: a later key may be a former one with another name
+	for i := range p.ever { // newest first: the same key may have had another id before
 		if s := p.ever[len(p.ever)-1-i]; s.kid == kid && s.verifies(algorithm, j) {
 			return s
 		}
@@ -168,7 +168,7 @@ func (p *Provider) signed(algorithm string, j *jws) *signer {
 	return nil
 }
 
-// Claims are those of a good access token: of alice, for Audience, good for ten minutes.
+// Claims returns the claims of a good access token: for alice, with the audience Audience, valid for ten minutes.
 func (p *Provider) Claims() map[string]any {
 	now := time.Now()
 	return map[string]any{
@@ -178,7 +178,7 @@ func (p *Provider) Claims() map[string]any {
 	}
 }
 
-// Token signs claims with the provider's key. Each of changes replaces claims; nil takes one away.
+// Token signs claims with the provider's key. Each of changes replaces claims; a nil value removes one.
 func (p *Provider) Token(changes ...map[string]any) string {
 	return p.tokenOf(p.signer(), changed(p.Claims(), changes...))
 }
@@ -188,7 +188,7 @@ func (p *Provider) tokenOf(s *signer, claims any) string {
 	return compact(head, claims, func(in []byte) []byte { return s.sign(s.algorithm(), in) })
 }
 
-// setFault switches a fault on; nil switches it off and lets go on what stalls.
+// setFault switches a fault on. nil switches it off and releases stalled requests.
 func (p *Provider) setFault(f *fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,8 +202,7 @@ func (p *Provider) setFault(f *fault) {
 // secrets are what an adapter was given.
 type secrets []kit.Secret
 
-// add adds a secret. Of a token with dots the claims and the signature count alone, too; its header says nothing about
-// anybody.
+// add adds a secret. If it is a JWT, the claims and the signature are also secrets; the header is not.
 func (s *secrets) add(what, text string) {
 	*s = append(*s, kit.Secret{What: what, Text: text})
 	if parts := strings.Split(text, "."); len(parts) == 3 {

@@ -13,17 +13,17 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// signedIn is a login that has ended well, and what the model knows of it.
+// signedIn is a completed login, and what the model knows about it.
 type signedIn struct {
 	subject, session string
 	refreshes        bool
 	renewal          plugins.Secret
-	key              *signer // of its last id token
-	over             bool    // the provider no longer stands for it
-	spent            bool    // its access token is over, and there is no refresh token
+	key              *signer // signed its last id token
+	over             bool    // the provider has ended it
+	spent            bool    // its access token has expired, and there is no refresh token
 }
 
-// sessionsRun is a history of logins that are checked again.
+// sessionsRun is a history of logins that are checked repeatedly.
 type sessionsRun struct {
 	*stage
 	trial  *kit.Trial
@@ -31,13 +31,12 @@ type sessionsRun struct {
 	steps  []string
 	logins []*signedIn
 	fault  *fault
-	fresh  time.Time // when the adapter of now was started
-	turned bool      // the keys were changed since
+	fresh  time.Time // when the current adapter was started
+	turned bool      // the keys have changed since
 	answer answers   // to the last check
 }
 
-// renewalsHold tries histories of logins that the server asks about, while the provider ends them, changes its keys and
-// fails.
+// renewalsHold tries histories of logins that are checked while the provider ends them, changes its keys and fails.
 func renewalsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	if !s.Rechecks {
 		return kit.DoesNotApply("the adapter does not declare the capability sessions")
@@ -72,7 +71,7 @@ func renewalsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// signIn logs a new subject in.
+// signIn logs in a new subject.
 func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool) error {
 	p, a := r.provider, newAttempt()
 	p.set(func(acc *accounts) { acc.subject, acc.refreshes = subject, refreshes })
@@ -88,7 +87,7 @@ func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool
 		return d
 	})
 	if f == nil && id.Subject == "" {
-		return nil // the key was not to be had yet
+		return nil // the adapter could not get the key yet
 	}
 	if f == nil && (id.Renewal == "" && refreshes || len(id.Renewal) > 32<<10) {
 		f = &kit.Failure{Answered: fmt.Sprintf("a renewal of %d bytes", len(id.Renewal)), Demanded: "a renewal of 1 byte to 32 KiB: the provider gave a refresh token", Sentence: sRenewal}
@@ -100,7 +99,8 @@ func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool
 	return nil
 }
 
-// readLately reports whether the adapter has read the key set again, so that it need not read it for the next key.
+// readLately reports whether the adapter has read the key set more than once, so that it need not read it again for a
+// new key.
 func (r *sessionsRun) readLately() bool {
 	p := r.provider
 	p.mu.Lock()
@@ -114,7 +114,7 @@ func (r *sessionsRun) readLately() bool {
 	return count > 1
 }
 
-// drop forgets a login about which nothing is known any more.
+// drop removes a login whose state is no longer known.
 func (r *sessionsRun) drop(l *signedIn) {
 	r.logins = slices.DeleteFunc(r.logins, func(other *signedIn) bool { return other == l })
 }
@@ -146,7 +146,7 @@ func (r *sessionsRun) step(ctx context.Context, step string) error {
 		p.set(func(a *accounts) { a.becomes = "user_mallory" })
 		err := r.check(ctx, l, "while the provider answers about user_mallory", func(d *demand) { d.unsure(refuse, "it is about another subject now", sEnds) })
 		p.set(func(a *accounts) { a.becomes = "" })
-		if l.refreshes { // its refresh token may be used up
+		if l.refreshes { // its refresh token may have been used up
 			r.drop(l)
 		}
 		return err
@@ -186,8 +186,8 @@ func (r *sessionsRun) step(ctx context.Context, step string) error {
 	return nil
 }
 
-// check asks about a login, and compares the answer with the model. adjust changes the demand once the provider has
-// answered.
+// check checks a login and compares the result with the model. adjust changes the demand after the provider has
+// responded.
 func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust func(*demand)) error {
 	p := r.provider
 	sessions, ok := r.adapter.(auth.Sessions)
@@ -229,7 +229,7 @@ func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust
 	return history(f, append(r.steps, strings.TrimSpace("CheckSession of "+l.subject+" "+how))...)
 }
 
-// demanded is what the contract demands of the check of a login now.
+// demanded returns what the contract requires of a check of this login now.
 func (r *sessionsRun) demanded(l *signedIn) demand {
 	p := r.provider
 	d := demand{allowed: accept, why: "the provider stands for it", sentence: sConfirms}
@@ -276,7 +276,7 @@ func (r *sessionsRun) demanded(l *signedIn) demand {
 	return d
 }
 
-// outage asks while the provider fails, and again when it is back.
+// outage checks a login while the provider fails, and again when it is back.
 func (r *sessionsRun) outage(ctx context.Context, l *signedIn) error {
 	all := slices.DeleteFunc(outages(), func(f *fault) bool { return f.at != "" })
 	r.fault = all[r.chance.IntN(len(all))]
@@ -294,12 +294,12 @@ func (r *sessionsRun) outage(ctx context.Context, l *signedIn) error {
 		if r.answer != cannotTell || !early {
 			break
 		}
-		r.logins = append(r.logins, l) // what was not asked is not used up
+		r.logins = append(r.logins, l) // a renewal that was not sent is not used up
 	}
 	return err
 }
 
-// wrongRenewal asks with a renewal that is not the login's.
+// wrongRenewal checks a login with a renewal that does not belong to it.
 func (r *sessionsRun) wrongRenewal(ctx context.Context, l *signedIn, step string) error {
 	wrong := *l
 	switch good := l.renewal.Reveal(); step {
@@ -314,17 +314,17 @@ func (r *sessionsRun) wrongRenewal(ctx context.Context, l *signedIn, step string
 			return nil
 		}
 		wrong.renewal = other.renewal
-		r.drop(other) // it may be used up
+		r.drop(other) // its renewal may have been used up
 		return r.check(ctx, &wrong, "with the renewal of "+other.subject, func(d *demand) { d.unsure(refuse, "the renewal is about another subject", sEnds) })
 	}
 	return r.check(ctx, &wrong, "with a renewal that nobody gave", func(d *demand) { d.unsure(refuse, "the renewal is not one that the adapter gave", sEnds) })
 }
 
-// everyIDToken has the provider renew logins with id tokens that are each changed in one way. Chance alone would rarely
-// meet the one change that an adapter does not see.
+// everyIDToken refreshes logins with id tokens that are each changed in one way. Random histories would rarely include
+// the one change that an adapter overlooks.
 func (r *sessionsRun) everyIDToken(ctx context.Context) error {
 	table := r.provider.idTable()
-	for at, p := range table[:len(table)-2] { // all but nonces, which a new id token need not have, and spellings
+	for at, p := range table[:len(table)-2] { // except nonces, which a new id token need not have, and spellings
 		for v := range p.values {
 			if r.trial.Effort == kit.Quick && r.chance.IntN(4) > 0 {
 				continue
@@ -346,7 +346,7 @@ func (r *sessionsRun) everyIDToken(ctx context.Context) error {
 	return nil
 }
 
-// newIDToken checks a login while the provider gives a changed id token for its refresh token.
+// newIDToken checks a login while the provider returns a changed id token for its refresh token.
 func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, table []property, choice row) error {
 	p := r.provider
 	p.set(func(a *accounts) {
@@ -381,7 +381,7 @@ func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, table []prope
 	})
 }
 
-// atOnce signs people in, ends the session of one, and asks about all at once.
+// atOnce logs people in, ends the session of one of them and checks all of them concurrently.
 func (r *sessionsRun) atOnce(ctx context.Context) error {
 	const n = 8
 	first := len(r.logins)
@@ -408,7 +408,7 @@ func (r *sessionsRun) atOnce(ctx context.Context) error {
 				want.unsure(refuse, "the provider has ended it", sEnds)
 			}
 			ctx, cancel := context.WithTimeout(ctx, patience(r.trial))
-			id, err := r.adapter.(auth.Sessions).CheckSession(ctx, auth.SessionCheck{Renewal: mine[i].renewal, Subject: mine[i].subject}) //nolint:forcetypeassert // check has looked
+			id, err := r.adapter.(auth.Sessions).CheckSession(ctx, auth.SessionCheck{Renewal: mine[i].renewal, Subject: mine[i].subject}) //nolint:forcetypeassert // check has tested it
 			f := want.check(ctx, id, err)
 			cancel()
 			if mine[i].renewal = id.Renewal; f != nil || err != nil {

@@ -14,19 +14,19 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Revoking is a token that the kit may have revoked, and how. Begin puts both tokens into force and returns; Revoke
-// makes the adapter learn that Token is no longer good. Both may be called several times.
+// Revoking describes a token that the kit can revoke. Begin makes both tokens valid; Revoke makes the adapter learn
+// that Token is no longer valid. Both may be called several times.
 type Revoking struct {
-	Token  string // revoked by Revoke
-	Kept   string // of another subject; stays good
+	Token  string // Revoke revokes it
+	Kept   string // of another subject; stays valid
 	Begin  func(ctx context.Context) error
 	Revoke func(ctx context.Context) error
 }
 
 const (
-	reportTime  = 3 * time.Second        // what an adapter has to report a revocation, with something for the machine
-	watchStarts = 300 * time.Millisecond // what a watch is given to begin before something is revoked
-	stillOpen   = time.Second            // how long a watch is looked at that must stay open
+	reportTime  = 3 * time.Second        // how long the adapter has to report a revocation: two seconds, plus an allowance for a busy machine
+	watchStarts = 300 * time.Millisecond // how long a watch gets to start before a token is revoked
+	stillOpen   = time.Second            // how long to observe a watch that must stay open
 )
 
 // watch is an open stream of revocations.
@@ -34,7 +34,7 @@ type watch struct {
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when Watch has returned err
 	err    error
-	found  chan struct{} // receives after each revocation
+	found  chan struct{} // receives after a revocation
 
 	mu  sync.Mutex
 	all []auth.Revocation
@@ -64,7 +64,8 @@ func (st *stage) watch(ctx context.Context) *watch {
 	return w
 }
 
-// revocationsHold opens watches, has tokens revoked, and looks at what is reported: nothing, one, and again.
+// revocationsHold opens watches, revokes tokens and checks what is reported: nothing at first, then exactly the
+// revocation, several times.
 func revocationsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	if !s.Revokes {
 		return kit.DoesNotApply("the adapter does not declare the capability revocations")
@@ -99,7 +100,7 @@ func revocationsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// staysOpen fails if the watch ends within some time.
+// staysOpen fails if the watch ends within this time.
 func (w *watch) staysOpen(long time.Duration) error {
 	select {
 	case <-w.ended:
@@ -109,7 +110,7 @@ func (w *watch) staysOpen(long time.Duration) error {
 	}
 }
 
-// revokes is one round: two tokens in force, a watch, one revoked.
+// revokes runs one round: it makes two tokens valid, opens a watch and revokes one of them.
 func (st *stage) revokes(ctx context.Context, trial *kit.Trial, r *Revoking) error {
 	if err := r.Begin(ctx); err != nil {
 		return kit.CannotJudge("the command begin of the samples failed: %v", err)
@@ -158,7 +159,7 @@ func (st *stage) revokes(ctx context.Context, trial *kit.Trial, r *Revoking) err
 	case <-time.After(reportTime):
 		return fail("nothing", "a report of the revocation within two seconds", sWatch)
 	}
-	pause(ctx, watchStarts) // what else may come
+	pause(ctx, watchStarts) // for reports that must not come
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, one := range w.all {

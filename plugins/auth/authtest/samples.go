@@ -17,16 +17,16 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Samples are tokens of an adapter that is not for OpenID providers, and ways to get more.
+// Samples are tokens for an adapter that is not for OpenID providers, and ways to get more of them.
 type Samples struct {
 	Issuer string
-	Good   []Sample  // tokens that it must accept, of two people or more
-	Bad    []Forgery // and tokens that it must refuse
-	Lacks  []Clause  // in which none of its tokens can be wrong
-	// Issue creates the wished tokens, with "" for each one that cannot be created; nil if the author has no
-	// way to do that.
+	Good   []Sample  // tokens that it must accept, for at least two people
+	Bad    []Forgery // tokens that it must reject
+	Lacks  []Clause  // reasons for rejection that do not exist for its tokens
+	// Issue creates the requested tokens, with "" for each one that cannot be created. It is nil if the author has no
+	// way to create tokens.
 	Issue    func(ctx context.Context, wishes []Wish) ([]string, error)
-	Revoking *Revoking // a token that can be revoked; nil when there is none
+	Revoking *Revoking // a token that can be revoked; nil if there is none
 
 	mu     sync.Mutex
 	issued map[string]Wish
@@ -45,7 +45,7 @@ type Forgery struct {
 	Token  string
 }
 
-// Wish is a token that the kit wants to have issued. An empty field does not matter, or means none.
+// Wish describes a token that the kit asks to have issued. An empty field means none, or that any value will do.
 type Wish struct {
 	Subject        string    `json:"subject"`
 	Email          string    `json:"email,omitempty"`
@@ -81,8 +81,8 @@ func (w Wish) claims() map[string]any {
 	return all
 }
 
-// ParseSamples reads the samples of an adapter that is not one of OpenID providers. docs/plugins.md has their form.
-// Commands run in the current directory.
+// ParseSamples parses the samples of an adapter that is not for OpenID providers. docs/plugins.md describes the format.
+// The commands in them run in the current directory.
 func ParseSamples(raw []byte) (*Samples, error) {
 	type sample struct {
 		Wish
@@ -132,15 +132,15 @@ func ParseSamples(raw []byte) (*Samples, error) {
 	return s, nil
 }
 
-// WithSamples is the subject of an adapter that is set up already and not one of OpenID providers, with samples as
-// ParseSamples reads them.
+// WithSamples returns the subject for an adapter that is already configured and is not for OpenID providers, with
+// samples in the format of ParseSamples.
 func WithSamples(adapter auth.Adapter, samples []byte) (Subject, error) {
 	parsed, err := ParseSamples(samples)
 	open := func(context.Context, *Provider) (auth.Adapter, func(), error) { return adapter, func() {}, nil }
 	return Subject{Open: open, Samples: parsed}, err
 }
 
-// revocationCommands is how the author of an adapter has a token revoked.
+// revocationCommands is how the adapter's author lets the kit revoke a token.
 type revocationCommands struct {
 	Token  string   `json:"token"`
 	Kept   string   `json:"kept"`
@@ -165,7 +165,8 @@ func run(ctx context.Context, words []string, input []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// issuing asks a command for tokens: {"tokens": [wish, …]} on its standard input, {"tokens": ["…", null]} back.
+// issuing returns a function that asks a command for tokens. The command gets {"tokens": [wish, …]} on standard input
+// and prints {"tokens": ["…", null]}.
 func issuing(words []string) func(context.Context, []Wish) ([]string, error) {
 	return func(ctx context.Context, wishes []Wish) ([]string, error) {
 		out, err := run(ctx, words, must(json.Marshal(map[string]any{"tokens": wishes})))
@@ -188,7 +189,7 @@ func issuing(words []string) func(context.Context, []Wish) ([]string, error) {
 	}
 }
 
-// issue has tokens made, and remembers them for the oracle.
+// issue has tokens created, and records them for the oracle.
 func (s *Samples) issue(ctx context.Context, wishes []Wish) ([]string, error) {
 	tokens, err := s.Issue(ctx, wishes)
 	if err != nil {
@@ -207,7 +208,7 @@ func (s *Samples) issue(ctx context.Context, wishes []Wish) ([]string, error) {
 	return tokens, nil
 }
 
-// judge is the oracle: a token is good if it is one of the samples or was issued as a good one.
+// judge is the oracle: a token is good if it is one of the good samples, or was issued as a good token.
 func (s *Samples) judge(w *world, req auth.VerifyRequest, from, to time.Time) demand {
 	var claims map[string]any
 	if s != nil {
@@ -229,7 +230,7 @@ func (s *Samples) judge(w *world, req auth.VerifyRequest, from, to time.Time) de
 		}
 		if ok {
 			claims = wish.claims()
-			claims[RoleClaim] = wish.OrgRole // none stands for none
+			claims[RoleClaim] = wish.OrgRole // "" means that there must be no role
 		}
 	}
 	if claims == nil {

@@ -18,9 +18,9 @@ import (
 // prompt is how long after its deadline a call may return.
 const prompt = 3 * time.Second
 
-// stallsHold makes many calls that wait for one answer of the provider: those whose time ends must return, and must not
-// take the answer from those that have time. Nothing depends on how fast the machine is: the provider goes on after the
-// short calls have returned.
+// stallsHold makes many calls that wait for the same response from the provider. Calls whose deadlines pass must
+// return, and must not fail the calls that still have time. The result does not depend on the speed of the machine: the
+// provider continues only after the short calls have returned.
 func stallsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	n := trial.Count(12)
 	trial.Cover("%d histories of calls with short and long deadlines", n)
@@ -63,7 +63,7 @@ func (st *stage) stalls(ctx context.Context, trial *kit.Trial, number int) error
 			results <- history(d.check(ctx, id, err), append(steps, "many calls with different deadlines", "verify a good token with the deadline "+limit.String())...)
 		})
 	}
-	call(100*time.Millisecond, cannotTell|accept, &short) // the one that asks
+	call(100*time.Millisecond, cannotTell|accept, &short) // causes the request to the provider
 	if at == "" || number%2 == 0 {
 		select {
 		case <-p.reached:
@@ -94,7 +94,7 @@ func (st *stage) stalls(ctx context.Context, trial *kit.Trial, number int) error
 	return failed
 }
 
-// givesUp makes many calls whose time ends before the provider answers: what they used must be free again.
+// givesUp makes many calls that end before the provider responds. Whatever they hold must be released.
 func (st *stage) givesUp(ctx context.Context, steps []string) error {
 	p := st.provider
 	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
@@ -112,7 +112,7 @@ func (st *stage) givesUp(ctx context.Context, steps []string) error {
 	return nil
 }
 
-// ended reports whether all calls of a group end within some time.
+// ended reports whether all calls of a group end within this time.
 func ended(calls *sync.WaitGroup, within time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
@@ -127,8 +127,8 @@ func ended(calls *sync.WaitGroup, within time.Duration) bool {
 	}
 }
 
-// documentsHold is about Describe and Metadata of an adapter whose provider is well; histories of outages are about
-// others.
+// documentsHold checks Describe and Metadata: with a working provider, during each kind of outage, and in adapters that
+// start during an outage.
 func documentsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
 		o := &outage{stage: st, trial: trial, chance: trial.Rand(0), loaded: time.Now()}
@@ -152,7 +152,7 @@ func documentsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// cold asks fresh adapters for metadata of a provider that fails from the first moment on.
+// cold checks fresh adapters whose provider has been failing since before they started.
 func (st *stage) cold(ctx context.Context, trial *kit.Trial, o *outage) error {
 	if st.provider == nil {
 		return nil
@@ -176,7 +176,7 @@ func (st *stage) cold(ctx context.Context, trial *kit.Trial, o *outage) error {
 	return nil
 }
 
-// describes compares a description with the settings.
+// describes compares the description with the settings.
 func (o *outage) describes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience(o.trial))
 	defer cancel()
@@ -206,7 +206,7 @@ func (o *outage) describes(ctx context.Context) error {
 	return nil
 }
 
-// requests is how often the provider was asked for metadata.
+// requests returns how many requests for metadata the provider has received.
 func (o *outage) requests() int {
 	if o.provider == nil {
 		return 0
@@ -216,12 +216,12 @@ func (o *outage) requests() int {
 	return o.provider.documents
 }
 
-// asksMetadata compares metadata with the document of the provider, value by value.
+// asksMetadata compares the metadata with the provider's document, value by value.
 func (o *outage) asksMetadata(ctx context.Context) error {
 	about := o.fault != nil && o.fault.at != keysPath
 	limit := patience(o.trial)
 	if about && !o.metadata {
-		limit = time.Second // nothing comes of waiting
+		limit = time.Second // waiting longer cannot help
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -254,7 +254,7 @@ func (o *outage) asksMetadata(ctx context.Context) error {
 	return nil
 }
 
-// introspectionHolds has the provider say different things about tokens, and nothing.
+// introspectionHolds varies what the provider says about tokens, including no valid response.
 func introspectionHolds(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return s.staged(ctx, []Setup{Introspecting}, func(st *stage) error {
 		p := st.provider

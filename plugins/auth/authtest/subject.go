@@ -16,32 +16,33 @@ import (
 
 // Subject is the adapter under test: how to get one, and what it is known to accept.
 type Subject struct {
-	// Open returns an adapter that is configured and serves, and a function that ends it. For an adapter of OpenID
-	// providers it is configured for p, with Settings(p) or its own words for them; for another one p is nil.
+	// Open returns a configured adapter that is ready for calls, and a function that ends it. An adapter for OpenID
+	// providers is configured for p, with Settings(p) or the equivalent in its own format; for any other adapter, p is
+	// nil.
 	Open func(ctx context.Context, p *Provider) (auth.Adapter, func(), error)
 
-	Keys    *Keys    // make the subject one of OpenID providers; nil when it is of another kind
-	Samples *Samples // tokens for an adapter of another kind; nil when there are none to try
-	Limits  Limits   // what the settings leave no choice about
+	Keys    *Keys    // set if the adapter is for OpenID providers
+	Samples *Samples // tokens for any other adapter; nil if there are none to try
+	Limits  Limits   // which setups the settings do not allow
 
-	// The capabilities that the subject declares.
+	// The capabilities that the adapter declares.
 	Logins, Revokes, Rechecks, Binds bool
 
-	// Heard returns all that the adapters of Open have logged and printed so far: of processes that have ended
-	// everything. Nil when the kit cannot hear it.
+	// Heard returns everything that the adapters from Open have logged and printed so far, complete for processes that
+	// have ended. It is nil if the kit cannot see that output.
 	Heard func() string
 }
 
-// Limits are what settings leave no choice about: what needs the choice is not tried.
+// Limits are the setups that the settings do not allow. Tests that need them are skipped.
 type Limits struct {
-	OneOrganization bool // they always name the provider's Organization
-	NoOrganization  bool // they never name one: a token of any organization is accepted
-	NoRoles         bool // they do not name the claim that holds the role
+	OneOrganization bool // the settings always name the provider's Organization
+	NoOrganization  bool // they never name one: tokens of any organization are accepted
+	NoRoles         bool // they do not name the role claim
 	NoClient        bool // they do not name the provider's ClientID, which logins need
-	NoIntrospection bool // they cannot have the provider asked about each token
+	NoIntrospection bool // they cannot enable introspection
 }
 
-// placeholders are what settings may have in place of the names of a provider.
+// placeholders returns the placeholders that settings may contain, and their values for p.
 func placeholders(p *Provider) map[string]string {
 	all := map[string]string{
 		"${issuer}": p.Issuer(), "${clientId}": p.ClientID, "${clientSecret}": p.ClientSecret, "${audience}": p.Audience, "${redirectUri}": RedirectURI,
@@ -59,9 +60,9 @@ func placeholders(p *Provider) map[string]string {
 	return all
 }
 
-// SettingsFor are the settings that text describes, for p: "${issuer}" in it stands for the issuer of p, and so on. No
-// text at all stands for Settings(p). It reports whether the settings are about p, and with that whether the adapter is
-// one of OpenID providers.
+// SettingsFor returns the settings in text with the placeholders replaced for p: "${issuer}" becomes p's issuer, and so
+// on. Empty text means Settings(p). aboutProvider reports whether the settings refer to p, which means that the adapter
+// is for OpenID providers.
 func SettingsFor(text string, p *Provider) (settings string, aboutProvider bool) {
 	if strings.TrimSpace(text) == "" {
 		return Settings(p), true
@@ -73,7 +74,7 @@ func SettingsFor(text string, p *Provider) (settings string, aboutProvider bool)
 	return strings.NewReplacer(pairs...).Replace(text), strings.Contains(text, "${issuer}")
 }
 
-// LimitsOf are the limits of settings, as SettingsFor takes them.
+// LimitsOf returns the limits of settings in the format of SettingsFor.
 func LimitsOf(text string) Limits {
 	if strings.TrimSpace(text) == "" {
 		return Limits{}
@@ -82,7 +83,7 @@ func LimitsOf(text string) Limits {
 	return Limits{NoOrganization: !has("organization"), NoRoles: !has("roleClaim"), NoClient: !has("clientId"), NoIntrospection: !has("introspect")}
 }
 
-// Settings are the settings of an adapter for p, in the names that the built-in adapter oidc has.
+// Settings returns the settings of an adapter for p, in the format of the built-in adapter oidc.
 func Settings(p *Provider) string {
 	all := map[string]any{"issuer": p.Issuer(), "clientId": p.ClientID, "redirectUri": RedirectURI, "organizationClaim": organizationClaim}
 	switch p.Setup {
@@ -97,7 +98,7 @@ func Settings(p *Provider) string {
 	return string(must(json.Marshal(all)))
 }
 
-// lacks is the error of a setup that the settings do not allow; nil when they do.
+// lacks returns the error for a setup that the settings do not allow, or nil.
 func (s Subject) lacks(setup Setup) error {
 	switch {
 	case s.Keys == nil:
@@ -114,7 +115,7 @@ func (s Subject) lacks(setup Setup) error {
 	return nil
 }
 
-// noSetting is the error of a setup that needs a setting that the adapter does not have.
+// noSetting is the error for a setup that needs a setting which the adapter does not have.
 type noSetting string
 
 func (s noSetting) Error() string { return "the adapter has no setting " + string(s) }
@@ -122,15 +123,15 @@ func (s noSetting) Error() string { return "the adapter has no setting " + strin
 // stage is a provider with an adapter that trusts it, for one history.
 type stage struct {
 	subject  Subject
-	provider *Provider // nil when the subject is of another kind
+	provider *Provider // nil if the adapter is not for OpenID providers
 	adapter  auth.Adapter
 	world    world
 	end      func()
-	heard    int // how much was heard before
+	heard    int // length of Heard's output when the stage was opened
 	given    given
 }
 
-// open starts a provider in a setup with an adapter that trusts it. The fault, if any, is there from the first moment.
+// open starts a provider in a setup, with an adapter that trusts it. The fault, if any, is active from the start.
 func (s Subject) open(ctx context.Context, setup Setup, f *fault) (*stage, error) {
 	if err := s.lacks(setup); err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func (s Subject) open(ctx context.Context, setup Setup, f *fault) (*stage, error
 	return st, st.learn(ctx)
 }
 
-// learn fills the world of the oracle.
+// learn sets up what the oracle knows.
 func (st *stage) learn(ctx context.Context) error {
 	st.world = world{limits: st.subject.Limits, binds: st.subject.Binds, proofs: &proofs{}}
 	if st.provider == nil {
@@ -184,7 +185,7 @@ func (st *stage) learn(ctx context.Context) error {
 	return nil
 }
 
-// restart replaces the adapter by a fresh one.
+// restart replaces the adapter with a fresh one.
 func (st *stage) restart(ctx context.Context) error {
 	st.end()
 	st.end = func() {}
@@ -203,7 +204,7 @@ func (st *stage) restart(ctx context.Context) error {
 	return nil
 }
 
-// close ends everything, and looks for secrets in what the adapter wrote.
+// close ends the adapter and the provider, and looks for secrets in what the adapter wrote.
 func (st *stage) close() *kit.Failure {
 	st.end()
 	st.end = func() {}
@@ -228,7 +229,7 @@ func (st *stage) close() *kit.Failure {
 	return st.given.leak
 }
 
-// settle closes the stage, and returns the failure of a history or what closing found.
+// settle closes the stage. It returns err or, if that is nil, the leak that close found.
 func (st *stage) settle(err error) error {
 	if leak := st.close(); err == nil && leak != nil {
 		return leak
@@ -236,10 +237,10 @@ func (st *stage) settle(err error) error {
 	return err
 }
 
-// patience is how long a call may take if the contract does not say otherwise.
+// patience is how long a call may take unless the contract says otherwise.
 func patience(trial *kit.Trial) time.Duration { return 10*time.Second + 2*trial.Start }
 
-// call makes one call to Verify, with a deadline, and compares the answer with the oracle's.
+// call makes one call to Verify with a deadline, and compares the result with the oracle's.
 func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyRequest, adjust func(d *demand, from, to time.Time)) *kit.Failure {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -255,7 +256,7 @@ func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyR
 	return d.check(ctx, id, err)
 }
 
-// judge is the oracle of the subject.
+// judge asks the subject's oracle.
 func (st *stage) judge(req auth.VerifyRequest, from, to time.Time) demand {
 	if st.provider != nil {
 		return st.world.verify(req, from, to)

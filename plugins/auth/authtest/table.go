@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// draft is a token that nobody has signed yet, and the audiences of the request that it comes with.
+// draft is an unsigned token, and the audiences of the request that it is sent in.
 type draft struct {
 	header, claims map[string]any
-	by             *signer                   // who signs
-	seal           func(input []byte) []byte // another signature than by's; nil for that one
-	spell          func(string) string       // what becomes of the text
+	by             *signer                   // signs the token
+	seal           func(input []byte) []byte // replaces the signature by by; may be nil
+	spell          func(string) string       // changes the finished text
 	audiences      []string
-	name           string // of the values that were chosen
+	name           string // of the chosen values
 }
 
 func (d *draft) token() string {
@@ -36,7 +36,7 @@ func (d *draft) token() string {
 	return d.spell(compact(changed(d.header), changed(d.claims), seal))
 }
 
-// value is one value of a property; property is a list of them, of which the first is good and usual.
+// value is one value of a property. A property is a list of values; the first is the usual, good one.
 type value struct {
 	name string
 	set  func(*draft)
@@ -47,7 +47,7 @@ type property struct {
 	values []value
 }
 
-// claimed are values of one claim; absent takes it away.
+// claimed returns a property with values for one claim. A nil value removes the claim.
 func claimed(claim string, values ...any) property {
 	p := property{name: claim}
 	for _, v := range values {
@@ -56,7 +56,7 @@ func claimed(claim string, values ...any) property {
 	return p
 }
 
-// show is a value as JSON, cut.
+// show returns a value as JSON, truncated.
 func show(v any) string {
 	if v == nil {
 		return "absent"
@@ -76,7 +76,7 @@ func (p *property) add(name string, set func(*draft)) {
 	p.values = append(p.values, value{name, set})
 }
 
-// idTable is what id tokens are made of.
+// idTable returns the properties that id tokens are made of.
 func (p *Provider) idTable() []property {
 	azp := property{name: "azp"}
 	azp.add("no azp", func(*draft) {})
@@ -99,7 +99,7 @@ func (p *Provider) idTable() []property {
 	}
 }
 
-// logoutTable is what logout tokens are made of.
+// logoutTable returns the properties that logout tokens are made of.
 func (p *Provider) logoutTable() []property {
 	typ := p.types()
 	typ.values = append([]value{{"typ logout+jwt", func(d *draft) { d.header["typ"] = "logout+jwt" }}}, typ.values...)
@@ -117,7 +117,7 @@ func (p *Provider) logoutTable() []property {
 		jti.add("jti "+show(v), func(d *draft) { d.claims["jti"] = v })
 	}
 	exp := times("exp")
-	exp.values = append(exp.values[1:2], slices.DeleteFunc(exp.values[2:], func(v value) bool { // an exp far away is an adapter's to judge
+	exp.values = append(exp.values[1:2], slices.DeleteFunc(exp.values[2:], func(v value) bool { // the adapter decides about an exp in the far future
 		return slices.Contains([]string{"exp 10807 s from now", "exp 90000 s from now", "exp 34560000 s from now", "exp with an exponent"}, v.name)
 	})...)
 	iat := times("iat")
@@ -127,10 +127,10 @@ func (p *Provider) logoutTable() []property {
 	return []property{p.algorithms(), p.signatures(), typ, p.headers(), p.issuers(), audiences(p.ClientID, p.Audience), exp, iat, events, about, jti, claimed("nonce", nil, "n", "", null), spellings()}
 }
 
-// null is JSON's, where nil takes a member away.
+// null is a JSON null. A nil value removes the member instead.
 var null = json.RawMessage("null") //nolint:gochecknoglobals // a constant
 
-// draft is the good token that the table changes.
+// draft returns the good token that the values of the table change.
 func (p *Provider) draft() *draft {
 	s := p.signer()
 	return &draft{
@@ -139,10 +139,10 @@ func (p *Provider) draft() *draft {
 	}
 }
 
-// Where some properties are in the table.
+// Indexes of properties in the table.
 const organizationAt, roleAt = 11, 12
 
-// table is everything that tokens are made of.
+// table returns all properties that access tokens are made of.
 func (p *Provider) table() []property {
 	return []property{
 		p.algorithms(), p.signatures(), p.types(), p.headers(), p.issuers(), audiences(p.Audience, p.ClientID), p.requests(), times("exp"), times("nbf"), times("iat"),
@@ -187,7 +187,7 @@ func (p *Provider) algorithms() property {
 	return all
 }
 
-// signatures are by whom the token is signed, and what its header says of the key.
+// signatures returns who signed the token, and what its header says about the key.
 func (p *Provider) signatures() property {
 	all := property{name: "signature"}
 	all.add("the provider's signature", func(*draft) {})
@@ -246,7 +246,7 @@ func (p *Provider) headers() property {
 	return all
 }
 
-// nearly are texts that are almost a name.
+// nearly returns values that resemble a name.
 func nearly(name string) []any {
 	return []any{
 		name + "/", name + ".example.com", name + "2", name[:len(name)-1], strings.ToUpper(name), name + " ", " " + name, name + "\n", name + "\x00", name + "?x=1", name + "#x", name + "%20",
@@ -261,7 +261,8 @@ func (p *Provider) issuers() property {
 	}, nearly(iss)...)...)
 }
 
-// audiences are forms of the claim aud around one audience; other is one that the adapter knows too.
+// audiences returns values for the aud claim that contain or resemble aud. other is an audience that the adapter also
+// knows.
 func audiences(aud, other string) property {
 	all := claimed("aud", append([]any{
 		[]string{aud}, aud, []string{aud, "x"}, []string{"x", aud}, []string{"x", "y", aud, "z"}, "https://elsewhere.example", []string{"https://elsewhere.example", "x"}, []string{}, other,
@@ -279,7 +280,7 @@ func (p *Provider) requests() property {
 	return all
 }
 
-// times are values of a time claim, around every promised edge and far from it.
+// times returns values for a time claim: around each limit of the contract, and far from it.
 func times(claim string) property {
 	at := func(s int) func(*draft) { return func(d *draft) { d.claims[claim] = time.Now().Unix() + int64(s) } }
 	all := property{name: claim}
@@ -370,7 +371,7 @@ func (p *Provider) bindings() property {
 	return claimed("cnf", nil, map[string]any{"x5t#S256": "x"}, map[string]any{"jkt": strings.Repeat("A", 43)}, map[string]any{"kid": "x"}, map[string]any{"jwk": map[string]any{"kty": "oct"}}, map[string]any{"jkt": ""}, "x", 7, []string{"x"}, map[string]any{"unknown": "x"})
 }
 
-// others are claims that do not matter.
+// others returns claims that must make no difference.
 func (p *Provider) others() property {
 	all := property{name: "other claims"}
 	many, nested := map[string]any{}, any("end")
@@ -389,7 +390,7 @@ func (p *Provider) others() property {
 	return all
 }
 
-// spellings are what may become of a text on its way.
+// spellings returns changes to the text of a token.
 func spellings() property {
 	all := property{name: "spelling"}
 	parts := func(change func(h, c, s string) string) func(string) string {
@@ -429,7 +430,7 @@ func spellings() property {
 	return all
 }
 
-// junk is what callers send who have no token.
+// junk returns texts that clients without a token send.
 func junk() []string {
 	return []string{
 		"", " ", ".", "..", "...", "null", "{}", "Bearer x", "undefined", "not-a-token-at-all", "eyJhbGciOiJub25lIn0.e30.", "a.b.c", "e30.e30.e30", "bnVsbA.bnVsbA.bnVsbA", strings.Repeat("x", 20_000), strings.Repeat(".", 5000), "\x00\x01",

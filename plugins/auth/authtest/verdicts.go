@@ -15,10 +15,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-const workers = 16 // calls at a time
+const workers = 16 // concurrent calls
 
-// verdicts tries all pairs of what tokens are made of, in every setup, many at once and in no order. Each token whose
-// text or signature is wrong comes after the good one that it resembles, and each good one comes again for somebody else.
+// verdicts tries all pairs of token properties in every setup, concurrently and in random order. A token with a wrong
+// text or signature follows the good token that it resembles, and some good tokens are verified again for other
+// audiences.
 func verdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 	if s.Keys == nil {
 		return sampleVerdicts(ctx, trial, s)
@@ -35,7 +36,7 @@ func verdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 		table := st.provider.table()
 		chance := trial.Rand(i)
 		rows := s.Keys.chosen(fmt.Sprint("tokens", setup, most, trial.Seed, st.world.algorithms), func() []row { return pairs(table, st.isBad(table), most, trial.Rand(-1-i)) })
-		if i > 0 { // the setups differ in organizations and roles alone
+		if i > 0 { // the setups differ only in organizations and roles
 			rows = slices.DeleteFunc(rows, func(r row) bool { return r[organizationAt]+r[roleAt] == 0 })
 			rows = rows[:min(len(rows), trial.Count(800))]
 		}
@@ -58,7 +59,7 @@ func verdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 func (st *stage) tryRows(ctx context.Context, trial *kit.Trial, table []property, rows []row, clauses map[Clause]int, seed uint64) error {
 	var mu sync.Mutex
 	return atOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
-		chance := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // it must repeat
+		chance := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // must be reproducible
 		d := rows[i].draft(st.provider, table)
 		req := auth.VerifyRequest{Token: d.token(), Audiences: d.audiences}
 		twin := *d
@@ -83,7 +84,7 @@ func (st *stage) tryRows(ctx context.Context, trial *kit.Trial, table []property
 	})
 }
 
-// history1 is history for a failure that goes on as one.
+// history1 is history with one step, and returns the *kit.Failure itself.
 func history1(f *kit.Failure, step string) *kit.Failure {
 	if f != nil {
 		f.History = append([]string{step}, f.History...)
@@ -91,7 +92,7 @@ func history1(f *kit.Failure, step string) *kit.Failure {
 	return f
 }
 
-// tryTexts sends what is not a token at all, and texts that differ from a good token.
+// tryTexts sends texts that are not tokens, and texts that differ slightly from a good token.
 func (st *stage) tryTexts(ctx context.Context, trial *kit.Trial, good string) error {
 	texts := junk()
 	for _, spelling := range spellings().values {
@@ -109,7 +110,7 @@ func (st *stage) tryTexts(ctx context.Context, trial *kit.Trial, good string) er
 	})
 }
 
-// sampleVerdicts does the same with the samples of an author, as far as they go.
+// sampleVerdicts does the same with an author's samples, as far as they allow.
 func sampleVerdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return s.staged(ctx, []Setup{AnyOrganization}, func(st *stage) error {
 		if s.Samples == nil {
@@ -167,7 +168,7 @@ func sampleVerdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// called is what a report calls a token.
+// called returns the name of a token in reports.
 func (s *Samples) called(token string) string {
 	for _, bad := range s.Bad {
 		if bad.Token == token {
@@ -182,7 +183,8 @@ func (s *Samples) called(token string) string {
 	return "a good sample"
 }
 
-// wishes has tokens issued with everything that a wish may have, and returns requests with them.
+// wishes has tokens issued with various combinations of fields, and returns requests with them. Tokens that the author
+// cannot issue are left out.
 func (s *Samples) wishes(ctx context.Context, n int, chance *rand.Rand) ([]auth.VerifyRequest, error) {
 	if s.Issue == nil {
 		return nil, nil
@@ -202,7 +204,7 @@ func (s *Samples) wishes(ctx context.Context, n int, chance *rand.Rand) ([]auth.
 			Subject: d.claims["sub"].(string), Email: pick("", "a@example.com", "A@Example.com"), Name: pick("", "Alice"), OrganizationID: organization, OrgRole: pick("", "member", "admin", "owner"),
 			Audiences: []string{audience}, ExpiresAt: time.Now().Add([]time.Duration{time.Hour, 90 * time.Second, 48 * time.Hour, -time.Minute, -24 * time.Hour}[chance.IntN(5)]).Truncate(time.Second),
 		}
-		if chance.IntN(2) == 0 { // what an author may not be able to express
+		if chance.IntN(2) == 0 { // the author may be unable to issue tokens with these fields
 			wishes[i].Email, wishes[i].Name, wishes[i].OrgRole = "", "", ""
 		}
 		if chance.IntN(3) == 0 {
@@ -225,7 +227,7 @@ func (s *Samples) wishes(ctx context.Context, n int, chance *rand.Rand) ([]auth.
 	return reqs, err
 }
 
-// crowds verifies the tokens of many people at once, again and again, with bad ones in between.
+// crowds verifies tokens of many people concurrently and repeatedly, with bad tokens among them.
 func crowds(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return s.staged(ctx, []Setup{WithRoles, AnyOrganization, OneOrganization}, func(st *stage) error {
 		chance := trial.Rand(0)
@@ -261,13 +263,13 @@ func crowds(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// somebody has a token in a crowd.
+// somebody is the owner of a token in a crowd.
 type somebody struct {
 	token, what, name string
 	audiences         []string
 }
 
-// crowd are people who differ in everything, and some in one thing alone.
+// crowd returns people who differ in everything, and some who differ in only one thing.
 func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []somebody, err error) {
 	p := st.provider
 	if p == nil {
@@ -310,7 +312,7 @@ func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []som
 	return all, nil
 }
 
-// clocks asks about tokens whose time is beginning or ending until it has, and about new ones at their edges.
+// clocks verifies tokens that are about to start or end until they have, and new tokens that are at their limits.
 func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
 		trial.Cover("tokens around their edges, for 10 s")
@@ -320,7 +322,7 @@ func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
 				return history(f, fmt.Sprintf("verify %s, for the %d. time", tokens[i].what, times(i)))
 			})
 		}
-		// The edges come later on a machine that is so slow that they would be over before each token was verified once.
+		// On a slow machine the limits would pass before every token was verified once, so start again with later ones.
 		var old []somebody
 		var over time.Time
 		for edge, early := int64(4), false; !early; edge *= 2 {
@@ -336,16 +338,16 @@ func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
 			over = begin.Add(time.Duration(edge+6) * time.Second)
 		}
 		for round, last := 1, false; !last; round++ {
-			last = time.Now().After(over) // every edge is over, however slow the rounds before were
+			last = time.Now().After(over) // all limits have passed, however slow the earlier rounds were
 			fresh := []somebody{}
 			if st.provider != nil {
-				fresh, _ = st.edges(ctx, []int64{-2, 3, 8}) // of a provider nothing fails
+				fresh, _ = st.edges(ctx, []int64{-2, 3, 8}) // always nil with a provider
 			}
 			if err := verify(append(fresh, old...), func(i int) int { return 1 + round*map[bool]int{true: 1}[i >= len(fresh)] }); err != nil {
 				return err
 			}
 			if round%4 == 1 {
-				old = append(old, fresh...) // so that an adapter that remembers has not forgotten when their edges come
+				old = append(old, fresh...) // so that an adapter that caches still knows them when they reach their limits
 			}
 			pause(ctx, 350*time.Millisecond)
 		}
@@ -353,7 +355,8 @@ func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// edges are tokens whose time ends or begins in so many seconds.
+// edges returns tokens that start or end in the given numbers of seconds, taking the 30 s of clock difference into
+// account.
 func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody, err error) {
 	now := time.Now()
 	if p := st.provider; p != nil {
@@ -382,7 +385,7 @@ func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody, err 
 	return tokens, err
 }
 
-// pause waits for some time.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
