@@ -20,9 +20,9 @@ func Clients() map[int]func(grpc.ClientConnInterface) Adapter {
 }
 
 // Client returns the adapter at the other end of conn, which uses protocol version 1. It hides the types of the
-// protocol. It always has the methods of Login and Sessions: a plugin without those capabilities answers them
-// with plugins.ErrUnimplemented, and its Description says so beforehand. An identity that lacks what the
-// contract requires is an error, never an acceptance. The caller must close the connection.
+// protocol. It always has the methods of Login and Sessions: if a plugin lacks those capabilities, they return
+// plugins.ErrUnimplemented, and its Description says so beforehand. An identity that lacks required fields is an error.
+// The caller must close the connection.
 func Client(conn grpc.ClientConnInterface) Adapter {
 	conn = host.Wrap(conn)
 	return client{service: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn), revocations: authv1.NewRevocationServiceClient(conn), sessions: authv1.NewSessionServiceClient(conn)}
@@ -54,7 +54,7 @@ func (c client) Describe(ctx context.Context) (Description, error) {
 }
 
 func (c client) Verify(ctx context.Context, req VerifyRequest) (Identity, error) {
-	if !utf8.ValidString(req.Token) { // the wire carries text only
+	if !utf8.ValidString(req.Token) { // the protocol carries only UTF-8 text
 		return Identity{}, fmt.Errorf("%w: the token is not text", plugins.ErrUnauthenticated)
 	}
 	resp, err := c.service.Verify(ctx, &authv1.VerifyRequest{

@@ -22,7 +22,7 @@ func toProto(id Identity) *authv1.Identity {
 	return message
 }
 
-// fromProto rejects an identity without issuer or subject.
+// fromProto rejects an identity without an issuer or a subject.
 func fromProto(message *authv1.Identity) (Identity, error) {
 	if message.GetIssuer() == "" || message.GetSubject() == "" {
 		return Identity{}, errors.New("the auth plugin answered with an identity that has no issuer or no subject")

@@ -8,12 +8,12 @@ import (
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 )
 
-// Serve serves adapter to the server that started this process, and returns when the server is done with it. An
-// author's main needs nothing else. An adapter has the capabilities Login, Revoker and Sessions if it has their
+// Serve serves adapter to the server that started this process, and returns when the server is done with it. It is all
+// that an author's main needs to call. An adapter has the capabilities Login, Revoker and Sessions if it has their
 // methods.
 func Serve(adapter Adapter) { pluginserver.Serve(Plugin(adapter)) }
 
-// Plugin returns adapter with every protocol version of this contract.
+// Plugin returns adapter as a plugin with every protocol version of this contract.
 func Plugin(adapter Adapter) plugins.Plugin {
 	login, canLogin := adapter.(Login)
 	revoker, canRevoke := adapter.(Revoker)

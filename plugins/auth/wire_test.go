@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// says is an adapter that answers what it was made with, and remembers what it was asked.
+// says is an adapter that returns fixed results and records the requests.
 type says struct {
 	id       auth.Identity
 	metadata string
@@ -39,7 +39,7 @@ func (s says) Metadata(context.Context) (json.RawMessage, error) {
 	return json.RawMessage(s.metadata), s.err
 }
 
-// saysMore has the Login power too.
+// saysMore also has the Login capability.
 type saysMore struct{ says }
 
 func (s saysMore) AuthorizeURL(_ context.Context, req auth.AuthorizeRequest) (string, error) {

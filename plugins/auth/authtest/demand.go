@@ -75,9 +75,9 @@ func answered(ctx context.Context, err error) answers {
 		return accept
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		return refuse
-	case errors.Is(err, plugins.ErrNotFound): // a statement about the provider, not about the time
+	case errors.Is(err, plugins.ErrNotFound): // says something about the provider, not about this moment
 		return 0
-	case errors.Is(err, plugins.ErrUnavailable), ctx.Err() != nil: // whatever is said when time is over, but for a verdict
+	case errors.Is(err, plugins.ErrUnavailable), ctx.Err() != nil: // after the deadline, any error that is not a verdict will do
 		return cannotTell
 	}
 	return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// ends ends a login that the honest adapter refuses for a reason.
+// ends accepts logins that the honest adapter rejects for this reason.
 func ends(reason string) func(*right) {
 	return func(r *right) {
 		r.exchange = func(ctx context.Context, req auth.ExchangeRequest, honest exchanger) (auth.Identity, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// outageLies are wrong while the provider changes or fails.
+// outageLies returns lies about tokens while the provider changes or fails.
 func outageLies() map[string]func(*right) {
 	on := func(kind error, then func(ctx context.Context, r *right, req auth.VerifyRequest, err error) (auth.Identity, error)) func(*right) {
 		return func(r *right) {
@@ -123,7 +123,7 @@ func outageLies() map[string]func(*right) {
 	}
 }
 
-// stallLies mistake deadlines.
+// stallLies returns adapters that do not handle deadlines correctly.
 func stallLies() map[string]func(*right) {
 	return map[string]func(*right){
 		"ignores deadlines": func(r *right) {

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
-// believes accepts a token that the honest adapter refuses for a reason, when when holds.
+// believes accepts tokens that the honest adapter rejects for this reason, if when returns true.
 func believes(reason string, when func(header, claims map[string]any) bool) func(*right) {
 	return func(r *right) {
 		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
@@ -28,17 +28,17 @@ func believes(reason string, when func(header, claims map[string]any) bool) func
 	}
 }
 
-// peek believes what a token says.
+// peek returns the identity in a token without verifying it.
 func peek(r *right, token string) (auth.Identity, error) {
 	return auth.Identity{Issuer: r.p.Issuer(), Subject: text(claimsOf(token), "sub"), ExpiresAt: time.Now().Add(time.Minute)}, nil
 }
 
 func always(map[string]any, map[string]any) bool { return true }
 
-// text is a claim as text.
+// text returns a string claim.
 func text(claims map[string]any, name string) string { s, _ := claims[name].(string); return s }
 
-// refuses refuses a good token when when holds.
+// refuses rejects good tokens if when returns true.
 func refuses(when func(req auth.VerifyRequest, header, claims map[string]any) bool) func(*right) {
 	return func(r *right) {
 		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
@@ -50,7 +50,7 @@ func refuses(when func(req auth.VerifyRequest, header, claims map[string]any) bo
 	}
 }
 
-// answers changes the identity of a good token.
+// answers modifies the identity of a good token.
 func answers(change func(id *auth.Identity, claims map[string]any)) func(*right) {
 	return func(r *right) {
 		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
@@ -63,7 +63,7 @@ func answers(change func(id *auth.Identity, claims map[string]any)) func(*right)
 	}
 }
 
-// rewrites changes a token before it is verified.
+// rewrites changes each token before it is verified.
 func rewrites(change func(string) string) func(*right) {
 	return func(r *right) {
 		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
@@ -73,7 +73,7 @@ func rewrites(change func(string) string) func(*right) {
 	}
 }
 
-// remembers answers again what it answered to the same key, for some time.
+// remembers caches each result under a key for some time.
 func remembers(long time.Duration, key func(auth.VerifyRequest) string) func(*right) {
 	type verdict struct {
 		id    auth.Identity
@@ -93,7 +93,7 @@ func remembers(long time.Duration, key func(auth.VerifyRequest) string) func(*ri
 	}
 }
 
-// remembersRefusals goes on to refuse a token that became valid.
+// remembersRefusals keeps rejecting a token after it has become valid.
 func remembersRefusals(r *right) {
 	var refused sync.Map
 	r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
@@ -108,7 +108,7 @@ func remembersRefusals(r *right) {
 	}
 }
 
-// off is how far a time of a token is from now, in seconds.
+// off returns how many seconds a token's time claim is from now.
 func off(claims map[string]any, name string) float64 {
 	at, ok := claims[name].(float64)
 	if !ok {

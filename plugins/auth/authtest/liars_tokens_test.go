@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// verdictLies are wrong about some tokens.
+// verdictLies returns lies about single tokens.
 func verdictLies() map[string]func(*right) {
 	alg := func(is func(string) bool) func(*right) {
 		return believes("algorithm is", func(h, _ map[string]any) bool { return is(text(h, "alg")) })
@@ -123,7 +123,7 @@ func verdictLies() map[string]func(*right) {
 	}
 }
 
-// crowdLies mix people up.
+// crowdLies returns adapters that mix people up.
 func crowdLies() map[string]func(*right) {
 	shared := func(mix func(own *auth.Identity, other auth.Identity)) func(*right) {
 		return func(r *right) {

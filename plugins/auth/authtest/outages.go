@@ -214,7 +214,7 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	misled := o.fault != nil && o.fault.at == documentPath && !read && p.documents > o.documents
 	p.mu.Unlock()
 	switch {
-	case d.clause != "": // whatever it is signed with
+	case d.clause != "": // rejected whatever key signed it
 		if o.fault != nil || !read {
 			d.allowed |= cannotTell
 		}

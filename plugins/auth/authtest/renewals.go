@@ -223,7 +223,7 @@ func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust
 		if l.renewal = id.Renewal; j != nil && l.refreshes {
 			l.key = p.signed("RS256", j)
 		}
-	case d.allowed&accept != 0 && r.fault == nil: // it may be used up
+	case d.allowed&accept != 0 && r.fault == nil: // the renewal may have been used up
 		r.drop(l)
 	}
 	return history(f, append(r.steps, strings.TrimSpace("CheckSession of "+l.subject+" "+how))...)

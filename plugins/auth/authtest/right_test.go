@@ -30,11 +30,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// right is an adapter that keeps every promise, with hooks for small changes. A hook that is nil changes nothing.
+// right is an adapter that keeps the contract, with hooks for small changes. A nil hook changes nothing.
 type right struct {
 	*oidc.Adapter
 	p   *authtest.Provider
-	out *kit.Output // where it logs to and prints
+	out *kit.Output // receives its log lines and what it prints
 
 	verify   func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error)
 	describe func(d auth.Description) auth.Description
@@ -64,7 +64,8 @@ func (r *right) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identi
 	return r.verify(ctx, req, honest)
 }
 
-// bound has a token without its binding verified, which the provider of the kit signs again, if the request proves it.
+// bound verifies a token that is bound to a key. If the request proves possession of the key, it verifies the same
+// claims without the binding, signed again by the kit's provider.
 func (r *right) bound(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
 	id, err := r.Adapter.Verify(ctx, req)
 	if err == nil || !strings.Contains(err.Error(), "(cnf)") {
@@ -131,7 +132,7 @@ func (r *right) Watch(ctx context.Context, revoked func(auth.Revocation) error) 
 	return r.watch(ctx, revoked)
 }
 
-// subject is a right adapter for each provider, after change.
+// subject returns a subject whose adapters are right ones, modified by change.
 func subject(keys *authtest.Keys, change func(*right)) authtest.Subject {
 	out := &kit.Output{}
 	return authtest.Subject{
@@ -167,7 +168,8 @@ func newKeys(t *testing.T) *authtest.Keys {
 	return keys
 }
 
-// prover checks DPoP proofs and certificates as the contract says, but for what lies leaves out.
+// prover returns a function that checks DPoP proofs and certificates according to the contract, except for the given
+// lie.
 func prover(lies ...string) func(req auth.VerifyRequest, cnf map[string]any) error {
 	var mu sync.Mutex
 	used := map[string]bool{}
@@ -200,7 +202,7 @@ func prover(lies ...string) func(req auth.VerifyRequest, cnf map[string]any) err
 	}
 }
 
-// watcher reports the token of a revocation.
+// watcher returns a Watch that reports the revocation of mallory, modified by change, after wait.
 func watcher(at *revoking, change func(auth.Revocation) auth.Revocation, wait time.Duration) func(context.Context, func(auth.Revocation) error) error {
 	return func(ctx context.Context, revoked func(auth.Revocation) error) error {
 		gone := at.next()
@@ -222,7 +224,7 @@ func watcher(at *revoking, change func(auth.Revocation) auth.Revocation, wait ti
 	}
 }
 
-// revoking is a list of two tokens, of which one can be revoked.
+// revoking is the state of two tokens, one of which can be revoked.
 type revoking struct {
 	issuer string
 	mu     sync.Mutex
@@ -251,7 +253,7 @@ func (r *revoking) revoke(context.Context) error {
 	return nil
 }
 
-// opaque is an adapter whose tokens are words, with revocations.
+// opaque is an adapter with opaque tokens, and with revocations.
 type opaque struct {
 	*revoking
 	watch func(context.Context, func(auth.Revocation) error) error
@@ -280,7 +282,8 @@ func (o opaque) Watch(ctx context.Context, revoked func(auth.Revocation) error) 
 const opaqueSamples = `{"good": "the-token-of-alice", "issuer": "words", "subject": "alice", "expiresAt": "2099-01-01T00:00:00Z",
 	"people": [{"token": "the-token-of-mallory", "subject": "mallory", "expiresAt": "2099-01-01T00:00:00Z"}]}`
 
-// opaqueSubject is one whose watch reports what change makes of a revocation, after some time.
+// opaqueSubject returns a subject with an opaque adapter whose watch reports revocations modified by change, after
+// wait.
 func opaqueSubject(t *testing.T, change func(auth.Revocation) auth.Revocation, wait time.Duration) authtest.Subject {
 	t.Helper()
 	samples, err := authtest.ParseSamples([]byte(opaqueSamples))
@@ -326,7 +329,7 @@ func TestRightButUnusualAdaptersPass(t *testing.T) {
 	}
 	t.Run("with proofs", func(t *testing.T) {
 		t.Parallel()
-		prove := prover() // one memory for all: proofs are good once wherever they come
+		prove := prover() // shared by all adapters: a proof is valid once, wherever it is used
 		s := subject(keys, func(r *right) { r.binds = prove })
 		s.Binds = true
 		outcome := property(authtest.Proofs).Judge(t.Context(), plugintest.Trial(kit.Normal), s)
@@ -339,7 +342,7 @@ func TestRightButUnusualAdaptersPass(t *testing.T) {
 		s := opaqueSubject(t, func(r auth.Revocation) auth.Revocation { return r }, 0)
 		for _, p := range authtest.Properties() {
 			outcome := p.Judge(t.Context(), plugintest.Trial(kit.Normal), s)
-			unjudged := p.Name == authtest.Verdicts || p.Name == authtest.Clocks // there are no bad tokens, and none that expire
+			unjudged := p.Name == authtest.Verdicts || p.Name == authtest.Clocks // the samples contain no bad tokens, and none that expire
 			if outcome.Verdict == kit.Fail || (outcome.Verdict == kit.NotJudged) != unjudged {
 				t.Errorf("%s: %s: %v %s", p.Name, outcome.Verdict, outcome.Err, outcome.Why)
 			}

@@ -67,7 +67,7 @@ func (st *stage) stalls(ctx context.Context, trial *kit.Trial, number int) error
 	if at == "" || number%2 == 0 {
 		select {
 		case <-p.reached:
-		case <-time.After(prompt): // the keys that it has are enough
+		case <-time.After(prompt): // the adapter needs no further keys
 		}
 	}
 	patient := patience(trial) + span

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/internal/relyingparty"
 )
 
-// Adapter trusts one OpenID provider. It serves once it is configured.
+// Adapter trusts one OpenID provider. It is ready for calls once it is configured.
 type Adapter struct {
 	log      hclog.Logger
 	settings Settings
@@ -22,10 +22,10 @@ type Adapter struct {
 // New returns an Adapter that must be configured before use.
 func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
 
-// Name is the adapter's name in auth.adapter.
+// Name returns "oidc", the adapter's name in the setting auth.adapter.
 func (*Adapter) Name() string { return "oidc" }
 
-// UseLogger sets where the adapter logs.
+// UseLogger sets the adapter's logger.
 func (a *Adapter) UseLogger(log hclog.Logger) { a.log = log }
 
 // Validate checks settings without applying them.
@@ -35,7 +35,7 @@ func (*Adapter) Validate(_ context.Context, c plugins.Config) error {
 }
 
 // Configure applies the settings. It does not contact the provider, so it succeeds even while the provider is
-// unavailable: tokens are then plugins.ErrUnavailable until it is back.
+// unavailable. Until the provider is back, verifying a token then returns plugins.ErrUnavailable.
 func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	settings := defaults()
 	if err := c.Decode(&settings); err != nil {

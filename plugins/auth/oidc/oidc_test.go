@@ -34,7 +34,7 @@ func newKeys(t *testing.T) *authtest.Keys {
 	return keys
 }
 
-// configured is an adapter that logs to out, with more settings than those for p.
+// configured returns an adapter that trusts p, logs to out and has additional settings.
 func configured(ctx context.Context, p *authtest.Provider, out *kit.Output, more string) (*oidc.Adapter, error) {
 	adapter := oidc.New()
 	adapter.UseLogger(hclog.New(&hclog.LoggerOptions{Output: out, Level: hclog.Trace, JSONFormat: true}))

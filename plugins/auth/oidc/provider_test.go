@@ -25,7 +25,7 @@ const (
 	resource = "https://ropewalk.example/mcp"
 )
 
-// TestARealProvider runs the adapter, over the wire, against oidc-provider.
+// TestARealProvider runs the adapter, over gRPC, against oidc-provider.
 func TestARealProvider(t *testing.T) {
 	provider := testenv.StartOpenIDProvider(t, callback)
 	settings, _ := json.Marshal(map[string]any{
@@ -127,7 +127,7 @@ func logIn(t *testing.T, login auth.Login, provider *testenv.OpenIDProvider) {
 	}
 }
 
-// browse follows redirects, with cookies, until the provider sends the browser back.
+// browse follows redirects, with cookies, until the provider redirects the browser back.
 func browse(t *testing.T, address string) *url.URL {
 	t.Helper()
 	jar, err := cookiejar.New(nil)

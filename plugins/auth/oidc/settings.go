@@ -13,9 +13,9 @@ import (
 type Settings struct {
 	// Issuer is the provider's issuer URL, exactly as in its documents and tokens.
 	Issuer string `json:"issuer"`
-	// IDPDomain is a shortcut for the issuer: a host, https://<idpDomain> .
+	// IDPDomain is a shortcut for Issuer: it is a host, and the issuer is https://<idpDomain>.
 	IDPDomain string `json:"idpDomain"`
-	// JWKSURI says where the keys are, for a provider whose documents do not.
+	// JWKSURI is the URL of the key set, for a provider whose metadata does not contain it.
 	JWKSURI string `json:"jwksUri"`
 	// AllowPrivateNetwork allows a provider with an address from RFC 1918 or RFC 4193.
 	AllowPrivateNetwork bool `json:"allowPrivateNetwork"`
@@ -42,10 +42,11 @@ type Settings struct {
 	OrganizationID string `json:"organizationId"`
 	// OrganizationClaim is the claim with the organization, or a list of them; a dotted path is allowed.
 	OrganizationClaim string `json:"organizationClaim"`
-	// RoleClaim is the claim with the role, or a list of them; a dotted path is allowed. Without it everyone is
-	// a member.
+	// RoleClaim is the claim with the role, or a list of them; a dotted path is allowed. Without it everyone is a
+	// member.
 	RoleClaim string `json:"roleClaim"`
-	// Roles maps the provider's roles to owner, admin or member. Without it these names themselves count.
+	// Roles maps the provider's roles to owner, admin or member. Without it, the provider's roles must have these
+	// names.
 	Roles map[string]string `json:"roles"`
 	// GroupsClaim is the claim with the groups; the default is "groups".
 	GroupsClaim string `json:"groupsClaim"`

@@ -77,7 +77,7 @@ func TestWhatDescribeSaysOfSettings(t *testing.T) {
 				t.Errorf("%s: got %v, %v, want %s", text, d, err, want)
 			}
 			for _, list := range [][]string{d.AuthorizationServers, d.Audiences, d.Algorithms, d.Scopes} {
-				clear(list) // they are the caller's
+				clear(list) // the caller may change the list
 			}
 		}
 		_ = adapter.Close()

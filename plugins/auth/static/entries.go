@@ -23,11 +23,11 @@ type Entry struct {
 	Subject      string   `yaml:"subject"`
 	Email        string   `yaml:"email"`
 	Name         string   `yaml:"name"`
-	OrgRole      string   `yaml:"orgRole"` // owner, admin or member; member when left out
+	OrgRole      string   `yaml:"orgRole"` // owner, admin or member; the default is member
 	Organization string   `yaml:"organization"`
-	Audiences    []string `yaml:"audiences"` // any when left out
+	Audiences    []string `yaml:"audiences"` // the default is any
 	Scopes       []string `yaml:"scopes"`
-	Expires      string   `yaml:"expires"` // RFC 3339; it must be there
+	Expires      string   `yaml:"expires"` // RFC 3339; required
 
 	digest  [sha256.Size]byte
 	expires time.Time
@@ -100,7 +100,7 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// find compares the token with every entry, so that the time it takes reveals nothing about any of them.
+// find compares the token with every entry, so that its duration reveals nothing about any of them.
 func (all entries) find(token string) (Entry, bool) {
 	digest, at := sha256.Sum256([]byte(token)), -1
 	for i := range all {

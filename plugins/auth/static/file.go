@@ -15,8 +15,8 @@ import (
 
 const (
 	fileLimit = 4 << 20
-	// badFor is how long the last good tokens stay valid once the file is missing or unreadable: long enough
-	// for an editor that writes in place, too short for a withdrawn token to matter.
+	// badFor is how long the last good tokens stay valid after the file has become missing or invalid. It is long
+	// enough for an editor that writes in place, and too short for a removed token to matter.
 	badFor = time.Minute
 )
 
@@ -27,13 +27,13 @@ type file struct {
 
 	mu       sync.Mutex
 	entries  entries
-	seen     os.FileInfo // of the last reading, good or bad; nil when there was no file
-	bad      error       // why the last reading failed; nil when it went well
+	seen     os.FileInfo // from the last read, even if it failed; nil if there was no file
+	bad      error       // why the last read failed; nil if it succeeded
 	badSince time.Time
 }
 
-// current returns the tokens in the file. While the file is bad, the last good tokens stay valid for badFor;
-// after that the error is plugins.ErrUnavailable.
+// current returns the tokens in the file. While the file is missing or invalid, the last good tokens stay valid for
+// badFor. After that, the error is plugins.ErrUnavailable.
 func (f *file) current() (entries, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,8 +69,7 @@ func (f *file) reload() {
 	f.log.Error("The token file cannot be used; what it held before stays good for a minute", "path", f.path, "error", err)
 }
 
-// changed compares what identifies a version of the file: which file it is, its modification time and its
-// length.
+// changed reports whether the file is another version: another file, modification time or length.
 func changed(before, now os.FileInfo, err error) bool {
 	if before == nil || err != nil {
 		return before != nil || err == nil

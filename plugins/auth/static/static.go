@@ -36,7 +36,7 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	}
 }
 
-// Adapter knows the tokens in one file. It serves once it is configured.
+// Adapter knows the tokens in one file. It is ready for calls once it is configured.
 type Adapter struct {
 	log      hclog.Logger
 	settings Settings
@@ -46,10 +46,10 @@ type Adapter struct {
 // New returns an Adapter that must be configured before use.
 func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
 
-// Name is the adapter's name in auth.adapter.
+// Name returns "static", the adapter's name in the setting auth.adapter.
 func (*Adapter) Name() string { return "static" }
 
-// UseLogger sets where the adapter logs.
+// UseLogger sets the adapter's logger.
 func (a *Adapter) UseLogger(log hclog.Logger) { a.log = log }
 
 // Validate checks settings, including the token file, without applying them.
@@ -78,7 +78,7 @@ func (a *Adapter) open(c plugins.Config) (Settings, *file, error) {
 	return settings, f, nil
 }
 
-// Describe implements auth.Adapter. There is no authorization server to redirect to.
+// Describe implements auth.Adapter. It names no authorization server, because there is none.
 func (a *Adapter) Describe(context.Context) (auth.Description, error) {
 	return auth.Description{Issuer: a.settings.Issuer}, nil
 }
@@ -109,7 +109,7 @@ func (a *Adapter) Verify(_ context.Context, req auth.VerifyRequest) (auth.Identi
 	}, nil
 }
 
-// Metadata implements auth.Adapter. There is no provider.
+// Metadata implements auth.Adapter. It always returns plugins.ErrNotFound, because there is no provider.
 func (*Adapter) Metadata(context.Context) (json.RawMessage, error) {
 	return nil, fmt.Errorf("%w: tokens of a file have no authorization server", plugins.ErrNotFound)
 }

@@ -41,7 +41,7 @@ func digest(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// write puts a token file where the test wants it, as one step.
+// write replaces the token file atomically.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -56,7 +56,7 @@ func entry(token, more string) string {
 	return fmt.Sprintf("  - tokenSha256: %s\n    subject: alice\n    expires: 2099-01-01T00:00:00Z\n%s", digest(token), more)
 }
 
-// configured is an adapter on a file with that text.
+// configured returns an adapter for a file with that text.
 func configured(t *testing.T, text string) (*static.Adapter, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -73,7 +73,7 @@ func settings(path, organization string) plugins.Config {
 	return plugins.Config{JSON: raw}
 }
 
-// issuer writes tokens into the file of an adapter, next to those that are always there.
+// issuer adds tokens to an adapter's file, which also has some fixed ones.
 type issuer struct {
 	mu     sync.Mutex
 	path   string
@@ -86,7 +86,7 @@ func (i *issuer) write(t *testing.T, more string) {
 	write(t, i.path, "tokens:\n"+i.always+strings.Join(i.issued, "")+more)
 }
 
-// issue makes a token for each wish that an entry can express.
+// issue creates a token for each wish that an entry can express.
 func (i *issuer) issue(t *testing.T) func(context.Context, []authtest.Wish) ([]string, error) {
 	return func(_ context.Context, wishes []authtest.Wish) ([]string, error) {
 		i.mu.Lock()
@@ -202,7 +202,7 @@ func TestAFileThatIsWrittenInPlaceWithTheSameLengthIsReadAgain(t *testing.T) {
 	if err := os.WriteFile(path, []byte("tokens:\n"+entry(foreign, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Second)); err != nil { // clocks of file systems may be coarse
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Second)); err != nil { // file systems may have coarse timestamps
 		t.Fatal(err)
 	}
 	if err := verify(t, adapter, good); !errors.Is(err, plugins.ErrUnauthenticated) {
@@ -259,7 +259,7 @@ func TestABadFileLeavesTheLastGoodTokensForAMinute(t *testing.T) {
 	}
 }
 
-// pass lets time go by in a bubble.
+// pass lets time pass in a bubble.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not the machine's
 
 func TestFilesThatAreRefusedNameThePlaceAndNoToken(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // watchInterval is how often the file is checked for removed tokens.
 const watchInterval = 500 * time.Millisecond
 
-// Watch implements auth.Revoker. A token is revoked when it is removed from the file, or its entry names
+// Watch implements auth.Revoker. A token is revoked when it is removed from the file, or when its entry changes to
 // another subject or organization.
 func (a *Adapter) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
 	before, _ := a.file.current()
@@ -24,7 +24,7 @@ func (a *Adapter) Watch(ctx context.Context, revoked func(auth.Revocation) error
 		case <-tick.C:
 		}
 		now, err := a.file.current()
-		if err != nil { // no token is accepted meanwhile
+		if err != nil { // no token is accepted then
 			continue
 		}
 		for _, digest := range removed(before, now) {

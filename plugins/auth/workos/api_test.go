@@ -11,13 +11,13 @@ const (
 	organization = "the organization that is asked for"
 )
 
-// api speaks WorkOS' wire for organization memberships.
+// api is a fake of the WorkOS API for organization memberships.
 type api struct {
 	mu     sync.Mutex
 	broken bool
 	asked  int
-	lax    bool // lists everybody, whoever is asked for
-	open   bool // everybody is a member
+	lax    bool // lists all memberships, whichever user is asked about
+	open   bool // everyone is a member
 	listed []map[string]any
 }
 
@@ -31,7 +31,7 @@ func active(user, slug string) map[string]any {
 	}
 }
 
-// list replaces what the API knows.
+// list replaces the memberships that the API knows.
 func (a *api) list(memberships ...map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

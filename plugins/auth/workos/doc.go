@@ -4,7 +4,7 @@
 // the configured organization, and with which role. Tokens and browser login are implemented in
 // plugins/auth/internal/relyingparty.
 //
-// Standalone Connect needs no code here: AuthKit sends the browser to the application's login URI with
-// external_auth_id, the application authenticates its user and posts to AuthKit's completion API, which answers
-// with the redirect. The resulting token is an AuthKit token like any other.
+// Standalone Connect needs no code here. AuthKit sends the browser to the application's login URI with
+// external_auth_id. The application authenticates its user and posts to AuthKit's completion API, which returns the URL
+// to redirect to. The resulting token is an AuthKit token like any other.
 package workos

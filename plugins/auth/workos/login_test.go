@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 )
 
-// logIn does what a browser and a server do at a login.
+// logIn logs in as a browser and a server would.
 func logIn(t *testing.T, adapter *Adapter) (auth.Identity, error) {
 	t.Helper()
 	digest := sha256.Sum256([]byte("a-verifier"))
@@ -42,7 +42,7 @@ func logIn(t *testing.T, adapter *Adapter) (auth.Identity, error) {
 	return adapter.Exchange(t.Context(), auth.ExchangeRequest{Code: back.Query().Get("code"), Nonce: "n", CodeVerifier: "a-verifier"})
 }
 
-// among is an adapter of people whom an API knows.
+// among returns an adapter with a fake provider and this WorkOS API.
 func among(t *testing.T, workOS http.Handler, changes ...map[string]any) *Adapter {
 	t.Helper()
 	p, err := authtest.NewProvider(newKeys(t))
@@ -73,7 +73,7 @@ func TestMembershipDecidesAboutLoginsAndTheirChecks(t *testing.T) {
 		t.Fatalf("a login: %+v, %v", id, err)
 	}
 	ask := func() (auth.Identity, error) {
-		clear(adapter.members.known) // as after five minutes
+		clear(adapter.members.known) // as if five minutes had passed
 		return adapter.CheckSession(t.Context(), auth.SessionCheck{Renewal: id.Renewal, Subject: "user_alice"})
 	}
 	workOS.list(active("user_alice", "member"))
@@ -123,7 +123,7 @@ func TestAnAnswerThatIsNoListOfMembershipsEndsNobodysLogin(t *testing.T) {
 	}
 }
 
-// answers is a network that gives one answer to the one question.
+// answers is a transport that answers every request for memberships with this body.
 type answers string
 
 func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {

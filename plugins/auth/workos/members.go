@@ -19,12 +19,12 @@ import (
 
 const (
 	answerLimit = 1 << 20
-	memberFresh = 30 * time.Second // how long an answer saves the next question
-	memberKeep  = 5 * time.Minute  // and how long it holds while WorkOS gives no answer
+	memberFresh = 30 * time.Second // no new request within this time
+	memberKeep  = 5 * time.Minute  // how long a result stays valid while WorkOS does not respond
 	memberLimit = 10_000
 )
 
-// members asks WorkOS who is a member of one organization.
+// members asks WorkOS about memberships in one organization.
 type members struct {
 	client       *http.Client
 	address      string
@@ -58,8 +58,8 @@ func (m *members) close() {
 	m.client.CloseIdleConnections()
 }
 
-// role returns the user's rank in the organization, or plugins.ErrUnauthenticated for anyone but an active
-// member. If WorkOS does not answer, the last answer stays valid for memberKeep; without one the error is
+// role returns the user's highest role in the organization, or plugins.ErrUnauthenticated if the user is not an active
+// member. If WorkOS does not respond, the last result stays valid for memberKeep. Without one, the error is
 // plugins.ErrUnavailable.
 func (m *members) role(ctx context.Context, user string) (string, error) {
 	last, ok := m.recall(user)
@@ -128,8 +128,8 @@ func (f membership) rank() string {
 	return relyingparty.Rank(slugs)
 }
 
-// ask requests the active memberships, which WorkOS lists by default. It does not use a caller's context,
-// because several callers may wait for the result.
+// ask requests the user's active memberships (WorkOS lists only active ones by default). It does not use a caller's
+// context, because several callers may wait for the result.
 func (m *members) ask(user string) ([]membership, error) {
 	query := url.Values{"user_id": {user}, "organization_id": {m.organization}}
 	body, err := relyingparty.Fetch(m.life, m.client, m.address+"?"+query.Encode(), m.key.Reveal(), answerLimit)

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// inMemory makes an api the whole network, so that time in a bubble stands still meanwhile.
+// inMemory sends all requests to an api in memory, so that the clock of a bubble does not advance during a request.
 type inMemory struct{ api *api }
 
 func (m inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -106,5 +106,5 @@ func TestWhatIsKnownIsBounded(t *testing.T) {
 	}
 }
 
-// pass lets time go by in a bubble.
+// pass lets time pass in a bubble.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not the machine's

@@ -11,7 +11,7 @@ import (
 type Settings struct {
 	// IDPDomain is the subdomain of the AuthKit domain: https://<idpDomain>.authkit.app.
 	IDPDomain string `json:"idpDomain"`
-	// Issuer replaces that URL, for an AuthKit with its own domain.
+	// Issuer replaces that URL if the AuthKit has a domain of its own.
 	Issuer string `json:"issuer"`
 	// ClientID enables browser login, and is also an audience.
 	ClientID string `json:"clientId"`
@@ -21,9 +21,9 @@ type Settings struct {
 	RedirectURI string `json:"redirectUri"`
 	// OrganizationID admits only members of that organization.
 	OrganizationID string `json:"organizationId"`
-	// APIKey is used to ask WorkOS for memberships. The server sets it from WORKOS_API_KEY.
+	// APIKey is used to ask WorkOS about memberships. The server sets it from WORKOS_API_KEY.
 	APIKey plugins.Secret `json:"apiKey"`
-	// APIURL is the URL of WorkOS's API.
+	// APIURL is the base URL of the WorkOS API.
 	APIURL string `json:"apiUrl"`
 	// Audiences are accepted in addition to the server's own and the client id.
 	Audiences []string `json:"audiences"`

@@ -13,21 +13,21 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/internal/relyingparty"
 )
 
-// Adapter trusts one AuthKit. It serves once it is configured.
+// Adapter trusts one AuthKit. It is ready for calls once it is configured.
 type Adapter struct {
 	log      hclog.Logger
 	settings Settings
 	party    *relyingparty.Party
-	members  *members // nil when memberships cannot or need not be asked for
+	members  *members // nil if memberships cannot or need not be checked
 }
 
 // New returns an Adapter that must be configured before use.
 func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
 
-// Name is the adapter's name in auth.adapter.
+// Name returns "workos", the adapter's name in the setting auth.adapter.
 func (*Adapter) Name() string { return "workos" }
 
-// UseLogger sets where the adapter logs.
+// UseLogger sets the adapter's logger.
 func (a *Adapter) UseLogger(log hclog.Logger) { a.log = log }
 
 // Validate checks settings without applying them.
@@ -51,7 +51,7 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	}
 	switch {
 	case settings.OrganizationID == "":
-		// A role is in the token's own organization, and says nothing about the configured one.
+		// Roles count only in a configured organization: the role in a token applies to the token's own organization.
 	case settings.APIKey == "":
 		options.RoleClaim = "role"
 		a.log.Warn("There is no API key of WorkOS: membership and role are believed as the token states them. Set WORKOS_API_KEY to have them asked for.")
@@ -113,8 +113,8 @@ func (a *Adapter) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.
 	return a.withMembership(ctx, id)
 }
 
-// CheckSession implements auth.Sessions. Someone who is no longer a member is no longer logged in. The
-// membership is read first: a refresh token can be used only once, and must not be used up if the result is
+// CheckSession implements auth.Sessions. Someone who is no longer a member is no longer logged in. The membership is
+// checked first: a refresh token can be used only once, and must not be used up if the result is
 // plugins.ErrUnavailable.
 func (a *Adapter) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
 	member, err := a.withMembership(ctx, auth.Identity{Subject: req.Subject})

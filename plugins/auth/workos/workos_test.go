@@ -37,7 +37,7 @@ func newKeys(t *testing.T) *authtest.Keys {
 	return keys
 }
 
-// settings are those of an AuthKit that is p and an API at that address, with changes.
+// settings returns the settings for p as the AuthKit and the API at that URL, with changes.
 func settings(p *authtest.Provider, api string, changes ...map[string]any) plugins.Config {
 	all := map[string]any{
 		"issuer": p.Issuer(), "clientId": p.ClientID, "redirectUri": authtest.RedirectURI,
@@ -52,7 +52,7 @@ func settings(p *authtest.Provider, api string, changes ...map[string]any) plugi
 	return plugins.Config{JSON: raw}
 }
 
-// organizationOf is the organization that alone is let in.
+// organizationOf returns the organization to configure, or "" for any.
 func organizationOf(p *authtest.Provider) string {
 	if p.Setup == authtest.OneOrganization {
 		return p.Organization
@@ -89,7 +89,7 @@ func TestMembershipDecidesWhoComesInAndAsWhat(t *testing.T) {
 	with := func(pairs ...any) map[string]any {
 		m := active("user_alice", "admin")
 		for i := 0; i < len(pairs); i += 2 {
-			m[pairs[i].(string)] = pairs[i+1] //nolint:forcetypeassert // they are names and values
+			m[pairs[i].(string)] = pairs[i+1] //nolint:forcetypeassert // pairs holds names and values in turn
 		}
 		return m
 	}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// renewEvery is the minimum time between two fetches of one document. With the first load that makes at most
-// six in any minute.
+// renewEvery is the minimum time between two fetches of one document. Together with the initial load, that makes at
+// most six in any minute.
 const renewEvery = 12 * time.Second
 
 // cache holds one document that the provider publishes. It is fetched on first use, refreshed in the background
@@ -29,13 +29,13 @@ type cache[T any] struct {
 
 	mu      sync.Mutex
 	value   T
-	fetched time.Time // of value; zero when there is none
-	next    time.Time // no fetch before
-	failed  error     // of the last fetch; nil when it went well
+	fetched time.Time // when value was fetched; zero if there is none
+	next    time.Time // no fetch before this time
+	failed  error     // the error of the last fetch; nil if it succeeded
 }
 
-// waiting is the error of an earlier failed fetch while the next one has to wait. It does not count as a fetch
-// for documents that depend on this one: they may be fetched as soon as this one may.
+// waiting is the error of an earlier failed fetch, returned while it is too early for the next one. A document that
+// depends on this one does not count it as a fetch: it may be fetched as soon as this one may.
 type waiting struct {
 	error
 	until time.Time
@@ -50,7 +50,7 @@ func (c *cache[T]) get(ctx context.Context) (T, error) {
 	return value, err
 }
 
-// dated is get that also returns the age of the value.
+// dated is get, and also returns the age of the value.
 func (c *cache[T]) dated(ctx context.Context) (value T, age time.Duration, err error) {
 	c.mu.Lock()
 	value, age = c.value, time.Since(c.fetched)
@@ -66,8 +66,8 @@ func (c *cache[T]) dated(ctx context.Context) (value T, age time.Duration, err e
 	return value, age, nil
 }
 
-// renew fetches the value, unless the last fetch is less than renewEvery ago, in which case it returns that
-// fetch's result. The first fetch that loads the value does not count.
+// renew fetches the value. If the last fetch was less than renewEvery ago, it returns the result of that fetch instead.
+// The fetch that first loads the value does not count.
 func (c *cache[T]) renew(ctx context.Context) (T, error) {
 	var none T
 	select {
@@ -104,8 +104,8 @@ func (c *cache[T]) attempt() (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		// c.next is counted from the start of the fetch, even if the provider did not answer for all of
-		// requestTimeout: once it is back, it is asked again soon.
+		// c.next counts from the start of the fetch, even if the provider did not respond for all of requestTimeout, so
+		// that it is asked again soon after it is back.
 		if needed, ok := errors.AsType[*waiting](err); ok {
 			c.next = needed.until
 		}

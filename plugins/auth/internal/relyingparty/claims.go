@@ -13,7 +13,7 @@ import (
 // Claims is the payload of a token, by name. Names are compared exactly: "Exp" is not "exp".
 type Claims map[string]json.RawMessage
 
-// Text returns a claim that is a string, or "" if it is absent or of another type.
+// Text returns a string claim, or "" if it is absent or of another type.
 func (c Claims) Text(name string) string {
 	var s string
 	if json.Unmarshal(c[name], &s) != nil {
@@ -22,8 +22,8 @@ func (c Claims) Text(name string) string {
 	return s
 }
 
-// List returns a claim that is a string or an array of strings, or nil. A name that is not a claim itself is a
-// path through nested objects: realm_access.roles.
+// List returns a claim that is a string or an array of strings, or nil. If no claim has that name, the name is a path
+// through nested objects, such as realm_access.roles.
 func (c Claims) List(name string) []string {
 	value, ok := c[name]
 	if !ok {
@@ -55,7 +55,7 @@ func (c Claims) nested(path string) (json.RawMessage, bool) {
 	return inner.nested(rest)
 }
 
-// instant returns a NumericDate claim (RFC 7519 section 2): a JSON number of seconds, and nothing else.
+// instant parses a NumericDate claim (RFC 7519 section 2), which must be a JSON number of seconds.
 func (c Claims) instant(name string) (at time.Time, present bool, err error) {
 	value, present := c[name]
 	if !present {
@@ -74,8 +74,7 @@ func (c Claims) instant(name string) (at time.Time, present bool, err error) {
 
 const maxInstant = 253402300799 // the last second of the year 9999
 
-// merge returns c plus the claims that only other has. An address and whether it is verified come from the same
-// one of them.
+// merge returns c plus the claims that only other has. email and email_verified always come from the same one of them.
 func (c Claims) merge(other Claims) Claims {
 	merged := maps.Clone(other)
 	if merged == nil {

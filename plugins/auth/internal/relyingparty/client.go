@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	requestTimeout = 10 * time.Second // one request to a provider, from dial to the last byte
+	requestTimeout = 10 * time.Second // for a whole request to a provider, from dial to the last byte
 	maxRedirects   = 3
 )
 
-// Reach says which networks other than the public one a provider may be in. Link-local addresses, where clouds
-// serve their credentials, are never reachable.
+// Reach is the networks that a provider may be in besides the public one. Link-local addresses, where clouds serve
+// credentials, are never reachable.
 type Reach struct {
-	Loopback bool // the configured issuer itself is on loopback
-	Private  bool // the operator allowed private networks (RFC 1918, RFC 4193)
+	Loopback bool // the configured issuer is on loopback
+	Private  bool // the operator allows private networks (RFC 1918, RFC 4193)
 }
 
 // NewClient returns an HTTP client for requests to a provider. It checks the address after name resolution and
@@ -80,8 +80,8 @@ type statusError struct {
 // Error implements error.
 func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d", e.address, e.code) }
 
-// Fetch gets a document of at most limit bytes. Every response other than 200 is an error. bearer is sent if it
-// is not empty.
+// Fetch gets a document of at most limit bytes. Any response other than 200 is an error. It sends bearer as a bearer
+// token unless it is empty.
 func Fetch(ctx context.Context, client *http.Client, address, bearer string, limit int64) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -115,9 +115,9 @@ func readAnswer(client *http.Client, req *http.Request, limit int64) ([]byte, er
 	return body, nil
 }
 
-// CheckURL says what is wrong with the URL of an issuer or an endpoint. It must be absolute, with a port from 1
-// to 65535 or none, without user, query or fragment, and use https; http is allowed only on loopback. The
-// message is suitable for a settings problem.
+// CheckURL returns what is wrong with the URL of an issuer or an endpoint. It must be absolute and use https; http is
+// allowed only on loopback. The port must be absent or from 1 to 65535, and there must be no user, query or fragment.
+// The message is suitable for a settings problem.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
@@ -135,7 +135,7 @@ func CheckURL(address string) error {
 	return errors.New("must be an https URL (http is for loopback addresses only)")
 }
 
-// OnLoopback reports whether the host of an address is this machine.
+// OnLoopback reports whether the host in a URL is a loopback address.
 func OnLoopback(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && isLoopback(u.Hostname())

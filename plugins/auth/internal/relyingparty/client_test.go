@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// body notices its end.
+// body records whether it was closed.
 type body struct {
 	io.Reader
 	closed bool

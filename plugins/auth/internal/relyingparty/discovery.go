@@ -32,8 +32,8 @@ type document struct {
 	raw json.RawMessage
 }
 
-// documentURLs returns the places where the issuer's metadata may be, in the order to try them: RFC 8414
-// section 3.1, then OpenID Connect Discovery with the path inserted, then appended.
+// documentURLs returns the URLs where the issuer's metadata may be, in the order to try them: RFC 8414 section 3.1,
+// then OpenID Connect Discovery with the path inserted, then appended.
 func documentURLs(issuer string) []string {
 	u, err := url.Parse(issuer)
 	if err != nil {
@@ -50,7 +50,7 @@ func documentURLs(issuer string) []string {
 	return places
 }
 
-// discover returns the first document about issuer that, if keys are needed, says where they are.
+// discover returns the first valid document about issuer. If needKeys is set, it must contain the URL of the keys.
 func discover(ctx context.Context, client *http.Client, issuer string, needKeys bool) (document, error) {
 	var problems []error
 	for _, place := range documentURLs(issuer) {
@@ -63,7 +63,7 @@ func discover(ctx context.Context, client *http.Client, issuer string, needKeys 
 		}
 		problems = append(problems, err)
 		if _, failed := errors.AsType[*url.Error](err); failed && !errors.Is(err, errRedirect) {
-			break // nobody answered, and the other places are on the same host
+			break // no response, and the other URLs are on the same host
 		}
 	}
 	return document{}, errors.Join(problems...)
@@ -82,8 +82,8 @@ func readDocument(ctx context.Context, client *http.Client, place string) (docum
 	return doc, nil
 }
 
-// check compares a document with the issuer it must be about (RFC 8414 section 3.3: identical, not merely
-// equivalent) and checks its endpoints: a document on the public network must not name http endpoints.
+// check checks that a document is about issuer (identical, not merely equivalent: RFC 8414 section 3.3), and checks its
+// endpoints: a document on the public network must not contain http endpoints.
 func (d document) check(place, issuer string, needKeys bool) error {
 	if d.Issuer != issuer {
 		return fmt.Errorf("%s is about the issuer %q, not %q: write the issuer exactly as the provider does", place, d.Issuer, issuer)
@@ -102,8 +102,8 @@ func (d document) check(place, issuer string, needKeys bool) error {
 	return nil
 }
 
-// checkEndpoint is CheckURL for a URL from outside: it may have a query, and may be on loopback only if the
-// issuer is.
+// checkEndpoint is CheckURL for a URL from a provider's document: it may have a query, and may be on loopback only if
+// the issuer is.
 func checkEndpoint(address, issuer string) error {
 	bare, _, _ := strings.Cut(address, "?")
 	if err := CheckURL(bare); err != nil {

@@ -220,7 +220,7 @@ func TestPrivateNetworksAreReachedOnlyWhereAllowed(t *testing.T) {
 		client := NewClient(Reach{Private: private})
 		for _, host := range []string{"10.255.255.1", "172.16.255.1", "192.168.255.1", "[fd00::1]"} {
 			ctx, cancel := context.WithCancel(t.Context())
-			if private { // nobody may be there; a refusal comes at once
+			if private { // there may be no such host; a rejection comes at once
 				time.AfterFunc(200*time.Millisecond, cancel)
 			}
 			_, err := Fetch(ctx, client, "https://"+host+":1", "", 100)

@@ -23,7 +23,7 @@ func Rank(roles []string) string {
 	return ""
 }
 
-// identity returns the person whom valid claims are about. It rejects members of another organization.
+// identity returns the person that valid claims are about. It rejects members of another organization.
 func (p *Party) identity(claims Claims) (auth.Identity, error) {
 	organizations := claims.List(p.options.OrganizationClaim)
 	organization := ""
@@ -59,8 +59,8 @@ func (p *Party) identity(claims Claims) (auth.Identity, error) {
 	return id, nil
 }
 
-// email returns the address that the provider has verified: someone who can enter any address must not be taken
-// for its owner. Some providers send the claim as text.
+// email returns the address if the provider has verified it: someone who can enter any address must not be taken for
+// its owner. Some providers send email_verified as a string.
 func (p *Party) email(claims Claims) string {
 	verified, stated := claims["email_verified"]
 	switch string(verified) {

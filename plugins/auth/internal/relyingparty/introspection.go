@@ -11,8 +11,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// introspect asks the provider whether a token with a valid signature and claims is still active (RFC 7662). A
-// provider that does not answer the question counts as unavailable.
+// introspect asks the provider whether a token with a valid signature and claims is still active (RFC 7662). A provider
+// that does not give a clear answer counts as unavailable.
 func (p *Party) introspect(ctx context.Context, compact string, claims Claims) error {
 	doc, err := p.document.get(ctx)
 	if err != nil {

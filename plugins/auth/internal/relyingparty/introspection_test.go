@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// introspecting is a party that asks p about tokens; answer answers.
+// introspecting returns a party that introspects tokens at p, whose endpoint is answer.
 func (p *provider) introspecting(metadata map[string]any, answer http.HandlerFunc) *Party {
 	discovered := map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks", "introspection_endpoint": issuer + "/introspect"}
 	for name, value := range metadata {
@@ -100,7 +100,7 @@ func TestTheProviderIsAskedAsItWantsToBeAndAboutGoodTokensOnly(t *testing.T) {
 	}
 }
 
-// Nobody is let in who could not be asked about, and the error says what is wrong.
+// A token that cannot be introspected is not accepted, and the error says what is wrong.
 func TestATokenIsNotAcceptedWhileTheProviderCannotBeAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		document any
@@ -124,7 +124,7 @@ func TestATokenIsNotAcceptedWhileTheProviderCannotBeAsked(t *testing.T) {
 	}
 }
 
-// answered is what a page of the provider answers a request with.
+// answered returns the response of a page.
 func answered(page any, req *http.Request) *http.Response {
 	rec := httptest.NewRecorder()
 	if handler, ok := page.(http.HandlerFunc); ok {

@@ -14,13 +14,13 @@ import (
 
 const (
 	keysLimit   = 512 << 10
-	keysFresh   = 4 * time.Minute // then they are read again in the background
-	keysOld     = 5 * time.Minute // then that is waited for: a key that the provider withdrew is used this much longer
-	keysWait    = time.Second     // at most
-	keysKeep    = 24 * time.Hour  // for how long they are used while the provider is away
+	keysFresh   = 4 * time.Minute // older keys are refreshed in the background
+	keysOld     = 5 * time.Minute // older keys are refreshed before use, so this limits how long a removed key is accepted
+	keysWait    = time.Second     // how long to wait for that refresh
+	keysKeep    = 24 * time.Hour  // how long keys are used while the provider is unavailable
 	minKeyBits  = 2048
 	maxKeys     = 100
-	unknownFor  = 30 * time.Second // how long an unknown key id is believed to be unknown
+	unknownFor  = 30 * time.Second // how long a key id that the provider does not know is rejected without asking again
 	unknownSize = 1000
 )
 
@@ -32,12 +32,12 @@ type keys struct {
 	set cache[keySet]
 
 	mu      sync.Mutex
-	unknown map[string]time.Time // key id -> until when it counts as unknown
+	unknown map[string]time.Time // key id -> when to ask again
 }
 
-// find returns the keys with that id, or all of them if kid is empty and there is only one. An unknown id
-// causes one rate-limited refresh. It rejects only ids that the provider itself, asked within renewEvery, does
-// not know.
+// find returns the keys with that id. If kid is empty, it returns the only key, if there is just one. An unknown id
+// causes one rate-limited refresh. find rejects an id only if it is missing from a key set fetched within renewEvery;
+// if that set was fetched for this id, the id stays rejected for unknownFor.
 func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 	set, age, err := k.set.dated(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 	return nil, refuse("no key %q at the provider", clip(kid))
 }
 
-// renewed returns the provider's current key set, or the given one if that cannot be fetched at once.
+// renewed returns the provider's current key set, or known if the current one cannot be fetched within keysWait.
 func (k *keys) renewed(ctx context.Context, known keySet) keySet {
 	ctx, cancel := context.WithTimeout(ctx, keysWait)
 	defer cancel()
@@ -105,9 +105,9 @@ func (k *keys) markUnknown(kid string) {
 	k.unknown[kid] = time.Now().Add(unknownFor)
 }
 
-// parseKeys keeps the keys of the given algorithms and pins each key's algorithm: what a token says about its
-// algorithm is never trusted. A set without any such key is an error, so that a broken response does not
-// replace good keys.
+// parseKeys keeps the keys for the given algorithms and pins each key's algorithm: what a token says about its
+// algorithm is never trusted. A set without any such key is an error, so that a broken response does not replace good
+// keys.
 func parseKeys(body []byte, algorithms []string) (keySet, error) {
 	all, err := jwk.Parse(body, jwk.WithIgnoreParseError(true))
 	if err != nil {
@@ -190,7 +190,7 @@ func hasVerify(ops jwk.KeyOperationList) bool {
 	return false
 }
 
-// clip shortens text from outside for an error.
+// clip truncates text from outside for an error message.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"

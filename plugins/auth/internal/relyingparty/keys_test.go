@@ -25,10 +25,10 @@ func check(t *testing.T, party *Party, token string) error {
 	return err
 }
 
-// pass lets time go by; every test that calls it lives in a bubble.
+// pass lets time pass. It must be called in a bubble.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not the machine's
 
-// withKeyID is a token under another key id; its signature is then worth nothing.
+// withKeyID returns a token with another key id, which invalidates its signature.
 func withKeyID(token, kid string) string {
 	_, rest, _ := strings.Cut(token, ".")
 	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"`+kid+`"}`)) + "." + rest
@@ -67,7 +67,7 @@ func TestAKnownUnknownKeyIDCostsNothingForAWhile(t *testing.T) {
 		p := newProvider(t)
 		party := p.party()
 		_ = check(t, party, p.token("first"))
-		for range 20 { // over 20 seconds
+		for range 20 { // for 20 seconds
 			_ = check(t, party, p.token("nobody"))
 			pass(time.Second)
 		}
@@ -82,8 +82,8 @@ func TestAKnownUnknownKeyIDCostsNothingForAWhile(t *testing.T) {
 	})
 }
 
-// A key is unknown only when the provider, asked for it, did not name it: one that is published just after a question is
-// found by the next one.
+// A key id is unknown only if the provider was asked for it and did not return it. A key that is published just after a
+// request is found by the next one.
 func TestAKeyThatIsPublishedAfterAQuestionIsFoundByTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
@@ -140,7 +140,7 @@ func TestAWithdrawnKeyIsUsedForAQuarterOfAnHourAtMost(t *testing.T) {
 		_ = check(t, party, old)
 		p.publish("second")
 		pass(keysFresh + time.Second)
-		_ = check(t, party, old) // may still pass, and has the keys renewed
+		_ = check(t, party, old) // may still be accepted, and causes a refresh of the keys
 		synctest.Wait()
 		pass(renewEvery)
 		if err := check(t, party, old); !errors.Is(err, plugins.ErrUnauthenticated) {
@@ -149,7 +149,8 @@ func TestAWithdrawnKeyIsUsedForAQuarterOfAnHourAtMost(t *testing.T) {
 	})
 }
 
-// Also where nobody has asked in the meantime: docs/identity.md promises keys that are at most 5 minutes old.
+// The same holds if no token was verified in the meantime: docs/identity.md promises keys that are at most 5 minutes
+// old.
 func TestAWithdrawnKeyIsRefusedAtOnceAfterFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)

@@ -53,7 +53,7 @@ func TestKeysOfOtherAlgorithmsAreUsedWhereTheyAreConfigured(t *testing.T) {
 	}
 }
 
-// publicJSON is a key as key sets have it, with the id k.
+// publicJSON returns a key as JSON for a key set, with the id k.
 func publicJSON(t *testing.T, key any) string {
 	t.Helper()
 	public, err := jwk.FromRaw(key)

@@ -34,9 +34,9 @@ func (p *Party) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (st
 		oauth2.SetAuthURLParam("code_challenge_method", "S256")), nil
 }
 
-// Exchange trades a code for the person's identity. The id token says who it is. What it leaves out, such as an
-// organization or roles, comes from the access token if that is a JWT from the same issuer about the same
-// subject and not another organization.
+// Exchange trades a code for the person's identity, which is that of the id token. Missing claims, such as an
+// organization or roles, come from the access token if that is a JWT from the same issuer about the same subject and
+// not about another organization.
 func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
 	if req.Code == "" || req.CodeVerifier == "" || req.Nonce == "" {
 		return auth.Identity{}, refuse("a login needs a code, its verifier and its nonce")
@@ -79,8 +79,8 @@ func (p *Party) loggedIn(ctx context.Context, claims Claims, answer *oauth2.Toke
 	return id, nil
 }
 
-// sameOrganization reports whether two tokens do not name different organizations: roles and groups in one
-// organization say nothing about another.
+// sameOrganization reports whether two tokens name the same organizations, or one of them names none. Roles and groups
+// in one organization say nothing about another.
 func (p *Party) sameOrganization(a, b Claims) bool {
 	first, second := a.List(p.options.OrganizationClaim), b.List(p.options.OrganizationClaim)
 	return len(first) == 0 || len(second) == 0 || slices.Equal(slices.Sorted(slices.Values(first)), slices.Sorted(slices.Values(second)))
@@ -89,9 +89,8 @@ func (p *Party) sameOrganization(a, b Claims) bool {
 // userInfoTimeout limits how long a login waits for a name and an email address.
 const userInfoTimeout = 3 * time.Second
 
-// userInfo asks the provider's UserInfo endpoint (OpenID Connect Core 1.0 section 5.3) for the name and email
-// address that the tokens leave out. Without an answer about the same subject they stay empty: a login does not
-// fail because of them.
+// userInfo asks the provider's UserInfo endpoint (OpenID Connect Core 1.0 section 5.3) for a name and an email address
+// that the tokens lack. Without a response about the same subject they stay empty; the login does not fail.
 func (p *Party) userInfo(ctx context.Context, claims Claims, access string) Claims {
 	_, named := claims["name"]
 	_, mailed := claims["email"]
@@ -147,8 +146,8 @@ func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, err
 	}, nil
 }
 
-// style returns how the client sends its secret: in the header unless the provider accepts it only in the body
-// (OpenID Connect Discovery 1.0 section 3). A public client has none.
+// style returns how the client sends its secret: in the header, unless the provider accepts it only in the body (OpenID
+// Connect Discovery 1.0 section 3). A public client has no secret and sends its id in the body.
 func (p *Party) style(methods []string) oauth2.AuthStyle {
 	if p.options.ClientSecret == "" || (len(methods) > 0 && !slices.Contains(methods, "client_secret_basic")) {
 		return oauth2.AuthStyleInParams

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// tokenEndpoint answers like p, and exchanges any code for what it was given.
+// tokenEndpoint is a provider with a token endpoint, which answers every request with status and answer.
 type tokenEndpoint struct {
 	*provider
 	status int

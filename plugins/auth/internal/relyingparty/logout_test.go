@@ -67,7 +67,7 @@ func TestLogoutTokens(t *testing.T) {
 	if _, err := party.Verify(t.Context(), auth.VerifyRequest{Token: p.typed(t, "logout+jwt", claims(nil))}); outcome(t, err) != "refused" {
 		t.Errorf("a logout token as a bearer: %v", err)
 	}
-	for typ, token := range map[string]string{"none": good, "JWT": p.typed(t, "JWT", claims(nil)), "at+jwt": p.typed(t, "at+jwt", claims(nil))} { // a type is recommended only (section 2.4)
+	for typ, token := range map[string]string{"none": good, "JWT": p.typed(t, "JWT", claims(nil)), "at+jwt": p.typed(t, "at+jwt", claims(nil))} { // the type is only recommended (section 2.4)
 		if _, err := party.Verify(t.Context(), auth.VerifyRequest{Token: token}); outcome(t, err) != "refused" {
 			t.Errorf("a logout token of the type %s as a bearer: %v", typ, err)
 		}

@@ -11,28 +11,28 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Options say what a Party trusts and who it is. The adapter must have checked them.
+// Options are the provider that a Party trusts, and its own identity as a client. The adapter must have validated them.
 type Options struct {
 	Issuer  string
-	JWKSURI string // "" to find it by discovery
-	Private bool   // the provider may live in a private network
+	JWKSURI string // "" to use discovery
+	Private bool   // the provider may be in a private network
 
 	ClientID     string
 	ClientSecret string // "" for a public client
 	RedirectURI  string
 	Scopes       []string
 
-	Algorithms []string // what tokens may be signed with; nil for RS256 alone
+	Algorithms []string // accepted signature algorithms; nil for RS256 only
 
-	Organization      string // "" for any
+	Organization      string // the only organization to admit; "" for any
 	OrganizationClaim string
-	RoleClaim         string            // "" for no role
-	Roles             map[string]string // the provider's role -> owner, admin or member; nil for the same names
-	GroupsClaim       string            // "" for no groups
+	RoleClaim         string            // "" to ignore roles
+	Roles             map[string]string // the provider's role -> owner, admin or member; nil if the names are the same
+	GroupsClaim       string            // "" to ignore groups
 
-	AssumeEmailVerified bool // an email without the claim email_verified counts as verified
+	AssumeEmailVerified bool // an email address without the claim email_verified counts as verified
 
-	Introspect bool // ask the provider about each token that is verified
+	Introspect bool // ask the provider about each verified token
 
 	Log hclog.Logger
 }
@@ -46,7 +46,7 @@ type Party struct {
 	end      context.CancelFunc
 }
 
-// New returns a Party. It does not contact the provider yet.
+// New returns a Party. It does not contact the provider.
 func New(o Options) *Party {
 	if o.Algorithms == nil {
 		o.Algorithms = []string{jwa.RS256.String()}

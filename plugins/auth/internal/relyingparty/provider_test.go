@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const issuer = "https://id.example.com"
 
-// provider answers in memory, so that time in a synctest bubble stands still meanwhile.
+// provider is an OpenID provider in memory, so that the clock of a synctest bubble does not advance during a request.
 type provider struct {
 	t *testing.T
 
@@ -40,7 +40,7 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// publish makes the named keys those of the provider.
+// publish makes these the keys in the provider's key set.
 func (p *provider) publish(kids ...string) {
 	set := jwk.NewSet()
 	for _, kid := range kids {
@@ -75,7 +75,7 @@ func (p *provider) count(path string) int {
 	return p.asked[path]
 }
 
-// RoundTrip makes the provider the whole network.
+// RoundTrip handles every request, whatever its host.
 func (p *provider) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (p *provider) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answered(page, req), nil
 }
 
-// party trusts p.
+// party returns a Party that trusts p.
 func (p *provider) party(change ...func(*Options)) *Party {
 	o := Options{Issuer: issuer, OrganizationClaim: "org_id", Log: hclog.NewNullLogger()}
 	for _, c := range change {
@@ -105,13 +105,14 @@ func (p *provider) party(change ...func(*Options)) *Party {
 	return party
 }
 
-// token is signed with the named key, published or not. Each of changes replaces claims; nil removes them.
+// token returns a token signed with the named key, published or not. Each of changes replaces claims; a nil value
+// removes one.
 func (p *provider) token(kid string, changes ...map[string]any) string {
 	p.t.Helper()
 	return p.signed(kid, "", changes...)
 }
 
-// typed is a token of the first key with a type.
+// typed returns a token with this type, signed with the first key.
 func (p *provider) typed(t *testing.T, typ string, changes ...map[string]any) string {
 	t.Helper()
 	return p.signed("first", typ, changes...)

@@ -17,16 +17,16 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// keysChecked is the maximum age of the key set with which a login is checked.
+// keysChecked is the maximum age of the key set used to check a login.
 const keysChecked = time.Minute
 
-// renewal is what is needed to recheck a login with the provider. It is auth.Identity.Renewal, as JSON.
+// renewal is what the adapter needs to recheck a login with the provider. As JSON, it is auth.Identity.Renewal.
 type renewal struct {
 	Key     string    `json:"key"`               // the thumbprint of the key that signed the id token (RFC 7638)
 	Session string    `json:"session,omitempty"` // the sid of the id token
 	Refresh string    `json:"refresh,omitempty"`
 	Access  string    `json:"access,omitempty"`
-	Expires time.Time `json:"expires,omitzero"` // of the access token; zero when the provider did not say
+	Expires time.Time `json:"expires,omitzero"` // of the access token; zero if the provider did not say
 }
 
 func (r renewal) secret() plugins.Secret {
@@ -50,7 +50,7 @@ func thumbprint(key jwk.Key) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// CheckSession asks the provider whether a login is still good: with its refresh token, otherwise with its
+// CheckSession asks the provider whether a login is still valid: with its refresh token or, without one, with its
 // access token at the UserInfo endpoint. The provider must still have the key that signed the id token.
 func (p *Party) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
 	var r renewal
@@ -69,7 +69,7 @@ func (p *Party) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.I
 	return p.confirmed(r, req.Subject), nil
 }
 
-// confirmed returns the identity for a login that is still good, without any news.
+// confirmed returns the identity for a login that is still valid, without new information about the person.
 func (p *Party) confirmed(r renewal, subject string) auth.Identity {
 	return auth.Identity{Issuer: p.options.Issuer, Subject: subject, SessionID: r.Session, Renewal: r.secret()}
 }
@@ -87,7 +87,7 @@ func (p *Party) refresh(ctx context.Context, r renewal, subject string) (auth.Id
 	next := renewal{Key: r.Key, Session: r.Session, Refresh: answer.RefreshToken, Access: answer.AccessToken, Expires: answer.Expiry}
 	id, err := p.refreshed(ctx, next, answer, subject)
 	if errors.Is(err, plugins.ErrUnavailable) {
-		return p.confirmed(next, subject), nil // the provider took the refresh token, which may be good once
+		return p.confirmed(next, subject), nil // the provider has accepted the refresh token, which may be valid only once
 	}
 	return id, err
 }
@@ -115,8 +115,8 @@ func (p *Party) refreshed(ctx context.Context, next renewal, answer *oauth2.Toke
 	return p.loggedIn(ctx, claims, answer, next)
 }
 
-// confirmSubject asks the UserInfo endpoint, if there is one, whether a refreshed access token is about the
-// same subject: without an id token nothing else says so.
+// confirmSubject asks the UserInfo endpoint, if there is one, whether a refreshed access token is about the same
+// subject. Without an id token, nothing else would show that.
 func (p *Party) confirmSubject(ctx context.Context, r renewal, subject string) error {
 	doc, err := p.document.get(ctx)
 	if err != nil || doc.UserinfoEndpoint == "" {
@@ -151,8 +151,7 @@ func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
 	return nil
 }
 
-// refreshError returns the error for a failed refresh: only a grant that the provider no longer accepts ends
-// the login.
+// refreshError returns the error for a failed refresh. Only a grant that the provider no longer accepts ends the login.
 func refreshError(err error) error {
 	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_grant" {
 		return refuse("the provider refuses the refresh token of the login")

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// userInfoEndpoint is a tokenEndpoint with a UserInfo endpoint, which answers with a status when that is set.
+// userInfoEndpoint is a tokenEndpoint with a UserInfo endpoint, which fails with the status refuses unless that is 0.
 type userInfoEndpoint struct {
 	*tokenEndpoint
 	refuses int
@@ -28,7 +28,7 @@ func (e *userInfoEndpoint) RoundTrip(req *http.Request) (*http.Response, error) 
 	return e.tokenEndpoint.RoundTrip(req)
 }
 
-// loggedIn is a login at a provider, with what its token endpoint answers beside the usual.
+// loggedIn logs in at a provider whose token endpoint also returns the members of answer.
 func loggedIn(t *testing.T, answer map[string]any) (*userInfoEndpoint, *Party, auth.Identity) {
 	t.Helper()
 	e, party := exchanging(t, nil, func(*Options) {})
@@ -46,7 +46,7 @@ func loggedIn(t *testing.T, answer map[string]any) (*userInfoEndpoint, *Party, a
 	return u, party, id
 }
 
-// outcome is "good", "refused" or "away".
+// outcome returns "good", "refused" or "away".
 func outcome(t *testing.T, err error) string {
 	t.Helper()
 	switch {
@@ -74,7 +74,7 @@ func TestALoginIsCheckedWithItsRefreshToken(t *testing.T) {
 			e.status, e.answer = http.StatusUnauthorized, map[string]any{"error": "invalid_client"}
 		}, "away"},
 		"the provider fails":   {func(e *userInfoEndpoint) { e.status = http.StatusBadGateway }, "away"},
-		"the provider is away": {func(e *userInfoEndpoint) { e.setAway(true) }, "good"}, // the keys are known, and the token endpoint answers
+		"the provider is away": {func(e *userInfoEndpoint) { e.setAway(true) }, "good"}, // the keys are known, and the token endpoint still responds
 		"another subject":      {func(e *userInfoEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"sub": "bob"}) }, "refused"},
 		"another client":       {func(e *userInfoEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"aud": "other"}) }, "refused"},
 		"no id token":          {func(e *userInfoEndpoint) { delete(e.answer, "id_token") }, "good"},
@@ -83,7 +83,7 @@ func TestALoginIsCheckedWithItsRefreshToken(t *testing.T) {
 			e.pages["/userinfo"] = map[string]any{"sub": "bob"}
 		}, "refused"},
 		"no id token, refused":  {func(e *userInfoEndpoint) { delete(e.answer, "id_token"); e.refuses = 401 }, "refused"},
-		"no id token, and away": {func(e *userInfoEndpoint) { delete(e.answer, "id_token"); e.refuses = 503 }, "good"}, // the token was taken
+		"no id token, and away": {func(e *userInfoEndpoint) { delete(e.answer, "id_token"); e.refuses = 503 }, "good"}, // the refresh token has been accepted
 	} {
 		e, party, id := loggedIn(t, map[string]any{"refresh_token": "r1"})
 		e.answer["refresh_token"] = "r2"
@@ -146,7 +146,7 @@ func TestALoginEndsWithTheAccessTokenThatConfirmsIt(t *testing.T) {
 func TestAKeyThatTheProviderDropsEndsItsLoginsAtTheNextCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, party, id := loggedIn(t, map[string]any{"refresh_token": "r1"})
-		e.publish("first", "second") // a rotation: both are there for a while
+		e.publish("first", "second") // during a rotation both keys are published
 		e.answer["id_token"] = e.token("second", map[string]any{"aud": "client"})
 		pass(5 * time.Minute)
 		next, err := party.CheckSession(t.Context(), auth.SessionCheck{Renewal: id.Renewal, Subject: "alice"})

@@ -11,7 +11,7 @@ import (
 
 const maxToken = 64 << 10
 
-// token is a compact JWS that was parsed but not verified yet.
+// token is a compact JWS that has been parsed but not verified.
 type token struct {
 	compact string
 	kid     string
@@ -19,8 +19,8 @@ type token struct {
 	claims  Claims
 }
 
-// readToken parses a token and rejects what no key could make valid: a non-compact form, an algorithm that is
-// not configured, a type other than JWT, critical headers.
+// readToken parses a token and rejects what no key could make valid: a form other than compact, an algorithm that is
+// not configured, a type other than JWT or one of types, and critical headers.
 func readToken(compact string, algorithms []string, types ...string) (token, error) {
 	if len(compact) > maxToken {
 		return token{}, refuse("the token is longer than %d bytes", maxToken)
@@ -35,7 +35,7 @@ func readToken(compact string, algorithms []string, types ...string) (token, err
 		if err != nil || part == "" || strings.ContainsAny(part, "\r\n") {
 			return token{}, refuse("the token is not a compact JWS")
 		}
-		if i == 0 && !json.Valid(raw) { // the JWS library also reads one that has something behind it
+		if i == 0 && !json.Valid(raw) { // the JWS library also accepts trailing data
 			return token{}, refuse("the token's header is not JSON")
 		}
 	}

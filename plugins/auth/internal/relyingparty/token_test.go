@@ -159,7 +159,7 @@ func TestWhoAnIdentityIs(t *testing.T) {
 	}
 }
 
-// FuzzToken wants readToken to refuse or to read, and what it reads to be RS256.
+// FuzzToken checks that readToken either rejects a token or returns one with RS256.
 func FuzzToken(f *testing.F) {
 	encode := base64.RawURLEncoding.EncodeToString
 	for _, header := range []string{`{"alg":"RS256","kid":"k"}`, `{"alg":"none"}`, `{"alg":["RS256"]}`, `{"alg":"RS256","crit":["b64"],"b64":false}`, `[]`, `{"alg":"RS256","alg":"none"}`} {

@@ -12,9 +12,9 @@ import (
 // leeway is how far the provider's clock may differ from this one.
 const leeway = 30 * time.Second
 
-// Check returns the claims of a token that this party's issuer signed, that is valid now, and that is for one
-// of audiences (any, if empty). What cannot be valid is rejected before looking for a key, so that it neither
-// costs a request nor waits for an unavailable provider.
+// Check returns the claims of a token that this party's issuer signed, that is valid now, and that is for one of
+// audiences (any, if empty). It rejects tokens that cannot be valid before it looks for a key, so that they neither
+// cause a request nor wait for an unavailable provider.
 func (p *Party) Check(ctx context.Context, compact string, audiences []string) (Claims, error) {
 	claims, _, err := p.check(ctx, compact, audiences)
 	return claims, err
