@@ -8,29 +8,26 @@ import (
 
 // The largest batch that a server writes and that a sink must accept.
 const (
-	MaxRecords   = 1000    // of a batch
-	MaxBatch     = 8 << 20 // approximate bytes of a batch
-	MaxArguments = 4 << 20 // bytes of one record's arguments
+	MaxRecords   = 1000    // records in a batch
+	MaxBatch     = 8 << 20 // approximate size of a batch in bytes
+	MaxArguments = 4 << 20 // size of one record's arguments in bytes
 )
 
-// Sink keeps audit records. It must be safe for concurrent use.
-//
-// The context's deadline is honoured: a call returns soon after it passes.
+// Sink keeps audit records. It must be safe for concurrent use. A call must return soon after its context's deadline.
 type Sink interface {
-	// Write keeps a stream's records, in order. A nil error means that all of them are durable: they survive
-	// even if the process ends at any moment. A sink that forwards records returns nil once the receiver has
-	// accepted all of them. After an error, any number of records from the start of the batch may have been
-	// kept, and the server writes the batch again. The error is plugins.ErrUnavailable (wrapped or plain) if
-	// the records cannot be kept now. Never return nil in the hope that they can be kept later.
+	// Write keeps a stream's records, in order. A nil error means that all of them are durable: they survive even if
+	// the process ends at any moment. A sink that forwards records returns nil once the receiver has accepted all of
+	// them. After an error, any number of records from the start of the batch may have been kept, and the server writes
+	// the batch again. The error is plugins.ErrUnavailable (wrapped or plain) if the records cannot be kept now. Never
+	// return nil in the hope that they can be kept later.
 	//
 	// A stream is one run of one server. Its records come in ascending order of Sequence, one Write at a time;
-	// different streams are written concurrently. A record whose Sequence is not higher than that of the last
-	// kept record of its stream has already been kept: it is skipped without an error, even after a restart if
-	// the sink is a Reader. Other sinks forward Stream and Sequence, so that the receiver can detect
-	// duplicates.
+	// different streams are written concurrently. A record has already been kept if its Sequence is not higher than
+	// that of the last kept record of its stream. Such a record is skipped without an error, even after a restart if
+	// the sink is a Reader. Other sinks forward Stream and Sequence, so that the receiver can detect duplicates.
 	//
-	// An empty stream, and sequences that are 0 or do not ascend, are plugins.ErrInvalid; Serve checks them. A
-	// batch has 0 to MaxRecords records.
+	// An empty stream, and sequences that are 0 or do not ascend, are plugins.ErrInvalid; Serve checks them. A batch
+	// has 0 to MaxRecords records.
 	Write(ctx context.Context, stream string, records []Record) error
 }
 
@@ -46,7 +43,7 @@ type Reader interface {
 	Read(ctx context.Context, stream string, after uint64, limit int) ([]Record, error)
 }
 
-// Record says who did what, and how it ended. Stream and Sequence together identify it.
+// Record says who did what, and with what result. Stream and Sequence together identify it.
 type Record struct {
 	Sequence  uint64          `json:"sequence"` // at least 1
 	Time      time.Time       `json:"time"`     // according to the server's clock

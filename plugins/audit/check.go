@@ -6,8 +6,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// CheckWrite returns the plugins.ErrInvalid with which Write must reject its arguments, or nil. Serve calls it
-// before Write; a sink that is also used directly must call it itself.
+// CheckWrite returns plugins.ErrInvalid if Write must reject its arguments, or nil. Serve calls it before Write; a sink
+// that is also used directly must call it itself.
 func CheckWrite(stream string, records []Record) error {
 	if stream == "" {
 		return fmt.Errorf("%w: a batch needs a stream", plugins.ErrInvalid)
@@ -22,8 +22,7 @@ func CheckWrite(stream string, records []Record) error {
 	return nil
 }
 
-// CheckRead returns the plugins.ErrInvalid with which Read must reject its arguments, or nil. Serve calls it
-// before Read.
+// CheckRead returns plugins.ErrInvalid if Read must reject its arguments, or nil. Serve calls it before Read.
 func CheckRead(limit int) error {
 	if limit < 1 || limit > MaxRecords {
 		return fmt.Errorf("%w: the limit must be 1 to %d, not %d", plugins.ErrInvalid, MaxRecords, limit)

@@ -14,9 +14,9 @@ func Clients() map[int]func(grpc.ClientConnInterface) Sink {
 	return map[int]func(grpc.ClientConnInterface) Sink{1: Client}
 }
 
-// Client returns the sink at the other end of conn, which uses protocol version 1. It hides the types of the
-// protocol. The caller must close the connection. The sink is a Reader; a plugin without that capability
-// answers Read with plugins.ErrUnimplemented.
+// Client returns the sink at the other end of conn, which uses protocol version 1. It hides the types of the protocol.
+// The caller must close the connection. The sink is a Reader; if the plugin lacks that capability, Read returns
+// plugins.ErrUnimplemented.
 func Client(conn grpc.ClientConnInterface) Sink {
 	return client{service: auditv1.NewAuditServiceClient(host.Wrap(conn))}
 }

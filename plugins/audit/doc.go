@@ -1,5 +1,5 @@
-// Package audit is the contract for audit sinks, plugins that keep what a server records: who did what, and how
-// it ended.
+// Package audit is the contract for audit sinks, plugins that keep what a server records: who did what, and with what
+// result.
 //
 // It defines the Sink interface, its records and errors, and the conversion to gRPC messages. The server
 // numbers the records, waits for the answer to each write and repeats what was not acknowledged. The built-in

@@ -8,11 +8,11 @@ import (
 	auditv1 "github.com/ropewalk/ropewalk/proto/ropewalk/audit/v1"
 )
 
-// Serve serves sink to the server that started this process, and returns when the server is done with it. An
-// author's main needs nothing else.
+// Serve serves sink to the server that started this process, and returns when the server is done with it. It is all
+// that an author's main needs to call.
 func Serve(sink Sink) { pluginserver.Serve(Plugin(sink)) }
 
-// Plugin returns sink with every protocol version of this contract.
+// Plugin returns sink as a plugin with every protocol version of this contract.
 func Plugin(sink Sink) plugins.Plugin {
 	p := plugins.Plugin{
 		Kind: plugins.KindAudit,

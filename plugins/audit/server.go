@@ -33,7 +33,7 @@ func (s server) Read(ctx context.Context, req *auditv1.ReadRequest) (*auditv1.Re
 	return &auditv1.ReadResponse{Records: toProto(fitting(records))}, err
 }
 
-// fitting returns as many of the first records as fit in one message, at least one.
+// fitting returns as many of the first records as fit in one message, but at least one.
 func fitting(records []Record) []Record {
 	total := 0
 	for i, r := range records {

@@ -16,8 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// endings kills processes right after an answer, in the middle of a write, and with part of a write in their
-// files.
+// endings kills processes right after a response, in the middle of a write, and with part of a write in their files.
 func endings(ctx context.Context, t *kit.Trial, s Subject) error {
 	w, err := s.begin(ctx, t)
 	if err != nil {
@@ -89,7 +88,7 @@ func (w *world) interrupted(ctx context.Context, s *stream, moment time.Duration
 	return w.check(ctx, s, keptOnce)
 }
 
-// contents returns the files in a directory.
+// contents returns the contents of the files in a directory, by path.
 func contents(dir string) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -105,7 +104,7 @@ func contents(dir string) (map[string][]byte, error) {
 	return all, err
 }
 
-// grown returns the file that a write has extended, if it did nothing else.
+// grown returns the file that a write has extended. ok is false if the write changed anything else.
 func grown(before, after map[string][]byte) (path string, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if bytes.Equal(before[name], after[name]) {
@@ -126,8 +125,8 @@ func (w *world) halt() {
 	w.p = &Process{Kill: func() {}, Close: func() {}}
 }
 
-// torn leaves each prefix of a write in the file that it extended, as if the process had been killed at that
-// point, and returns how many it tried.
+// torn leaves prefixes of a write in the file that it extended, as if the process had been killed at that point. It
+// returns how many it tried: all, or a sample of a long write.
 func (w *world) torn(ctx context.Context, r *rand.Rand, s *stream) (n int, err error) {
 	if w.Data == "" {
 		return 0, nil
@@ -150,7 +149,7 @@ func (w *world) torn(ctx context.Context, r *rand.Rand, s *stream) (n int, err e
 		return 0, err
 	}
 	path, ok := grown(before, after)
-	if !ok { // not a log, so any part of it may be there
+	if !ok { // not a log file, so any part of the batch may have been kept
 		s.keep(batch)
 		return 0, w.again(ctx, false)
 	}
@@ -190,7 +189,7 @@ func (w *world) torn(ctx context.Context, r *rand.Rand, s *stream) (n int, err e
 	return n, w.again(ctx, false)
 }
 
-// failing makes the backend unavailable in every possible way, and fills the disk.
+// failing makes the backend unavailable in every way that the subject supports, and fills the disk.
 func failing(ctx context.Context, t *kit.Trial, s Subject) (failed error) {
 	w, err := s.begin(ctx, t)
 	if err != nil {
@@ -217,7 +216,7 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) (failed error) {
 		if failed == nil {
 			failed = w.again(ctx, true)
 		}
-		if failed == nil { // data that was only in memory is lost
+		if failed == nil { // stopping may lose data that was only in memory
 			failed = w.check(ctx, one, durable)
 		}
 	}()
@@ -267,7 +266,7 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) (failed error) {
 	return nil
 }
 
-// settles repeats what was not acknowledged, and compares.
+// settles repeats what was not acknowledged, and compares the sink with the model.
 func (w *world) settles(ctx context.Context, s *stream) error {
 	if again := s.perhaps; len(again) > 0 {
 		if err := w.insist(ctx, s, again); err != nil {
@@ -292,7 +291,7 @@ func (w *world) duringOutage(ctx context.Context, stop func(context.Context) err
 	return w.settles(ctx, s)
 }
 
-// full fills the disk after each prefix of a write, and returns how many it tried.
+// full fills the disk after various numbers of further bytes, and returns how many writes failed.
 func (w *world) full(ctx context.Context, s *stream) (n int, err error) {
 	if w.Data == "" || w.p.Limit == nil {
 		return 0, nil

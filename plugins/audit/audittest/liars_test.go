@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
-// The properties, by what they are about.
+// The names of the properties.
 const (
 	exact   = "every record comes back as it was written"
 	model   = "after every history of calls and restarts, a sink has what the model has"
@@ -34,7 +34,7 @@ func alters(change func(r *audit.Record)) func(*sink) {
 	return func(s *sink) { s.alter = func(_ string, r *audit.Record) { change(r) } }
 }
 
-// first runs change before the write itself.
+// first runs change before the regular write.
 func first(change func(stream *string, records *[]audit.Record) error) func(*sink) {
 	return func(s *sink) {
 		s.write = func(ctx context.Context, stream string, records []audit.Record) error {
@@ -318,7 +318,7 @@ func lies() []lie {
 	}
 }
 
-// onlyNew passes over a batch that begins with a record it takes for another one.
+// onlyNew skips a whole batch if its first record is one that the sink has with other contents.
 func onlyNew(_ *string, records *[]audit.Record) error {
 	if all := *records; len(all) > 0 && all[0].Target == "other" {
 		*records = nil
@@ -334,7 +334,7 @@ func TestARightSinkPasses(t *testing.T) {
 	plugintest.Judge(t, audittest.Properties(), trial(), open(t, func(*sink) {}))
 }
 
-// trial is normal, for sinks that are back at once.
+// trial returns a normal trial with a short start time, because these sinks start at once.
 func trial() kit.Trial {
 	t := plugintest.Trial(kit.Normal)
 	t.Start = 3 * time.Second

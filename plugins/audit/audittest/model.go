@@ -19,17 +19,17 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Records returns kept records, like Read of audit.Reader.
+// Records returns kept records, like the Read method of audit.Reader.
 type Records func(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error)
 
 // Subject is the audit sink under test, and what can be done to it.
 type Subject struct {
-	// Open starts a process of the sink on its backend, as a server does. A process has what an earlier one has
-	// kept.
+	// Open starts a process of the sink on its backend, as a server does. The process has the records that earlier ones
+	// have kept.
 	Open func(ctx context.Context) (*Process, error)
 	// Exclusive is set if only one process may use the backend at a time.
 	Exclusive bool
-	// Records returns what the receiver of a sink without the capability "read" has, each record once.
+	// Records returns the records that the receiver of a sink without the capability "read" has, each of them once.
 	Records Records
 	// Backend makes the backend of all processes unavailable and available again; nil if that is not possible.
 	Backend kit.Backend
@@ -44,7 +44,7 @@ type Process struct {
 	Sink  audit.Sink
 	Kill  func()                   // kills it, without a chance to finish anything
 	Close func()                   // ends it as a server does
-	Limit func(length int64) error // prevents its files from growing beyond length, as if the disk were full; negative for no limit. May be nil
+	Limit func(length int64) error // prevents its files from growing beyond length, as if the disk were full; a negative length removes the limit. May be nil
 }
 
 // Connected returns the sink at the other end of conn, a process that a Go test has started. It is not
@@ -96,7 +96,7 @@ const patience = 2 * time.Second
 type world struct {
 	Subject
 	t       *kit.Trial
-	p       *Process // the process that answers
+	p       *Process // the current process
 	history []string
 }
 
@@ -104,7 +104,7 @@ type world struct {
 type stream struct {
 	name    string
 	kept    []audit.Record // in order
-	perhaps []audit.Record // the batch of which some first records may have been kept
+	perhaps []audit.Record // a batch whose first records may have been kept
 }
 
 // begin starts a process for a history.
@@ -172,7 +172,7 @@ func (s *stream) next(n int, gap uint64) []audit.Record {
 	return all
 }
 
-// record returns an arbitrary record.
+// record returns a record with this sequence and arbitrary contents.
 func record(sequence uint64) audit.Record {
 	return audit.Record{
 		Sequence: sequence, Time: time.Date(2026, 11, 22, 18, 20, 21, 123e6, time.UTC), Actor: "usr_kit", Action: "tools.call",
@@ -195,7 +195,7 @@ func (w *world) write(ctx context.Context, s *stream, records []audit.Record) er
 	return nil
 }
 
-// keep is Write in the model.
+// keep performs a Write in the model.
 func (s *stream) keep(records []audit.Record) {
 	all := s.kept
 	for _, r := range records {
@@ -267,7 +267,7 @@ func (w *world) check(ctx context.Context, s *stream, sentence string) error {
 	return nil
 }
 
-// different says in which field a record differs from what was written, or returns "".
+// different describes the first field in which a record differs from what was written. It returns "" if there is none.
 func different(got, want audit.Record) string {
 	a, b := got, want
 	if got.Time.UnixMilli() != want.Time.UnixMilli() || got.Time.IsZero() != want.Time.IsZero() {
@@ -286,7 +286,7 @@ func different(got, want audit.Record) string {
 	return ""
 }
 
-// sameJSON compares two JSON values, and numbers by their digits.
+// sameJSON compares two JSON values. Numbers must have the same digits.
 func sameJSON(a, b json.RawMessage) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) == len(b)

@@ -30,7 +30,7 @@ func Properties() []kit.Property[Subject] {
 	}
 }
 
-// texts returns what a field may contain.
+// texts returns values for text fields.
 func texts(r *rand.Rand) []string {
 	return []string{
 		"", " ", " x ", "x\n", "\r\n", "\x00", "a\x00b", "\x1f\x7f", "\u2028\u2029", "<&>\"'\\/", "é", "e\u0301", "Å", "日本語 🪢", "\ufeffx", "ﬁ", "ſ", "NULL", "null", "-", "0", "1e3", "%s%n", "${x}",
@@ -38,7 +38,7 @@ func texts(r *rand.Rand) []string {
 	}
 }
 
-// values returns what arguments may be.
+// values returns JSON values for the arguments of a record.
 func values() []string {
 	return []string{
 		"", "null", "false", "0", `""`, "[]", "{}", `[null]`, `{"a":null,"":"","A":1,"a ":2}`, "12345678901234567890", "0.1000000000000000055511151231257827", "1e400", "-0", `"\u0000\ud83e\udea2"`,
@@ -46,7 +46,7 @@ func values() []string {
 	}
 }
 
-// times returns when a record may have been made.
+// times returns values for the time of a record.
 func times() []time.Time {
 	return []time.Time{{}, time.UnixMilli(1), time.UnixMilli(-1), time.Unix(0, 0), time.Date(1901, 1, 1, 0, 0, 0, 5e6, time.UTC), time.Date(2039, 1, 1, 0, 0, 0, 999e6, time.UTC),
 		time.Date(2107, 5, 5, 0, 0, 0, 1e6, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC), time.Date(2026, 3, 29, 1, 30, 0, 7e6, time.UTC)}
@@ -101,7 +101,7 @@ func fields(ctx context.Context, t *kit.Trial, s Subject) error {
 	return nil
 }
 
-// histories generates calls and restarts, and compares everything after each.
+// histories generates calls and restarts, and compares the sink with the model after each.
 func histories(ctx context.Context, t *kit.Trial, s Subject) error {
 	n := t.Count(60)
 	err := t.Explore(ctx, n, func(ctx context.Context, draw *rapid.T) error {
@@ -142,7 +142,7 @@ func (w *world) step(ctx context.Context, draw *rapid.T, s *stream) error {
 		gap := rapid.SampledFrom([]uint64{1, 1, 2, 1000, 1 << 31, 1 << 53}).Draw(draw, "gap")
 		batch := s.next(rapid.IntRange(1, 6).Draw(draw, "records"), gap)
 		return w.write(ctx, s, batch)
-	case 3, 4: // what is there, perhaps with other contents, with what was left out, and with something new
+	case 3, 4: // kept records, possibly with other contents, a skipped sequence, or new records
 		if len(s.kept) == 0 {
 			return w.write(ctx, s, s.next(3, 2))
 		}
@@ -171,7 +171,7 @@ func (w *world) step(ctx context.Context, draw *rapid.T, s *stream) error {
 	}
 }
 
-// refuses writes a wrong batch, and then its records in a good one.
+// refuses writes an invalid batch, and then its records in a valid one.
 func (w *world) refuses(ctx context.Context, s *stream, how int) error {
 	batch, name := s.next(3, 1), s.name
 	good := append([]audit.Record{}, batch...)
@@ -185,7 +185,7 @@ func (w *world) refuses(ctx context.Context, s *stream, how int) error {
 	case 3:
 		batch[0], batch[2] = batch[2], batch[0]
 	case 4:
-		if len(s.kept) > 0 { // of what was kept
+		if len(s.kept) > 0 { // repeats a kept record
 			batch = []audit.Record{s.kept[len(s.kept)-1], s.kept[len(s.kept)-1]}
 		}
 	}
@@ -269,7 +269,7 @@ func writers(ctx context.Context, t *kit.Trial, s Subject) error {
 				batch := streams[i].next(1+j%5, 1)
 				if errs[i] = own.write(ctx, streams[i], batch); j%3 == 2 && errs[i] == nil {
 					own.history = own.history[:1]
-					errs[i] = own.write(ctx, streams[i], batch) // as after a lost answer
+					errs[i] = own.write(ctx, streams[i], batch) // as if the answer had been lost
 				}
 			}
 		})
@@ -333,7 +333,7 @@ func amounts(ctx context.Context, t *kit.Trial, s Subject) error {
 			return err
 		}
 	}
-	for _, kill := range []bool{false, true} { // repeats, then the same in processes that find it at their start
+	for _, kill := range []bool{false, true} { // repeats in the same process, then in one that finds the records at its start
 		w.history = []string{fmt.Sprintf("%d records to one stream, 20 to one that is older, 1 to each of %d others", len(long.kept), many)}
 		for _, one := range append(others[:min(many, 20)], old, long) {
 			if err := w.write(ctx, one, one.kept[:min(len(one.kept), 20, max(1, 8/len(one.kept)))]); err != nil {
@@ -362,7 +362,7 @@ func amounts(ctx context.Context, t *kit.Trial, s Subject) error {
 			}
 		}
 		if err := w.write(ctx, large, batch); err != nil {
-			err.(*kit.Failure).Sentence = upTo //nolint:errorlint,forcetypeassert // write returns no other
+			err.(*kit.Failure).Sentence = upTo //nolint:errorlint,forcetypeassert // write returns no other type
 			return err
 		}
 	}

@@ -18,14 +18,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
 )
 
-// disk is what the processes of a sink share: a folder that can fail.
+// disk is the directory that the processes of a sink share, with faults.
 type disk struct {
 	dir string
 
 	mu    sync.Mutex
 	away  bool
-	busy  chan struct{} // closed when it answers again; nil unless it is stalled
-	limit int64         // of the length of a file; negative for none
+	busy  chan struct{} // closed when it works again; nil unless it is stalled
+	limit int64         // maximum length of a file; negative for none
 }
 
 func (d *disk) set(away bool, busy chan struct{}) error {
@@ -49,7 +49,7 @@ func (d *disk) full(length int64) error {
 	return nil
 }
 
-// reach waits until the disk answers.
+// reach waits while the disk is stalled. It returns an error if the disk is unavailable.
 func (d *disk) reach(ctx context.Context) error {
 	d.mu.Lock()
 	away, busy := d.away, d.busy
@@ -66,7 +66,7 @@ func (d *disk) reach(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// appendTo appends to a file as far as there is space.
+// appendTo appends to a file as much as fits.
 func (d *disk) appendTo(file *os.File, at int64, raw []byte) error {
 	d.mu.Lock()
 	limit := d.limit
@@ -79,11 +79,12 @@ func (d *disk) appendTo(file *os.File, at int64, raw []byte) error {
 	return err
 }
 
-// sink is a right one: a log of JSON lines, which several processes append to. Liars change one of its functions.
+// sink is a sink that keeps the contract: a log of JSON lines to which several processes append. A liar replaces some
+// of its functions.
 type sink struct {
 	*disk
 	file *os.File
-	dead atomic.Bool // killed
+	dead atomic.Bool // the process was killed
 
 	mu      sync.Mutex
 	end     int64
@@ -92,15 +93,15 @@ type sink struct {
 	check  func(stream string, records []audit.Record) error
 	reach  func(context.Context) error
 	lost   func(error) error
-	alter  func(stream string, r *audit.Record) // before it is kept
+	alter  func(stream string, r *audit.Record) // called before a record is kept
 	passes func(kept []audit.Record, r audit.Record) bool
 	key    func(stream string) string
 	store  func(raw []byte) error
 	undo   func() error
-	torn   func(line []byte) bool // a line that was not written whole
+	torn   func(line []byte) bool // reports whether a line is incomplete
 	show   func(kept []audit.Record, after uint64, limit int) []audit.Record
 	write  func(ctx context.Context, stream string, records []audit.Record) error
-	fresh  func() error // what other processes wrote
+	fresh  func() error // reads what other processes wrote
 	close  func()
 }
 
@@ -143,7 +144,7 @@ func newSink(d *disk) (*sink, error) {
 	return s, nil
 }
 
-// append keeps records.
+// append is the regular write.
 func (s *sink) append(ctx context.Context, stream string, records []audit.Record) error {
 	if err := s.check(stream, records); err != nil {
 		return err
@@ -187,7 +188,7 @@ func (s *sink) append(ctx context.Context, stream string, records []audit.Record
 	return nil
 }
 
-// follow reads what was appended, and cuts off a line that was not written whole.
+// follow reads what was appended, and removes an incomplete line.
 func (s *sink) follow() error {
 	info, err := s.file.Stat()
 	if err != nil || info.Size() == s.end {
@@ -210,7 +211,7 @@ func (s *sink) follow() error {
 	return nil
 }
 
-// open makes a sink with a folder of its own, changed by a liar.
+// open returns a subject with a directory of its own, whose sinks are modified by change.
 func open(t *testing.T, change func(*sink)) audittest.Subject {
 	t.Helper()
 	d := &disk{dir: t.TempDir(), limit: -1}

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/audit"
 )
 
-// Sink is an audit.Reader.
+// Sink is an audit.Reader that appends to a file.
 type Sink struct {
 	chain *hashchain.File
 
@@ -61,7 +61,7 @@ func (s *Sink) Close() error {
 	return s.chain.Close()
 }
 
-// note records the sequence of a record in the file.
+// note remembers the sequence of a record in the file.
 func (s *Sink) note(record []byte) error {
 	var e struct {
 		Stream   string `json:"stream"`
@@ -110,9 +110,9 @@ func (s *Sink) Write(ctx context.Context, stream string, records []audit.Record)
 	return nil
 }
 
-// Read implements audit.Reader. It reads the file from the beginning.
+// Read implements audit.Reader. It reads the file from its start.
 func (s *Sink) Read(ctx context.Context, stream string, after uint64, limit int) (found []audit.Record, err error) {
-	name, err := json.Marshal(stream) // as Write has it in its lines
+	name, err := json.Marshal(stream) // as Write encodes it
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestTheContract(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.log")
 	process := func(s audit.Sink, end func()) (*audittest.Process, error) {
-		return &audittest.Process{Sink: s, Kill: func() {}, Close: end}, nil // really killed are executables
+		return &audittest.Process{Sink: s, Kill: func() {}, Close: end}, nil // only executables can be killed
 	}
 	subject := audittest.Subject{Data: dir, Open: func(context.Context) (*audittest.Process, error) {
 		s := file.New()
@@ -55,7 +55,7 @@ func TestTheContract(t *testing.T) {
 		return process(s, end)
 	}}
 	t.Run("direct", func(t *testing.T) {
-		subject.Fixed = true // without a way to fill the disk
+		subject.Fixed = true // there is no way to fill the disk
 		plugintest.Judge(t, audittest.Properties(), plugintest.Trial(kit.Quick), subject)
 		verify(t, path)
 	})
@@ -115,7 +115,7 @@ func some(first, last uint64) (records []audit.Record) {
 	return records
 }
 
-// Each of the sinks knows what the file had at its start, and what the other one wrote since.
+// Each sink knows what the file contained when it started, and what the other one has written since.
 func TestTwoSinksOfAFileWriteARecordOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	first := open(t, path)
@@ -134,7 +134,7 @@ func TestTwoSinksOfAFileWriteARecordOnce(t *testing.T) {
 	}
 }
 
-// A trail that is cut short without an error would pass for a whole one.
+// A trail that ends early without an error would look complete.
 func TestAReadReportsARecordThatItCannotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	other, err := hashchain.Open(path, false, nil)

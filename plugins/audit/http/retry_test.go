@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/audit"
 )
 
-// busyUntil is a collector that answers 503 until then, and counts.
+// busyUntil is a collector that responds with 503 until then, and counts requests.
 type busyUntil struct {
 	then  time.Time
 	asked int
@@ -45,7 +45,7 @@ func TestABusyCollectorIsAskedAgainEveryThreeSecondsAtLeast(t *testing.T) {
 	})
 }
 
-// answersThenNone is a collector that answers with each status in turn, and then not at all.
+// answersThenNone is a collector that responds with each status in turn, and then not at all.
 type answersThenNone []int
 
 func (a *answersThenNone) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -58,7 +58,7 @@ func (a *answersThenNone) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: io.NopCloser(strings.NewReader("")), Request: req}, nil
 }
 
-// The deadline is no news to who set it.
+// The caller knows its own deadline, so the error names the collector's last response instead.
 func TestAtTheDeadlineTheErrorIsTheLastOneOfTheCollector(t *testing.T) {
 	for want, answers := range map[string]answersThenNone{
 		"the collector answered Service Unavailable; the time for it is over": {500, 502, 503},

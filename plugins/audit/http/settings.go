@@ -21,7 +21,7 @@ type Settings struct {
 	// URL is where records are posted. It is the only required setting.
 	URL string `json:"url"`
 
-	// Token is sent as a bearer token.
+	// Token is sent as a bearer token. Empty means none.
 	Token plugins.Secret `json:"token"`
 
 	// Headers are sent with every request. Their values are secrets.

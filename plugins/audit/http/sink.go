@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/audit"
 )
 
-// Sink is an audit.Sink.
+// Sink is an audit.Sink that posts records to a collector.
 type Sink struct {
 	settings Settings
 	client   *http.Client
@@ -38,7 +38,7 @@ func (*Sink) NewSettings() any {
 	return &s
 }
 
-// Configure implements plugins.Configurer. The collector need not be reachable at that time.
+// Configure implements plugins.Configurer. The collector need not be reachable yet.
 func (s *Sink) Configure(_ context.Context, c plugins.Config) error {
 	settings := defaults()
 	if err := c.Decode(&settings); err != nil {
@@ -99,7 +99,7 @@ func (s *Sink) lastOf(stream string) uint64 {
 	return s.last[stream]
 }
 
-// send posts a batch until the collector accepts it, or ctx ends.
+// send posts a batch until the collector accepts it or ctx ends. It retries after network errors, 429 and 5xx.
 func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) error {
 	batch := make([]audit.Entry, len(records))
 	for i, r := range records {
@@ -125,7 +125,7 @@ func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) 
 	return err
 }
 
-// errTooLarge reports a batch that the collector does not accept in one piece.
+// errTooLarge means that the batch must be split.
 var errTooLarge = errors.New("the collector answered 413 Request Entity Too Large")
 
 func (s *Sink) post(ctx context.Context, body []byte) error {

@@ -60,7 +60,8 @@ func TestTheContract(t *testing.T) {
 	})
 }
 
-// answers is a collector that answers with the given codes in turn, then 200, and counts what it took.
+// answers starts a collector that responds with the given codes in turn, then with 200, and counts the records it
+// accepts.
 func answers(t *testing.T, codes ...int) (settings map[string]any, taken *atomic.Int64) {
 	t.Helper()
 	taken = &atomic.Int64{}
@@ -118,7 +119,7 @@ func TestARecordThatCannotBeWrittenIsNotAcknowledged(t *testing.T) {
 	settings, taken := answers(t)
 	s := open(t, settings)
 	broken := append(some(1), audit.Record{Sequence: 2, Action: "tools.call", Arguments: json.RawMessage(`{"cut`)})
-	for range 2 { // it is not taken for sent
+	for range 2 { // the first attempt must not count as sent
 		if err := s.Write(t.Context(), "one", broken); err == nil || !strings.Contains(err.Error(), "JSON") || taken.Load() != 0 {
 			t.Errorf("the collector got %d records: %v", taken.Load(), err)
 		}
@@ -126,7 +127,7 @@ func TestARecordThatCannotBeWrittenIsNotAcknowledged(t *testing.T) {
 }
 
 func TestABatchIsNotTakenWhenItsFirstHalfIsRefused(t *testing.T) {
-	settings, taken := answers(t, 413, 401) // then it takes whatever comes
+	settings, taken := answers(t, 413, 401) // accepts everything after that
 	s := open(t, settings)
 	if err := s.Write(t.Context(), "one", some(8)); !errors.Is(err, plugins.ErrUnavailable) || taken.Load() != 0 {
 		t.Errorf("the collector took %d records: %v", taken.Load(), err)
