@@ -47,7 +47,7 @@ func (p *process) healthy(b *bench, conn *grpc.ClientConn, after string) (err er
 	return nil
 }
 
-// ask configures or validates.
+// ask calls Configure, or Validate if configure is false.
 func (p *process) ask(b *bench, configure bool, settings []byte) ([]*pluginv1.Problem, error) {
 	service, err := p.service()
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *process) probe(b *bench, conn *grpc.ClientConn, about string) (codes.Co
 	return code, nil
 }
 
-// servesItsKind starts the executable by hand and as other kinds.
+// servesItsKind starts the executable without a kind and with wrong ones.
 func servesItsKind(b *bench) error {
 	for _, value := range []string{"", "nonsense", strings.ToUpper(string(b.Kind)), string(b.Kind) + " "} {
 		ctx, cancel := b.limited()
@@ -127,7 +127,7 @@ func servesItsKind(b *bench) error {
 	return nil
 }
 
-// handshakes starts it with different offers of versions.
+// handshakes starts the executable with different protocol versions on offer.
 func handshakes(b *bench) error {
 	keys := map[string]bool{}
 	for _, offered := range []string{"1", "1,99", "99,1", "1"} {
@@ -171,7 +171,7 @@ func handshakes(b *bench) error {
 	return p.listensNowhereElse(b)
 }
 
-// guarded attempts to be served without the server's certificate.
+// guarded tries to connect without the server's certificate.
 func guarded(b *bench) error {
 	p, err := b.start("1", "")
 	if err != nil {
@@ -208,7 +208,7 @@ func guarded(b *bench) error {
 	return p.healthy(b, nil, "connect as somebody else, then with the server's certificate")
 }
 
-// introduced compares its Info before and after settings and calls.
+// introduced compares Info before and after settings and calls.
 func introduced(b *bench) error {
 	p, err := b.start("1", "")
 	if err != nil {
@@ -250,7 +250,7 @@ func introduced(b *bench) error {
 	return nil
 }
 
-// loaded makes large, many, abandoned and hostile calls, and checks after each that it still answers.
+// loaded makes large, many, abandoned and hostile calls, and checks after each kind that the plugin still responds.
 func loaded(b *bench) error {
 	p, err := b.serving("")
 	if err != nil {
@@ -265,7 +265,7 @@ func loaded(b *bench) error {
 		return err
 	}
 	asAlone := func(sentence, step string, code codes.Code, err error) error {
-		busy := b.Kind == plugins.KindRegistry && code == codes.Unavailable // its backend may refuse many calls
+		busy := b.Kind == plugins.KindRegistry && code == codes.Unavailable // its backend may reject many calls
 		if code == alone || busy {
 			return nil
 		}
@@ -316,8 +316,8 @@ func loaded(b *bench) error {
 	return asAlone(sentenceHostile, "hostile connections and messages, then a call", code, err)
 }
 
-// hostile sends what no server sends: bytes that are not TLS, unknown methods, messages that are not protobuf,
-// text that is not UTF-8 and more than 16 MiB.
+// hostile sends what a server never sends: bytes that are not TLS, unknown methods, messages that are not protobuf,
+// text that is not UTF-8, and more than 16 MiB.
 func (p *process) hostile(b *bench, conn *grpc.ClientConn) {
 	for _, data := range []string{"", "\x00", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff" + strings.Repeat("\xff", 4096), strings.Repeat("\x00", 1<<16)} {
 		if raw, err := net.DialTimeout(p.fields[2], p.fields[3], time.Second); err == nil { //nolint:noctx // bounded
@@ -384,7 +384,7 @@ func secretive(b *bench) error {
 	if p, err = b.serving(""); err != nil {
 		return err
 	}
-	for name, value := range good { // those of the author, where a setting is by its name a secret
+	for name, value := range good { // the author's own values for settings that look like secrets
 		lower := strings.ToLower(name)
 		if text, ok := value.(string); ok && (strings.Contains(lower, "secret") || strings.Contains(lower, "password") || strings.HasSuffix(lower, "key")) {
 			secrets = append(secrets, kit.Secret{What: "the setting " + name, Text: text})
@@ -409,7 +409,7 @@ func secretive(b *bench) error {
 	if err := p.exposes(b, look); err != nil {
 		return err
 	}
-	for name, value := range good { // with a secret in each text, whatever the plugin then answers
+	for name, value := range good { // put a secret into each text setting; the result does not matter
 		if _, text := value.(string); !text {
 			continue
 		}
@@ -435,7 +435,7 @@ func secretive(b *bench) error {
 	return nil
 }
 
-// exposes checks the arguments of the process and its children, its files, and its output.
+// exposes checks the arguments of the process and its children, the files that others can read, and its output.
 func (p *process) exposes(b *bench, look func(step, where, text string) error) error {
 	for _, pid := range family(p.cmd.Process.Pid) {
 		args, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
@@ -445,11 +445,11 @@ func (p *process) exposes(b *bench, look func(step, where, text string) error) e
 	}
 	err := filepath.WalkDir(p.tempDir(), func(path string, entry os.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
-			return nil //nolint:nilerr // a file that has gone
+			return nil //nolint:nilerr // it is gone, or not a regular file
 		}
 		info, err := entry.Info()
 		if err != nil || info.Mode().Perm()&0o077 == 0 {
-			return nil //nolint:nilerr // a file that has gone
+			return nil //nolint:nilerr // it is gone, or private
 		}
 		raw, _ := os.ReadFile(path)
 		return look("settings or calls with secrets", "the file "+entry.Name()+", which others can read", string(raw))
@@ -457,7 +457,7 @@ func (p *process) exposes(b *bench, look func(step, where, text string) error) e
 	if err != nil {
 		return err
 	}
-	p.stop() // after that all of its output has been read
+	p.stop() // all of its output has been read then
 	return look("settings or calls with secrets", "its output", p.stderr.String()+strings.Join(p.printed(), "\n"))
 }
 

@@ -1,7 +1,7 @@
-// Package protocoltest is the conformance kit for what every plugin must do regardless of its kind: start,
-// handshake, transport security, health, Info, settings, load and shutdown (the comments in
-// ropewalk/plugin/v1/plugin.proto).
+// Package protocoltest is the conformance kit for what every plugin must do regardless of its kind: start, handshake,
+// transport security, health, Info, settings, load and shutdown. The contract is in the comments of
+// ropewalk/plugin/v1/plugin.proto.
 //
-// It starts the executable by hand, without the server's plugin host, so that nothing hides what a plugin does.
-// Each check starts its own process and ends it. Each check is proven by lying executables (lies_test.go).
+// It starts the executable itself, without the server's plugin host, so that nothing hides what a plugin does. Each
+// check starts its own processes and ends them. Lying executables prove that each check works (lies_test.go).
 package protocoltest

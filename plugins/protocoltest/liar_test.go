@@ -31,7 +31,7 @@ import (
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// liar is a session store plugin written by hand, which breaks one promise.
+// liar is a hand-written session store plugin that breaks one rule.
 type liar struct {
 	pluginv1.UnimplementedPluginServiceServer
 	sessionstorev1.UnimplementedSessionStoreServiceServer
@@ -48,7 +48,7 @@ type liar struct {
 	locked string
 }
 
-// main is the whole plugin.
+// main is the plugin's main function.
 func (l *liar) main() {
 	if os.Getenv("ROPEWALK_PLUGIN") != l.kind() {
 		if value := os.Getenv("ROPEWALK_PLUGIN"); (value != "" || !l.is("serves without the cookie")) && (value == "" || !l.is("serves whatever kind is wanted")) {
@@ -104,7 +104,7 @@ func (l *liar) main() {
 		},
 	}}}, l)
 	terminated := make(chan os.Signal, 1)
-	signal.Notify(terminated, syscall.SIGTERM) // before the handshake line, after which a signal may come
+	signal.Notify(terminated, syscall.SIGTERM) // before the handshake line, because a signal may come right after it
 	go func() {
 		for range terminated {
 			if l.is("waits for open streams at SIGTERM") {
@@ -136,7 +136,7 @@ const (
 	locksKilled  = "is exclusive and leaves its lock behind when it is killed"
 )
 
-// lock takes the backend by a file, which a process that dies leaves behind.
+// lock takes the backend with a lock file, which stays behind if the process is killed.
 func (l *liar) lock(dir string) bool {
 	if !l.is(locksUnsaid) && !l.is(locksForGood) && !l.is(locksKilled) {
 		return true
@@ -157,7 +157,7 @@ func (l *liar) leave(server *grpc.Server) {
 		fmt.Println("bye")
 	}
 	l.leaveLate()
-	time.Sleep(10 * time.Millisecond) //nolint:forbidigo // so that Shutdown is answered
+	time.Sleep(10 * time.Millisecond) //nolint:forbidigo // let the response to Shutdown out first
 	if !l.is("leaves its socket behind") {
 		server.Stop()
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
-	. "github.com/ropewalk/ropewalk/plugins/protocoltest" //nolint:revive // the names of the properties
+	. "github.com/ropewalk/ropewalk/plugins/protocoltest" //nolint:revive // for the names of the properties
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// lieVariable makes the test binary a plugin that tells that lie.
+// lieVariable is the environment variable that makes the test binary a plugin with that lie.
 const lieVariable = "ROPEWALK_TEST_LIE"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// lies are what a plugin may do wrong, by the property that must catch it.
+// lies returns the lies, by the property that must catch them.
 func lies() map[string][]string {
 	return map[string][]string{
 		Cookie: {

@@ -22,7 +22,7 @@ type listenerAddress struct {
 	*net.TCPAddr
 }
 
-// String is the network and the address.
+// String returns the network and the address.
 func (a listenerAddress) String() string { return a.network + " " + a.TCPAddr.String() }
 
 // Socket states in /proc/net: a listening TCP socket, and an unconnected UDP socket, which accepts datagrams
@@ -112,8 +112,8 @@ func parseAddress(text string) (*net.TCPAddr, error) {
 	return &net.TCPAddr{IP: ip, Port: int(n)}, err
 }
 
-// listensNowhereElse looks for listeners other than the one in the handshake line. An adapter that resolves a
-// name by DNS has a datagram socket until the answer arrives, so a socket counts only if it stays open.
+// listensNowhereElse looks for listeners other than the one in the handshake line. A DNS query has a datagram socket
+// until its answer arrives, so a socket counts only if it stays open.
 func (p *process) listensNowhereElse(b *bench) error {
 	stay, err := p.otherListeners()
 	if err != nil {
@@ -135,11 +135,11 @@ func (p *process) listensNowhereElse(b *bench) error {
 	return nil
 }
 
-// lookup is the longest that a DNS query may keep its socket open: the five seconds after which resolvers give
-// up, plus one.
+// lookup is the longest that a DNS query may keep its socket open: resolvers give up after five seconds, plus one
+// second.
 const lookup = 6 * time.Second
 
-// otherListeners returns the addresses that the process listens on, except that of its handshake line.
+// otherListeners returns the addresses that the process listens on, except the one in its handshake line.
 func (p *process) otherListeners() (map[string]bool, error) {
 	all, err := listenersOf(p.cmd.Process.Pid)
 	if err != nil {

@@ -39,11 +39,11 @@ type Subject struct {
 	Args     []string
 	Env      []string // in addition to the handshake's own variables and PATH
 	Kind     plugins.Kind
-	Settings json.RawMessage // valid ones
-	Probe    Probe           // of the kind
+	Settings json.RawMessage // valid settings
+	Probe    Probe           // for the kind's own service
 }
 
-// Probe makes a cheap call to a kind's own service, about something that does not exist. Calls with the same
+// Probe makes a cheap call to a kind's own service, about something that does not exist. Calls with the same value of
 // about are identical.
 type Probe func(ctx context.Context, conn grpc.ClientConnInterface, about string) error
 
@@ -52,7 +52,7 @@ type process struct {
 	cmd     *exec.Cmd
 	dir     string
 	data    string          // the directory that Configure passes to the plugin
-	server  tls.Certificate // the kit's own
+	server  tls.Certificate // the certificate that the kit shows
 	fields  []string        // from the handshake line
 	ended   chan error
 	mu      sync.Mutex
@@ -62,16 +62,16 @@ type process struct {
 	stopped bool
 }
 
-// command returns the executable's command with its own environment.
+// command returns the executable's command, with only the environment variables that it should have.
 func (s Subject) command(ctx context.Context, env ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.Path, s.Args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}, append(s.Env, env...)...) //nolint:forbidigo // of the kit's own process
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}, append(s.Env, env...)...) //nolint:forbidigo // for the kit's own child process
 	cmd.WaitDelay = time.Second
 	return cmd
 }
 
-// start runs the executable like a server that supports versions, in a new directory or in data, and reads its
-// handshake.
+// start runs the executable as a server that supports these versions would, in a new directory or in data, and reads
+// its handshake.
 func (b *bench) start(versions, data string) (_ *process, err error) {
 	p := &process{ended: make(chan error, 1), data: data}
 	if p.server, err = certificate(); err != nil {
@@ -115,7 +115,7 @@ func (b *bench) start(versions, data string) (_ *process, err error) {
 	return p, nil
 }
 
-// tempDir returns the directory for its temporary files.
+// tempDir returns the directory for the plugin's temporary files.
 func (p *process) tempDir() string { return filepath.Join(p.dir, "tmp") }
 
 // socketDir returns the directory for the plugin's socket.
@@ -139,15 +139,14 @@ func (p *process) read(stdout *bufio.Reader, first chan<- string) {
 	}
 }
 
-// stop ends the process, whatever it does, and waits until all of its output has been read. It is safe to call
-// more than once.
+// stop kills the process and waits until all of its output has been read. It is safe to call more than once.
 func (p *process) stop() {
 	for _, conn := range p.conns {
 		_ = conn.Close()
 	}
 	if !p.stopped {
 		_ = p.cmd.Process.Kill()
-		<-p.ended //nolint:errcheck // how a killed process ends says nothing
+		<-p.ended //nolint:errcheck // the exit status of a killed process means nothing
 		p.stopped = true
 	}
 }
@@ -163,7 +162,7 @@ func (p *process) exits(within time.Duration) (error, bool) {
 	}
 }
 
-// dial connects with certificates, or in plain text if secure is false.
+// dial connects with certificates over TLS, or in plain text if secure is false.
 func (p *process) dial(secure bool, certificates ...tls.Certificate) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if secure {
@@ -218,8 +217,8 @@ func certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// publicKey returns the key of the certificate in the handshake line. Comparing whole certificates would not
-// do, because their signatures always differ.
+// publicKey returns the key of the certificate in the handshake line. Comparing whole certificates is not enough,
+// because their signatures always differ.
 func (p *process) publicKey() (string, error) {
 	der, err := base64.RawStdEncoding.DecodeString(p.fields[5])
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// family returns a process and its children, according to Linux.
+// family returns a process and its descendants, according to Linux.
 func family(pid int) []int {
 	all := []int{pid}
 	files, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
@@ -36,7 +36,7 @@ func family(pid int) []int {
 	return all
 }
 
-// resources are what a plugin may leak, and how much growth is negligible.
+// resources is what a plugin may leak, and how much growth is negligible.
 var resources = []struct { //nolint:gochecknoglobals // a table
 	name  string
 	floor int
@@ -62,8 +62,8 @@ func (p *process) usage() (u [5]int) {
 	return u
 }
 
-// steady measures usage after equal numbers of calls. Growth is a leak only if it continues: a runtime stops
-// growing after its first collection, and a pool when it is full.
+// steady measures usage after equal numbers of calls. Growth is a leak only if it continues: a runtime stops growing
+// after its first garbage collection, and a pool when it is full.
 func steady(b *bench) error {
 	p, err := b.serving("")
 	if err != nil {
@@ -81,7 +81,7 @@ func steady(b *bench) error {
 		if err := b.callOften(p, step); err != nil {
 			return err
 		}
-		if err := b.pause(50 * time.Millisecond); err != nil { // closing may take a moment
+		if err := b.pause(50 * time.Millisecond); err != nil { // closing connections may take a moment
 			return err
 		}
 		points = append(points, p.usage())
@@ -108,7 +108,7 @@ func steady(b *bench) error {
 	return nil
 }
 
-// callOften makes n calls, several at a time.
+// callOften makes n calls on several goroutines.
 func (b *bench) callOften(p *process, n int) error {
 	const callers = 8
 	conn, err := p.dial(true, p.server)
@@ -116,9 +116,9 @@ func (b *bench) callOften(p *process, n int) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	service, every := pluginv1.NewPluginServiceClient(conn), 2 // call of the kind's own service
+	service, every := pluginv1.NewPluginServiceClient(conn), 2 // every second call is to the kind's own service
 	if b.Kind == plugins.KindRegistry {
-		every = 50 // it may ask a server that others use too
+		every = 50 // its calls may reach a server that others use too
 	}
 	var all sync.WaitGroup
 	errs := make(chan error, callers)
@@ -129,9 +129,9 @@ func (b *bench) callOften(p *process, n int) error {
 				var err error
 				switch {
 				case j%10 == 1:
-					_, _ = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: b.goodSettings(), DataDir: p.data}) // it may not have it
+					_, _ = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: b.goodSettings(), DataDir: p.data}) // the plugin may not implement it
 				case j%every == 0:
-					_ = b.Probe(ctx, conn, strconv.Itoa(i)+"-"+strconv.Itoa(j)) // other properties judge the answer
+					_ = b.Probe(ctx, conn, strconv.Itoa(i)+"-"+strconv.Itoa(j)) // other properties check the result
 				default:
 					_, err = service.Info(ctx, &pluginv1.InfoRequest{})
 				}
@@ -148,7 +148,8 @@ func (b *bench) callOften(p *process, n int) error {
 	return <-errs
 }
 
-// silent reads standard output while the plugin is configured, called and ended, and for a while after.
+// silent checks that the plugin prints nothing on standard output while it is configured, called and ended, and for 2.5
+// seconds after the calls.
 func silent(b *bench) error {
 	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		p, err := b.start("1", "")
@@ -164,7 +165,7 @@ func silent(b *bench) error {
 		if err := b.callOften(p, max(600, b.trial.Count(2000))); err != nil {
 			return err
 		}
-		if end == syscall.SIGKILL { // once, because a plugin that prints late does so each time
+		if end == syscall.SIGKILL { // only once, because a plugin that prints late does so every time
 			if err := b.pause(2500 * time.Millisecond); err != nil {
 				return err
 			}
@@ -173,7 +174,7 @@ func silent(b *bench) error {
 			return err
 		}
 		_, _ = p.exits(b.patience)
-		p.stop() // after which all of its output has been read
+		p.stop() // all of its output has been read then
 		if lines := p.printed(); len(lines) > 0 {
 			return failure(fmt.Sprintf("%q", lines[:min(len(lines), 3)]), "nothing", sentenceSilent, "Configure", "calls", end.String())
 		}
@@ -185,11 +186,11 @@ func silent(b *bench) error {
 // endTime is the contract's two seconds, plus an allowance for a busy machine.
 const endTime = 4 * time.Second
 
-// endTries is how many chances a process that ended late gets: the machine may have been busy.
+// endTries is how many attempts a process that ends late gets: the machine may have been busy.
 const endTries = 3
 
-// ending ends it through Shutdown and SIGTERM: right after the start, while it serves, while its health is
-// watched and while it is called.
+// ending ends the plugin through Shutdown and SIGTERM: right after the start, while it serves, while its health is
+// watched, and while it is called.
 func ending(b *bench) error {
 	ends := map[string]func(*process) error{
 		"Shutdown": func(p *process) error {
@@ -197,7 +198,7 @@ func ending(b *bench) error {
 			if err == nil {
 				ctx, cancel := context.WithTimeout(b.ctx, endTime)
 				defer cancel()
-				_ = conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may be gone before it answers
+				_ = conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may end before it responds
 			}
 			return err
 		},
@@ -218,7 +219,7 @@ func ending(b *bench) error {
 	return nil
 }
 
-// endOnce ends a process in a given state, and reports whether the failure is that it ended late.
+// endOnce ends a process in a given state. late reports whether the failure is that it ended late.
 func (b *bench) endOnce(name, state string, end func(*process) error) (late bool, err error) {
 	p, err := b.start("1", "")
 	if err != nil {
@@ -279,7 +280,8 @@ func (b *bench) callUntilGone(ctx context.Context, conn grpc.ClientConnInterface
 	}
 }
 
-// sharing configures processes with the same directory, sequentially and concurrently.
+// sharing runs processes with the same directory one after another and, unless the plugin is exclusive, at the same
+// time.
 func sharing(b *bench) error {
 	first, err := b.serving("")
 	if err != nil {

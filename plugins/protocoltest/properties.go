@@ -93,7 +93,7 @@ func Properties() []kit.Property[Subject] {
 	}
 }
 
-// bench is where a property tries the plugin. It ends all processes that it started.
+// bench is what a property uses to try the plugin. It ends all processes that it started.
 type bench struct {
 	Subject
 	ctx       context.Context //nolint:containedctx // of one property

@@ -29,7 +29,7 @@ import (
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// What the wrong plugins of this file do once they serve.
+// Lies of plugins that are configured and serve.
 const (
 	refusesDirectory = "refuses a data directory that was not closed"
 	keepsWorker      = "keeps a worker of each call that was given up"
@@ -39,19 +39,19 @@ const (
 	encodesToken     = "logs the tokens that it refuses in base64"
 )
 
-// load is what a liar knows of the calls of its kind.
+// load is the liar's state for calls to its kind's own service.
 type load struct {
 	mu       sync.Mutex
 	calls    int
 	inFlight int
-	crowd    chan struct{} // closed when a call was refused
+	crowd    chan struct{} // closed when a call has been rejected
 	workers  chan struct{}
 	kept     [][]byte
 	broken   bool
 	dir      string
 }
 
-// kind is what the liar serves: only adapters of the kind auth are given tokens.
+// kind returns the kind that the liar serves. Only auth plugins are given tokens.
 func (l *liar) kind() string {
 	if l.is(logsToken) || l.is(repeatsToken) || l.is(encodesToken) {
 		return "auth"
@@ -59,7 +59,7 @@ func (l *liar) kind() string {
 	return "sessionstore"
 }
 
-// key is a new one, or one that is in the executable.
+// key returns a new key, or one that is built into the executable.
 func (l *liar) key() *ecdsa.PrivateKey {
 	if !l.is("has the same key at each start") {
 		key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,7 +74,7 @@ func (l *liar) listenBesides() {
 	_, _ = net.Listen("tcp", "0.0.0.0:0") // stays open until the process ends
 }
 
-// listenOnMore opens a further listener, which stays open until the process ends.
+// listenOnMore opens another listener, which stays open until the process ends.
 func (l *liar) listenOnMore() {
 	switch {
 	case l.is("takes datagrams on every address"):
@@ -90,7 +90,7 @@ func (l *liar) unhealthy() {
 	l.health.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 }
 
-// configured is what follows good settings.
+// configured runs after the settings were found to be good.
 func (l *liar) configured(req *pluginv1.ConfigureRequest) error {
 	l.load.dir = req.GetDataDir()
 	l.load.workers = make(chan struct{}, 8)
@@ -112,7 +112,7 @@ func (l *liar) configured(req *pluginv1.ConfigureRequest) error {
 	return nil
 }
 
-// exposes shows the settings, or leaves a child behind.
+// exposes leaks the settings, or leaves a child process behind.
 func (l *liar) exposes(settings string) {
 	switch {
 	case l.is("gives its settings to a child as an argument"):
@@ -127,7 +127,7 @@ func (l *liar) exposes(settings string) {
 	}
 }
 
-// takeDirectory refuses a directory whose last process has not closed it.
+// takeDirectory fails if the last process that used the directory has ended.
 func takeDirectory(dir string) error {
 	file := filepath.Join(dir, "pid")
 	if raw, err := os.ReadFile(file); err == nil {
@@ -138,13 +138,13 @@ func takeDirectory(dir string) error {
 	return os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o600)
 }
 
-// overlooks reports whether the liar sees no problem at all.
+// overlooks reports whether the liar reports no problem at all.
 func (l *liar) overlooks(settings string, configure bool) bool {
 	return l.is("validates settings that are not an object") && !configure && !strings.HasPrefix(settings, "{") ||
 		l.is("takes null for an object") && settings == "null"
 }
 
-// some leaves problems out.
+// some leaves out or spoils problems.
 func (l *liar) some(problems []*pluginv1.Problem, configure bool) []*pluginv1.Problem {
 	if l.is("reports wrong types before names that do not exist") || l.is("validates wrong types before names that do not exist") && !configure {
 		for _, p := range problems {
@@ -168,7 +168,7 @@ func (l *liar) some(problems []*pluginv1.Problem, configure bool) []*pluginv1.Pr
 	return problems
 }
 
-// validated is what the liar does beside validating.
+// validated runs the side effects of Validate.
 func (l *liar) validated(req *pluginv1.ValidateRequest, problems []*pluginv1.Problem) {
 	switch {
 	case l.is("makes the data directory as it validates"):
@@ -184,7 +184,7 @@ func (l *liar) validated(req *pluginv1.ValidateRequest, problems []*pluginv1.Pro
 	}
 }
 
-// leaveLate is what the liar does before it ends.
+// leaveLate delays the end of the process.
 func (l *liar) leaveLate() {
 	if l.is("takes its time to end") || l.is("takes its time to end once it is configured") && l.load.workers != nil {
 		time.Sleep(5 * time.Second) //nolint:forbidigo // the lie
@@ -228,7 +228,8 @@ func (l *liar) Get(ctx context.Context, _ *sessionstorev1.GetRequest) (*sessions
 	return nil, none
 }
 
-// crowded answers once one call too many was refused, and a call alone soon.
+// crowded rejects the call if 50 calls are in flight. Otherwise it returns answer once a call has been rejected, or
+// after two seconds.
 func (l *load) crowded(answer error) error {
 	l.mu.Lock()
 	if l.inFlight >= 50 {
@@ -252,7 +253,7 @@ func (l *load) crowded(answer error) error {
 	return answer
 }
 
-// work takes one of eight workers for a moment, and gives it back unless the caller has gone.
+// work takes one of eight workers for a moment, and never returns it if the caller gives up.
 func (l *load) work(ctx context.Context, answer error) error {
 	l.workers <- struct{}{}
 	select {

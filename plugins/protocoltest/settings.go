@@ -19,15 +19,14 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// wrong is settings with something wrong in them: the paths of the settings that do not exist, and of those whose
-// value has a wrong type.
+// wrong is invalid settings, with the paths of unknown settings and of settings with a value of the wrong type.
 type wrong struct {
 	settings       []byte
 	unknown, types []string
 }
 
-// wrongSettings are the good settings with unknown names, with each setting of every wrong type, and with all of that
-// at once, and texts that are not an object.
+// wrongSettings returns variants of the good settings: with unknown names, with a value of the wrong type for each
+// setting, and with all of these at once. It also returns texts that are not a JSON object.
 func (b *bench) wrongSettings() (all []wrong, err error) {
 	good := map[string]any{}
 	if len(b.Settings) > 0 {
@@ -36,7 +35,7 @@ func (b *bench) wrongSettings() (all []wrong, err error) {
 		}
 	}
 	add := func(unknown, types map[string]any) {
-		raw, _ := json.Marshal(merged(merged(good, types), unknown)) // of plain values
+		raw, _ := json.Marshal(merged(merged(good, types), unknown)) // the values are plain JSON
 		all = append(all, wrong{raw, slices.Sorted(maps.Keys(unknown)), slices.Sorted(maps.Keys(types))})
 	}
 	unknown, types := map[string]any{"noPluginHasThisSetting": true, "norThisOne": "x"}, map[string]any{}
@@ -65,7 +64,7 @@ func (b *bench) wrongSettings() (all []wrong, err error) {
 	return all, nil
 }
 
-// judge compares the problems with those that the settings have.
+// judge compares the reported problems with the expected ones.
 func (w wrong) judge(step string, problems []*pluginv1.Problem) error {
 	step += " " + shown(w.settings)
 	if len(problems) == 0 {
@@ -96,7 +95,7 @@ func (w wrong) judge(step string, problems []*pluginv1.Problem) error {
 	return nil
 }
 
-// configures tries wrong settings, and good ones after them.
+// configures tries invalid settings, and valid ones after them.
 func configures(b *bench) error {
 	all, err := b.wrongSettings()
 	if err != nil {
@@ -122,7 +121,7 @@ func configures(b *bench) error {
 	if err != nil {
 		return err
 	}
-	p.stop() // what it has open may be for one process alone
+	p.stop() // it may hold resources that only one process can have
 	if p, err = b.start("1", ""); err != nil {
 		return err
 	}
@@ -152,7 +151,7 @@ func configures(b *bench) error {
 	return nil
 }
 
-// goodSettings are the good settings as a request has them.
+// goodSettings returns the good settings as a request contains them.
 func (b *bench) goodSettings() string {
 	if len(b.Settings) == 0 {
 		return "{}"
@@ -160,7 +159,7 @@ func (b *bench) goodSettings() string {
 	return string(b.Settings)
 }
 
-// validates tries the same settings with Validate, before and while it serves.
+// validates tries the same settings with Validate, before and after the plugin is configured.
 func validates(b *bench) error {
 	all, err := b.wrongSettings()
 	if err != nil {
