@@ -12,14 +12,14 @@ import (
 // Backend makes an implementation's backend unavailable and available again.
 type Backend interface {
 	Stop(ctx context.Context) error  // connections break, and new ones are refused
-	Stall(ctx context.Context) error // connections stay open, and nothing is answered
+	Stall(ctx context.Context) error // connections stay open, but nothing is answered
 	Start(ctx context.Context) error // everything works again
 }
 
 // Meter is a Backend that shows whether an implementation continues work that its caller gave up on.
 type Meter interface {
 	Backend
-	Slow(ctx context.Context) error // each connection gets SlowPace bytes per second, until Start
+	Slow(ctx context.Context) error // until Start, each connection gets SlowPace bytes per second
 	Sent() int64                    // total bytes sent to the implementation
 }
 
@@ -27,14 +27,14 @@ type Meter interface {
 type Cutter interface {
 	Backend
 	Writes() int64     // total pieces that the implementation has sent to the backend
-	CutAfter(n int64)  // breaks all connections once, when n more of them have reached the backend, before it can answer
-	CutBefore(n int64) // breaks all connections once, before the n-th piece from now reaches the backend
+	CutAfter(n int64)  // breaks all connections once, after n more pieces have reached the backend and before it can answer
+	CutBefore(n int64) // breaks all connections once, before the nth piece from now reaches the backend
 }
 
 // SlowPace is how many bytes per second a slow backend sends.
 const SlowPace = 10 << 10
 
-// slowStep is how often it sends a part of them.
+// slowStep is the interval at which a slow backend sends.
 const slowStep = 25 * time.Millisecond
 
 // Proxy is a Backend in front of a TCP address. It is also a Meter and a Cutter.
@@ -55,9 +55,9 @@ type Proxy struct {
 	before  bool  // connections break before it instead
 }
 
-// NewProxy forwards a free port on 127.0.0.1 to target.
+// NewProxy starts a proxy on a free port of 127.0.0.1 that forwards to target.
 func NewProxy(target string) (*Proxy, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns at once
 	if err != nil {
 		return nil, fmt.Errorf("start a proxy for %s: %w", target, err)
 	}
@@ -101,7 +101,7 @@ func (p *Proxy) Slow(context.Context) error {
 // Sent implements Meter.
 func (p *Proxy) Sent() int64 { return p.sent.Load() }
 
-// Writes implements Cutter. TCP may join writes that follow each other without waiting for an answer.
+// Writes implements Cutter. TCP may merge writes that follow each other without waiting for an answer.
 func (p *Proxy) Writes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +153,7 @@ func (p *Proxy) Start(context.Context) error {
 	return nil
 }
 
-// Close ends the proxy and its connections.
+// Close stops the proxy and closes its connections.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()
 	_ = p.Start(context.Background())
@@ -176,7 +176,7 @@ func (p *Proxy) forward(client net.Conn) {
 	if !p.add(client) {
 		return
 	}
-	backend, err := net.DialTimeout("tcp", p.target, 5*time.Second) //nolint:noctx // bounded by its own time
+	backend, err := net.DialTimeout("tcp", p.target, 5*time.Second) //nolint:noctx // it has a timeout of its own
 	if err != nil {
 		return
 	}
@@ -190,7 +190,7 @@ func (p *Proxy) forward(client net.Conn) {
 	both.Wait()
 }
 
-// copy forwards one direction, and ends the other with it.
+// copy forwards one direction, and closes both connections when it ends.
 func (p *Proxy) copy(to, from net.Conn) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 32<<10)

@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// Output keeps what an implementation writes: its log lines, and what it prints. It is safe for concurrent use.
+// Output collects what an implementation writes: its log lines and what it prints. It is safe for concurrent use.
 type Output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-// Write keeps p.
+// Write appends p to the output.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -37,10 +37,10 @@ type Secret struct {
 	Text string
 }
 
-// shortest is the minimum length of a secret to look for, in bytes: a shorter one may occur by chance.
+// shortest is the minimum length in bytes of a secret to look for: a shorter one may occur by chance.
 const shortest = 16
 
-// Tells returns an error if a text contains one of the secrets: as is, in base64 (possibly as part of something
+// Tells returns an error if a text contains one of the secrets: unencoded, in base64 (possibly as part of something
 // longer), in hex, with URL or JSON escapes, or as a list of bytes. The error does not repeat the secret.
 func Tells(text string, secrets []Secret) error {
 	readings := readingsOf(text)
@@ -92,7 +92,7 @@ func formsOf(secret string) []form {
 		raw := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), secret...))
 		raw = raw[[]int{0, 2, 3}[before]:]
 		if (before+len(secret))%3 != 0 {
-			raw = raw[:len(raw)-1] // this character is also about what follows
+			raw = raw[:len(raw)-1] // this character also depends on what follows
 		}
 		all = append(all, form{raw, " in base64"}, form{strings.NewReplacer("+", "-", "/", "_").Replace(raw), " in base64"})
 	}

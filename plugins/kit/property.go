@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Property is a requirement that a contract makes of every history of a kind, not of one case. S is the
-// subject: the implementation, with everything that the kit may do to it.
+// Property is a requirement that a contract makes of every history of a kind, rather than of a single case. S is the
+// subject: the implementation, and everything that the kit may do to it.
 type Property[S any] struct {
 	// Name is the property as a sentence: "every answer is one that the model allows".
 	Name string
-	// Sentences are the basis of the property: sentences from the kind's .proto files, or parts of them. A
+	// Sentences are the basis of the property: sentences, or parts of sentences, from the kind's .proto files. A
 	// failure cites one of them. A kit requires nothing that its contract does not say.
 	Sentences []string
 	// Try returns nil if the property held in every history that it tried, a *Failure if it did not, or the
@@ -26,8 +26,8 @@ type Property[S any] struct {
 // Failure is an answer that the contract does not allow.
 type Failure struct {
 	History  []string // the shortest failing history, one step per line; may be empty
-	Answered string   // what the plugin answered in the last step
-	Demanded string   // what it must answer
+	Answered string   // what the plugin returned in the last step
+	Demanded string   // what it must return
 	Sentence string   // the sentence of the contract that requires it
 	Recorded string   // a file with the whole history; may be ""
 }
@@ -52,7 +52,7 @@ type Verdict int
 const (
 	Pass          Verdict = iota
 	Fail                  // a history failed
-	NotJudged             // the contract requires it, but something that only the author can supply was missing
+	NotJudged             // the contract requires it, but something that only the author can supply is missing
 	NotApplicable         // the contract does not require it of this plugin
 )
 
@@ -65,9 +65,9 @@ func (v Verdict) String() string {
 type Outcome struct {
 	Property string
 	Verdict  Verdict
-	Err      error    // a *Failure or another error; nil unless the verdict is Fail
+	Err      error    // a *Failure or another error; nil unless Verdict is Fail
 	Why      string   // why it was not judged and what the author must supply, or why it does not apply
-	Covered  []string // what was tried, and up to which limits
+	Covered  []string // what was tried, and within which limits
 	Took     time.Duration
 }
 
@@ -80,7 +80,7 @@ type verdictError struct {
 func (e *verdictError) Error() string { return e.verdict.String() + ": " + e.why }
 
 // CannotJudge returns the error for a property that the contract requires but that could not be tried, or not
-// completely. The text says what was missing and what the author must supply.
+// completely. The text says what is missing and what the author must supply.
 func CannotJudge(format string, args ...any) error {
 	return &verdictError{NotJudged, fmt.Sprintf(format, args...)}
 }
@@ -91,8 +91,7 @@ func DoesNotApply(format string, args ...any) error {
 	return &verdictError{NotApplicable, fmt.Sprintf(format, args...)}
 }
 
-// Judge tries the property. A panic is a failure, and so is a failure that cites a sentence which is not in
-// Sentences.
+// Judge tries the property. A panic is a failure, and so is a Failure that cites a sentence that is not in Sentences.
 func (p Property[S]) Judge(ctx context.Context, trial Trial, subject S) Outcome {
 	began := time.Now()
 	trial.property = p.Name

@@ -21,9 +21,9 @@ type Effort string
 
 // The efforts.
 const (
-	Quick  Effort = "quick"  // a tenth of normal: while a plugin is being written
+	Quick  Effort = "quick"  // a tenth of normal, while a plugin is being written
 	Normal Effort = "normal" // what a plugin must pass
-	Deep   Effort = "deep"   // ten times normal: before a release
+	Deep   Effort = "deep"   // ten times normal, before a release
 )
 
 // ParseEffort parses the name of an effort.
@@ -38,7 +38,7 @@ func ParseEffort(name string) (Effort, error) {
 // Trial configures how properties are tried.
 type Trial struct {
 	Effort Effort
-	Seed   uint64        // repeats operations and faults: the same seed tries the same histories
+	Seed   uint64        // the same seed tries the same histories, with the same operations and faults
 	Start  time.Duration // how long the plugin may take to start; every limit that the contract does not set depends on it
 	// Shorten is how long to look for a shorter history after a failure.
 	Shorten time.Duration
@@ -47,7 +47,7 @@ type Trial struct {
 	covered  []string
 }
 
-// Count returns how many histories to try at this effort. normal is the right number for Normal.
+// Count returns how many histories to try at this effort, given the number for Normal.
 func (t *Trial) Count(normal int) int {
 	switch t.Effort {
 	case Quick:
@@ -62,10 +62,10 @@ func (t *Trial) Count(normal int) int {
 func (t *Trial) Rand(history int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.property))
-	return rand.New(rand.NewPCG(t.Seed^h.Sum64(), uint64(history))) //nolint:gosec // it must repeat
+	return rand.New(rand.NewPCG(t.Seed^h.Sum64(), uint64(history))) //nolint:gosec // must be reproducible
 }
 
-// Cover records for the report what was tried, and up to which limits.
+// Cover records for the report what was tried, and within which limits.
 func (t *Trial) Cover(format string, args ...any) {
 	t.covered = append(t.covered, fmt.Sprintf(format, args...))
 }
@@ -106,24 +106,24 @@ func (t *Trial) explore(ctx context.Context, lane, n int, try func(context.Conte
 	return e.shortest
 }
 
-// rapidFlags guards the flags of package rapid, the only way to set its seed and number of histories.
+// rapidFlags guards the flags of package rapid, which are the only way to set its seed and number of histories.
 var rapidFlags sync.Mutex
 
-// configure sets them for one rapid.Check, which reads them before it calls its property, which must call
-// begin.
+// configure sets the flags for one rapid.Check, which reads them before it calls its property. The property must call
+// begin, which releases the flags.
 func (t *Trial) configure(checks int, seed uint64) (begin func()) {
 	rapidFlags.Lock()
-	if !flag.Parsed() { // in a command, which has flags of another package
+	if !flag.Parsed() { // in a command that does not use package flag
 		testing.Init()
 		_ = flag.CommandLine.Parse(nil)
 	}
 	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.shrinktime": t.Shorten.String()} {
-		if flag.Lookup(name).Value.String() != value { // which rapid reads at other times too
+		if flag.Lookup(name).Value.String() != value { // rapid also reads these flags at other times
 			_ = flag.Set(name, value)
 		}
 	}
 	if testing.Short() {
-		checks *= 5 // of which rapid takes a fifth
+		checks *= 5 // rapid runs only a fifth in short mode
 	}
 	_ = flag.Set("rapid.checks", strconv.Itoa(checks))
 	_ = flag.Set("rapid.seed", strconv.FormatUint(seed, 10))

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// sums is a property that explore tries.
+// sums returns a property that tries explore.
 func sums(explore func(context.Context, *rapid.T) error) kit.Property[int] {
 	return kit.Property[int]{Name: "sums", Sentences: []string{"a sum"}, Try: func(ctx context.Context, trial *kit.Trial, _ int) error {
 		trial.Cover("%d sums", trial.Count(1000))
