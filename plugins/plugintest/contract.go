@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// contract is the text of a .proto file with its comments on one line.
+// contract returns the text of a kind's .proto file on one line, without comment markers.
 func contract(t *testing.T, kind string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root(t), "proto", "ropewalk", kind, "v1", kind+".proto"))
@@ -17,7 +17,7 @@ func contract(t *testing.T, kind string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(string(raw), "//", " ")), " ")
 }
 
-// root is the directory of the module that the test is in.
+// root returns the root directory of the module.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()

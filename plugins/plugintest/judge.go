@@ -11,20 +11,21 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Trial is how a test tries the properties of a kit: with a seed that is the same every time.
+// Trial returns the trial that tests use for a kit. Its seed is always the same.
 func Trial(effort kit.Effort) kit.Trial {
 	return kit.Trial{Effort: effort, Seed: 1, Start: 10 * time.Second, Shorten: 5 * time.Second}
 }
 
-// Judge judges each property of a kit as a subtest of its name. What the test does not supply is not judged, and such
-// subtests are skipped: `ropewalk plugin test` starts processes, kills them and says what else it needs.
+// Judge judges each property of a kit in a subtest with its name. A property that needs more than the test supplies is
+// not judged, and its subtest is skipped: `ropewalk plugin test` starts processes, kills them and says what else it
+// needs.
 func Judge[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, subject S) {
 	t.Helper()
 	judgeAll(t, properties, trial, func(*testing.T) S { return subject }, inTime)
 }
 
-// JudgeInBubbles is Judge for an implementation in process without sockets, by the clocks of bubbles of
-// testing/synctest: waiting takes no time.
+// JudgeInBubbles is Judge in testing/synctest bubbles, where waiting takes no time. It is for implementations in the
+// test process that use no sockets.
 func JudgeInBubbles[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T) S) {
 	t.Helper()
 	judgeAll(t, properties, trial, open, inBubble)
@@ -51,34 +52,34 @@ func judgeAll[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial
 	}
 }
 
-// runner runs a part of a test by some clock.
+// runner runs a part of a test, in real time or in a bubble.
 type runner func(t *testing.T, part func(t *testing.T))
 
 func inTime(t *testing.T, part func(*testing.T)) { part(t) }
 
 func inBubble(t *testing.T, part func(*testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
-		defer time.Sleep(24 * time.Hour) //nolint:forbidigo // until what happens later has happened, by the clock of the bubble
+		defer time.Sleep(24 * time.Hour) //nolint:forbidigo // until all timers have fired, by the clock of the bubble
 		part(t)
 	})
 }
 
-// Liar is a wrong plugin as data: a small change to a right implementation.
+// Liar is a right implementation with a small change that breaks the contract.
 type Liar[S any] struct {
-	Lie      string               // what it does wrong
+	Lie      string               // how it breaks the contract
 	Property string               // the name of the property that must fail
-	Open     func(t *testing.T) S // starts it; it ends with the test
+	Open     func(t *testing.T) S // starts it; the end of the test ends it
 }
 
-// Liars fails for each liar that its property does not catch. A property is not about one bug: it also fails for a
-// property that catches fewer than two of the liars.
+// Liars fails for each liar that its property does not catch. A property must not be about a single bug, so it also
+// fails for each property with fewer than two liars.
 func Liars[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, liars []Liar[S]) {
 	t.Helper()
 	judgeLiars(t, properties, trial, liars, inTime)
 }
 
-// LiarsInBubbles is Liars by the clocks of bubbles of testing/synctest, for liars in process without sockets: they wait
-// for nothing.
+// LiarsInBubbles is Liars in testing/synctest bubbles, where waiting takes no time. It is for liars in the test process
+// that use no sockets.
 func LiarsInBubbles[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, liars []Liar[S]) {
 	t.Helper()
 	judgeLiars(t, properties, trial, liars, inBubble)
@@ -118,8 +119,8 @@ func judgeLiars[S any](t *testing.T, properties []kit.Property[S], trial kit.Tri
 	}
 }
 
-// Sentences fails for each sentence on which a property rests and that the .proto files of its kind do not say: a
-// kit must not be stricter than its contract.
+// Sentences fails for each sentence that a property is based on but that is not in the .proto files: a kit must not be
+// stricter than its contract.
 func Sentences[S any](t *testing.T, kind string, properties []kit.Property[S]) {
 	t.Helper()
 	text := contract(t, kind) + contract(t, "plugin")

@@ -17,9 +17,8 @@ import (
 	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
 )
 
-// Serve serves p with its newest protocol version on an in-memory listener, exactly as a plugin
-// process would behind the handshake, and returns a connection to it. Both end with the test.
-// It does not configure p: see Configured.
+// Serve serves p with its newest protocol version on an in-memory listener, as a plugin process does after the
+// handshake, and returns a connection to it. Both end with the test. It does not configure p; see Configured.
 func Serve(t testing.TB, p plugins.Plugin) *grpc.ClientConn {
 	t.Helper()
 	versions := p.Info().ProtocolVersions
@@ -45,8 +44,7 @@ func Serve(t testing.TB, p plugins.Plugin) *grpc.ClientConn {
 	return conn
 }
 
-// Configured is Serve, then Configure over the connection with the given settings and a data
-// directory of the test's own.
+// Configured is Serve, followed by Configure with the given settings and a data directory of its own.
 func Configured(t testing.TB, p plugins.Plugin, settings string) *grpc.ClientConn {
 	t.Helper()
 	conn := Serve(t, p)

@@ -16,11 +16,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
-// startTimeout is how long a plugin may take to start and to take its settings.
+// startTimeout is how long a plugin may take to start, and then to accept its settings.
 const startTimeout = 20 * time.Second
 
-// Main is all of the TestMain of a plugin whose main is given. It runs the tests, which start the test
-// binary as the plugin with Start; there it runs main instead.
+// Main is the TestMain of a plugin with the given main function. It runs the tests. In the test binary that Start
+// starts as a plugin, it runs main instead.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(host.Cookie) != "" { //nolint:forbidigo // the handshake of go-plugin is an environment variable
 		main()
@@ -29,9 +29,9 @@ func Main(m *testing.M, main func()) {
 	os.Exit(m.Run())
 }
 
-// Start starts the test binary as a plugin of a kind, in a process of its own as a server would, configures
-// it with settings and a data directory of the test's own, and returns a connection to it. Both end with
-// the test. The TestMain of the package must call Main.
+// Start starts the test binary as a plugin of a kind, in its own process like a server's plugin. It configures the
+// plugin with settings and a data directory of its own, and returns a connection to it. Both end with the test. The
+// TestMain of the package must call Main.
 func Start(t testing.TB, kind plugins.Kind, settings string) *grpc.ClientConn {
 	t.Helper()
 	self, err := os.Executable()
@@ -70,7 +70,7 @@ func Start(t testing.TB, kind plugins.Kind, settings string) *grpc.ClientConn {
 	return conn
 }
 
-// connector returns the bare connection.
+// connector dispenses the connection itself.
 type connector struct {
 	goplugin.NetRPCUnsupportedPlugin
 }
