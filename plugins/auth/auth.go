@@ -10,7 +10,7 @@ import (
 
 // Adapter identifies the owner of a bearer token. It must be safe for concurrent use.
 //
-// Every method must keep these rules:
+// Every method must follow these rules:
 //   - Calls are concurrent, each with its own deadline, which the adapter must honour. A call whose deadline passes
 //     must not end the others.
 //   - plugins.ErrUnauthenticated means that the token is known to be bad; the server responds with 401.

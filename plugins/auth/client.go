@@ -20,9 +20,9 @@ func Clients() map[int]func(grpc.ClientConnInterface) Adapter {
 }
 
 // Client returns the adapter at the other end of conn, which uses protocol version 1. It hides the types of the
-// protocol. It always has the methods of Login and Sessions: if a plugin lacks those capabilities, they return
-// plugins.ErrUnimplemented, and its Description says so beforehand. An identity that lacks required fields is an error.
-// The caller must close the connection.
+// protocol. It always has the methods of Login, Revoker and Sessions; if a plugin lacks a capability, its methods
+// return plugins.ErrUnimplemented. Description.Login says whether there is a login. An identity that lacks required
+// fields is an error. The caller must close the connection.
 func Client(conn grpc.ClientConnInterface) Adapter {
 	conn = host.Wrap(conn)
 	return client{service: authv1.NewAuthServiceClient(conn), login: authv1.NewLoginServiceClient(conn), revocations: authv1.NewRevocationServiceClient(conn), sessions: authv1.NewSessionServiceClient(conn)}

@@ -9,8 +9,8 @@ import (
 )
 
 // Serve serves adapter to the server that started this process, and returns when the server is done with it. It is all
-// that an author's main needs to call. An adapter has the capabilities Login, Revoker and Sessions if it has their
-// methods.
+// that an author's main needs to call. An adapter has the capabilities Login, RequestVerifier, Revoker and Sessions if
+// it has their methods.
 func Serve(adapter Adapter) { pluginserver.Serve(Plugin(adapter)) }
 
 // Plugin returns adapter as a plugin with every protocol version of this contract.

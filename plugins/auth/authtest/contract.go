@@ -74,7 +74,7 @@ const (
 	sSilent = "No token, code or secret may appear in an error, a log line or anything else that the adapter prints"
 )
 
-// Clause is one of the reasons for which Verify must reject a token. Samples and reports use these names.
+// Clause is a reason for which Verify must reject a token. Samples and reports use these names.
 type Clause string
 
 // The reasons for which Verify must reject a token.

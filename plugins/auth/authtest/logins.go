@@ -283,7 +283,7 @@ func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.
 	return nil
 }
 
-// loginFails performs a login during whose exchange the provider fails.
+// loginFails performs a login and makes the provider fail during the exchange.
 func (st *stage) loginFails(ctx context.Context, trial *kit.Trial, chance *mathrand.Rand) error {
 	p := st.provider
 	var failing []*fault

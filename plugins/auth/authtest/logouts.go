@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// logoutsHold tries all pairs of properties of logout tokens concurrently, every other token twice, and then key
-// changes and outages.
+// logoutsHold concurrently tries logout tokens that cover pairs of property values, every other one twice. After that
+// it tries a key change and outages.
 func logoutsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	if !s.Rechecks {
 		return kit.DoesNotApply("the adapter does not declare the capability sessions")

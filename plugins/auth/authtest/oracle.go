@@ -149,7 +149,7 @@ func (w *world) judgeTimes(d *demand, claims map[string]any, from, to time.Time)
 		d.refuse(NoExpiry, "it has no exp that is a number of seconds")
 	case !from.Before(end.Add(grain)):
 		d.refuse(Expired, "it has expired")
-	case !to.Before(end.Add(-grain)), w.loose && !to.Before(exp.Add(-grain)): // without a clock difference: the issuer's own clock may decide
+	case !to.Before(end.Add(-grain)), w.loose && !to.Before(exp.Add(-grain)): // an adapter that issues its own tokens need not allow for a clock difference
 		d.mayRefuse("it is expiring")
 	}
 	for _, name := range []string{"nbf", "iat"} {

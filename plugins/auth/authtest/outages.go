@@ -112,7 +112,7 @@ func (s Subject) suffers(ctx context.Context, trial *kit.Trial, f *fault, steps 
 	return o.settle(err)
 }
 
-// step performs one step and checks the adapter's answer.
+// step performs one step and checks the result.
 func (o *outage) step(ctx context.Context, step string, f *fault) error {
 	p := o.provider
 	o.steps = append(o.steps, step)

@@ -169,7 +169,7 @@ func (h holder) proofTable(p *Provider, other signer, token string) []property {
 	}
 }
 
-// proofsHold tries all pairs of properties of DPoP proofs, reused proofs, and client certificates.
+// proofsHold tries DPoP proofs that cover pairs of property values, reused proofs, and client certificates.
 func proofsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	switch {
 	case !s.Binds:

@@ -199,7 +199,7 @@ func (p *Provider) setFault(f *fault) {
 	}
 }
 
-// secrets are what an adapter was given.
+// secrets are the secrets that an adapter was given.
 type secrets []kit.Secret
 
 // add adds a secret. If it is a JWT, the claims and the signature are also secrets; the header is not.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// right is an adapter that keeps the contract, with hooks for small changes. A nil hook changes nothing.
+// right is an adapter that honours the contract, with hooks for small changes. A nil hook changes nothing.
 type right struct {
 	*oidc.Adapter
 	p   *authtest.Provider
@@ -132,7 +132,7 @@ func (r *right) Watch(ctx context.Context, revoked func(auth.Revocation) error) 
 	return r.watch(ctx, revoked)
 }
 
-// subject returns a subject whose adapters are right ones, modified by change.
+// subject returns a subject with correct adapters, modified by change.
 func subject(keys *authtest.Keys, change func(*right)) authtest.Subject {
 	out := &kit.Output{}
 	return authtest.Subject{

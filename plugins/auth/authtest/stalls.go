@@ -19,8 +19,8 @@ import (
 const prompt = 3 * time.Second
 
 // stallsHold makes many calls that wait for the same response from the provider. Calls whose deadlines pass must
-// return, and must not fail the calls that still have time. The result does not depend on the speed of the machine: the
-// provider continues only after the short calls have returned.
+// return, and must not make the other calls fail. The result does not depend on the speed of the machine: the provider
+// continues only after the short calls have returned.
 func stallsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	n := trial.Count(12)
 	trial.Cover("%d histories of calls with short and long deadlines", n)

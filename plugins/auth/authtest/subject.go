@@ -115,7 +115,7 @@ func (s Subject) lacks(setup Setup) error {
 	return nil
 }
 
-// noSetting is the error for a setup that needs a setting which the adapter does not have.
+// noSetting is the error for a setup that needs a setting that the adapter lacks.
 type noSetting string
 
 func (s noSetting) Error() string { return "the adapter has no setting " + string(s) }

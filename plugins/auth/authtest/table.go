@@ -18,7 +18,7 @@ import (
 type draft struct {
 	header, claims map[string]any
 	by             *signer                   // signs the token
-	seal           func(input []byte) []byte // replaces the signature by by; may be nil
+	seal           func(input []byte) []byte // makes the signature instead of by; may be nil
 	spell          func(string) string       // changes the finished text
 	audiences      []string
 	name           string // of the chosen values

@@ -17,9 +17,9 @@ import (
 
 const workers = 16 // concurrent calls
 
-// verdicts tries all pairs of token properties in every setup, concurrently and in random order. A token with a wrong
-// text or signature follows the good token that it resembles, and some good tokens are verified again for other
-// audiences.
+// verdicts verifies tokens that cover pairs of property values, in every setup, concurrently and in random order. A
+// token with a wrong text or signature follows the good token that it resembles, and some good tokens are verified
+// again for other audiences.
 func verdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 	if s.Keys == nil {
 		return sampleVerdicts(ctx, trial, s)
@@ -269,7 +269,7 @@ type somebody struct {
 	audiences         []string
 }
 
-// crowd returns people who differ in everything, and some who differ in only one thing.
+// crowd returns people with similar subjects and random claims. Some of their tokens are bad.
 func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []somebody, err error) {
 	p := st.provider
 	if p == nil {
@@ -312,7 +312,8 @@ func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []som
 	return all, nil
 }
 
-// clocks verifies tokens that are about to start or end until they have, and new tokens that are at their limits.
+// clocks repeatedly verifies tokens that are about to become valid or to expire, until they have, and new tokens at the
+// same limits.
 func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
 		trial.Cover("tokens around their edges, for 10 s")
@@ -355,8 +356,8 @@ func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 }
 
-// edges returns tokens that start or end in the given numbers of seconds, taking the 30 s of clock difference into
-// account.
+// edges returns tokens that become valid or expire in the given numbers of seconds, counting the allowed clock
+// difference of 30 s.
 func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody, err error) {
 	now := time.Now()
 	if p := st.provider; p != nil {

@@ -31,8 +31,8 @@ type Settings struct {
 	// Audiences are accepted in addition to the server's own and the client id.
 	Audiences []string `json:"audiences"`
 
-	// Introspect asks the provider about each verified token, at most once a minute (RFC 7662): a token that
-	// was revoked, or whose account was closed, ends before it expires.
+	// Introspect asks the provider about each verified token (RFC 7662). A token that was revoked, or whose account was
+	// closed, then ends before it expires. The server caches the result for up to a minute.
 	Introspect bool `json:"introspect"`
 
 	// Algorithms are the accepted signature algorithms: RS256, ES256, EdDSA. The default is RS256 only.

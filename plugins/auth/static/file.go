@@ -69,7 +69,7 @@ func (f *file) reload() {
 	f.log.Error("The token file cannot be used; what it held before stays good for a minute", "path", f.path, "error", err)
 }
 
-// changed reports whether the file is another version: another file, modification time or length.
+// changed reports whether the file has changed: by identity, modification time or length.
 func changed(before, now os.FileInfo, err error) bool {
 	if before == nil || err != nil {
 		return before != nil || err == nil

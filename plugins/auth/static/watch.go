@@ -24,7 +24,7 @@ func (a *Adapter) Watch(ctx context.Context, revoked func(auth.Revocation) error
 		case <-tick.C:
 		}
 		now, err := a.file.current()
-		if err != nil { // no token is accepted then
+		if err != nil { // no tokens are accepted in this state
 			continue
 		}
 		for _, digest := range removed(before, now) {

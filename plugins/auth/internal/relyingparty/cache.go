@@ -50,7 +50,7 @@ func (c *cache[T]) get(ctx context.Context) (T, error) {
 	return value, err
 }
 
-// dated is get, and also returns the age of the value.
+// dated does what get does, and also returns the age of the value.
 func (c *cache[T]) dated(ctx context.Context) (value T, age time.Duration, err error) {
 	c.mu.Lock()
 	value, age = c.value, time.Since(c.fetched)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Claims is the payload of a token, by name. Names are compared exactly: "Exp" is not "exp".
+// Claims is the payload of a token, by claim name. Names are compared exactly: "Exp" is not "exp".
 type Claims map[string]json.RawMessage
 
 // Text returns a string claim, or "" if it is absent or of another type.

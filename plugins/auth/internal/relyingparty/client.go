@@ -22,8 +22,8 @@ const (
 	maxRedirects   = 3
 )
 
-// Reach is the networks that a provider may be in besides the public one. Link-local addresses, where clouds serve
-// credentials, are never reachable.
+// Reach defines which networks other than the public internet a provider may be in. Link-local addresses, where clouds
+// serve credentials, are never reachable.
 type Reach struct {
 	Loopback bool // the configured issuer is on loopback
 	Private  bool // the operator allows private networks (RFC 1918, RFC 4193)

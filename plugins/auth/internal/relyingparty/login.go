@@ -34,7 +34,7 @@ func (p *Party) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (st
 		oauth2.SetAuthURLParam("code_challenge_method", "S256")), nil
 }
 
-// Exchange trades a code for the person's identity, which is that of the id token. Missing claims, such as an
+// Exchange trades a code for the person's identity. The id token determines who it is. Missing claims, such as an
 // organization or roles, come from the access token if that is a JWT from the same issuer about the same subject and
 // not about another organization.
 func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {

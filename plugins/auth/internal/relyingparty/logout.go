@@ -15,7 +15,7 @@ import (
 const (
 	logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-	// longestLogout is the maximum time between a logout token's iat and exp: its jti is remembered that long.
+	// longestLogout is the maximum time between a logout token's iat and exp: the server remembers its jti that long.
 	longestLogout = 24 * time.Hour
 )
 

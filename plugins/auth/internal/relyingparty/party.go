@@ -11,7 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Options are the provider that a Party trusts, and its own identity as a client. The adapter must have validated them.
+// Options configure a Party: the provider that it trusts, and its own identity as a client. The adapter must have
+// validated them.
 type Options struct {
 	Issuer  string
 	JWKSURI string // "" to use discovery

@@ -163,7 +163,7 @@ func refreshError(err error) error {
 	return unavailable("the provider's token endpoint cannot be asked: %w", err)
 }
 
-// published returns nil if a key is in the provider's key set, read at most keysChecked ago.
+// published returns nil if a key is in a key set that was fetched from the provider at most keysChecked ago.
 func (k *keys) published(ctx context.Context, print string) error {
 	set, age, err := k.set.dated(ctx)
 	if err != nil {

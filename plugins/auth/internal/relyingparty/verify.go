@@ -20,7 +20,7 @@ func (p *Party) Check(ctx context.Context, compact string, audiences []string) (
 	return claims, err
 }
 
-// check is Check, and also returns the signing key.
+// check does what Check does, and also returns the signing key.
 func (p *Party) check(ctx context.Context, compact string, audiences []string) (Claims, jwk.Key, error) {
 	read, err := readToken(compact, p.options.Algorithms, "at+jwt")
 	if err != nil {
