@@ -34,7 +34,7 @@ func alters(change func(r *audit.Record)) func(*sink) {
 	return func(s *sink) { s.alter = func(_ string, r *audit.Record) { change(r) } }
 }
 
-// first runs change before the regular write.
+// first runs change before the unmodified write.
 func first(change func(stream *string, records *[]audit.Record) error) func(*sink) {
 	return func(s *sink) {
 		s.write = func(ctx context.Context, stream string, records []audit.Record) error {
@@ -318,7 +318,7 @@ func lies() []lie {
 	}
 }
 
-// onlyNew skips a whole batch if its first record is one that the sink has with other contents.
+// onlyNew skips a whole batch if its first record looks like a kept one with other contents.
 func onlyNew(_ *string, records *[]audit.Record) error {
 	if all := *records; len(all) > 0 && all[0].Target == "other" {
 		*records = nil

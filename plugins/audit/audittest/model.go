@@ -183,7 +183,7 @@ func record(sequence uint64) audit.Record {
 // timeout is the deadline of a call that should succeed.
 const timeout = 30 * time.Second
 
-// write writes records that must be kept, and records that in the model.
+// write writes records that must be kept, and adds them to the model.
 func (w *world) write(ctx context.Context, s *stream, records []audit.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

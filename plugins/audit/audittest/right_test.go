@@ -79,7 +79,7 @@ func (d *disk) appendTo(file *os.File, at int64, raw []byte) error {
 	return err
 }
 
-// sink is a sink that keeps the contract: a log of JSON lines to which several processes append. A liar replaces some
+// sink is a sink that honours the contract: a log of JSON lines to which several processes append. A liar replaces some
 // of its functions.
 type sink struct {
 	*disk
@@ -144,7 +144,7 @@ func newSink(d *disk) (*sink, error) {
 	return s, nil
 }
 
-// append is the regular write.
+// append is the unmodified write.
 func (s *sink) append(ctx context.Context, stream string, records []audit.Record) error {
 	if err := s.check(stream, records); err != nil {
 		return err

@@ -125,7 +125,7 @@ func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) 
 	return err
 }
 
-// errTooLarge means that the batch must be split.
+// errTooLarge is returned for a batch that must be split.
 var errTooLarge = errors.New("the collector answered 413 Request Entity Too Large")
 
 func (s *Sink) post(ctx context.Context, body []byte) error {
