@@ -253,7 +253,7 @@ func (l *load) crowded(answer error) error {
 	return answer
 }
 
-// work takes one of eight workers for a moment, and never returns it if the caller gives up.
+// work takes one of eight workers for a moment, and keeps it for good if the caller gives up.
 func (l *load) work(ctx context.Context, answer error) error {
 	l.workers <- struct{}{}
 	select {
