@@ -70,10 +70,9 @@ func (t *Trial) Cover(format string, args ...any) {
 	t.covered = append(t.covered, fmt.Sprintf(format, args...))
 }
 
-// Explore tries n histories that try draws from rapid. It returns nil if try returned nil for all of them,
-// otherwise the error of the shortest failing history. A history must not depend on earlier ones, because it is
-// repeated while it is being shortened. An error from CannotJudge or DoesNotApply, or a finished context, ends
-// the exploration.
+// Explore tries n histories that try draws from rapid. It returns nil if try returned nil for all of them, otherwise
+// the error of the shortest failing history. A history must not depend on earlier ones, because it is repeated while it
+// is being shortened. An error from CannotJudge or DoesNotApply, or the end of ctx, ends the exploration.
 func (t *Trial) Explore(ctx context.Context, n int, try func(context.Context, *rapid.T) error) error {
 	return t.explore(ctx, 0, n, try)
 }
