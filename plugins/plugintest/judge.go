@@ -64,7 +64,7 @@ func inBubble(t *testing.T, part func(*testing.T)) {
 	})
 }
 
-// Liar is a right implementation with a small change that breaks the contract.
+// Liar is a correct implementation with a small change that breaks the contract.
 type Liar[S any] struct {
 	Lie      string               // how it breaks the contract
 	Property string               // the name of the property that must fail

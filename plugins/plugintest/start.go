@@ -29,7 +29,7 @@ func Main(m *testing.M, main func()) {
 	os.Exit(m.Run())
 }
 
-// Start starts the test binary as a plugin of a kind, in its own process like a server's plugin. It configures the
+// Start starts the test binary as a plugin of a kind, in a separate process, as a server would. It configures the
 // plugin with settings and a data directory of its own, and returns a connection to it. Both end with the test. The
 // TestMain of the package must call Main.
 func Start(t testing.TB, kind plugins.Kind, settings string) *grpc.ClientConn {
