@@ -48,7 +48,7 @@ func printTable(out io.Writer, rows []table.Row, asJSON bool) error {
 	return table.Print(out, rows)
 }
 
-// rivalCommand is what the table starts besides the service.
+// rivalCommand returns the command that runs the other servers that the table starts.
 func rivalCommand() *cobra.Command {
 	var tools, deltas int
 	var every time.Duration
@@ -79,7 +79,7 @@ func rivalCommand() *cobra.Command {
 	return cmd
 }
 
-// before is a rival that stands before a bundle: this executable with the arguments given.
+// before returns the command of a rival in front of a bundle: this executable with the given arguments.
 func before(name string, run bundleServer) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Args: cobra.MinimumNArgs(1), DisableFlagParsing: true,

@@ -14,14 +14,14 @@ type Client struct {
 	conn   *conn
 
 	session string
-	headers []byte // of a request within the session
-	params  []byte // of tools/call
+	headers []byte // sent with every request in a session
+	params  []byte // params of tools/call
 	request []byte // reused
 	body    []byte // reused
 	id      int64
 }
 
-// Dial connects. It opens no session yet.
+// Dial connects to the target. It does not open a session.
 func Dial(t Target) (*Client, error) {
 	to, err := t.parse()
 	if err != nil {
@@ -58,10 +58,10 @@ func (c *Client) Open() error {
 // Call calls the target's tool once.
 func (c *Client) Call() error { return c.ask("tools/call", c.params) }
 
-// List asks for the tools once.
+// List requests the list of tools once.
 func (c *Client) List() error { return c.ask("tools/list", []byte("{}")) }
 
-// Answer is the body of the last answer, valid until the next request.
+// Answer returns the body of the last response. It is valid until the next request.
 func (c *Client) Answer() []byte { return c.conn.body }
 
 func (c *Client) ask(method string, params []byte) error {
@@ -72,7 +72,7 @@ func (c *Client) ask(method string, params []byte) error {
 	return c.judge(a)
 }
 
-// Close ends the session, if the server gave one.
+// Close ends the session, if the server assigned one.
 func (c *Client) Close() error {
 	if c.session == "" {
 		return nil
@@ -85,8 +85,8 @@ func (c *Client) Close() error {
 	return err
 }
 
-// Stream opens the session's GET stream on a connection of its own and leaves it open and unread.
-// Closing the returned connection ends it.
+// Stream opens the session's GET stream on a separate connection, and leaves it open and unread. Closing the
+// returned connection ends the stream.
 func (c *Client) Stream() (interface{ Close() error }, error) {
 	s, err := c.to.open()
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Client) send(method string, body []byte) (answer, error) {
 	return c.conn.do(c.frame(method, body))
 }
 
-// frame is a whole request.
+// frame returns a complete HTTP request.
 func (c *Client) frame(method string, body []byte) []byte {
 	b := c.request[:0]
 	b = append(b, method...)
@@ -136,7 +136,7 @@ func (c *Client) frame(method string, body []byte) []byte {
 	return c.request
 }
 
-// judge tells a result from everything else.
+// judge returns an error unless the response is a result.
 func (c *Client) judge(a answer) error {
 	if a.status != 200 {
 		return fmt.Errorf("status %d: %.300s", a.status, a.body)

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// patience is how long one answer may take.
+// patience is the time limit for one response.
 const patience = 30 * time.Second
 
-// conn is one HTTP/1.1 connection that is kept open.
+// conn is one persistent HTTP/1.1 connection.
 type conn struct {
 	net  net.Conn
 	in   *bufio.Reader
-	body []byte // of the last answer
+	body []byte // body of the last response
 }
 
 func (a address) open() (*conn, error) {
@@ -29,14 +29,14 @@ func (a address) open() (*conn, error) {
 	return &conn{net: c, in: bufio.NewReaderSize(c, 16<<10)}, nil
 }
 
-// answer is one HTTP answer. Its body is valid until the next request.
+// answer is an HTTP response. Its body is valid until the next request.
 type answer struct {
 	status  int
 	session string
 	body    []byte
 }
 
-// do writes a request and reads its whole answer.
+// do sends a request and reads the complete response.
 func (c *conn) do(request []byte) (answer, error) {
 	if err := c.send(request); err != nil {
 		return answer{}, err
@@ -66,7 +66,7 @@ func (c *conn) send(request []byte) error {
 	return err
 }
 
-// The lengths of a body that are none.
+// Special values for the length of a body.
 const (
 	chunked = -1
 	unknown = -2
@@ -115,7 +115,7 @@ func is(name []byte, wanted string) bool {
 	return len(name) == len(wanted) && bytes.EqualFold(name, []byte(wanted))
 }
 
-// take reads n bytes of body.
+// take reads n bytes of the body.
 func (c *conn) take(n int) error {
 	start := len(c.body)
 	c.body = append(c.body, make([]byte, n)...)
@@ -123,7 +123,7 @@ func (c *conn) take(n int) error {
 	return err
 }
 
-// chunks reads a chunked body (RFC 9112 part 7.1) without trailers.
+// chunks reads a chunked body (RFC 9112, section 7.1). It does not support trailers.
 func (c *conn) chunks() error {
 	for {
 		line, err := c.in.ReadSlice('\n')

@@ -1,9 +1,9 @@
-// Package load is a load generator for MCP servers that speak Streamable HTTP (revisions with
-// sessions; a server that hands out no session id is spoken to without).
+// Package load is a load generator for MCP servers that speak Streamable HTTP. It supports the revisions with
+// sessions, and also servers that do not assign a session id.
 //
-// It owns the client: HTTP/1.1 on bare connections, so that its own cost per request stays a few
-// microseconds and the figures are the server's. It does not judge answers beyond telling a result
-// from an error, and it starts no servers: package table does.
+// It has its own client, which writes HTTP/1.1 directly to a connection. The client costs only a few
+// microseconds per request, so that the figures are the server's. It checks only whether a response is a result
+// or an error. It does not start servers; package table does.
 //
-// It is apart from the tests' clients because those check everything, and cost accordingly.
+// The clients in the tests are separate: they check everything and are much slower.
 package load

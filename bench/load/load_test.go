@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// server is a small MCP server over HTTP that counts; answer writes what a request gets.
+// server is a small MCP server over HTTP that counts requests. answer writes the response.
 type server struct {
 	*httptest.Server
 	opened, closed, called, listed atomic.Int64

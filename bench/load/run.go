@@ -10,31 +10,30 @@ import (
 	"time"
 )
 
-// Kind is what each client does again and again.
+// Kind is what each client does repeatedly.
 type Kind string
 
 // The kinds of load.
 const (
-	Calls  Kind = "call"  // tools/call in a session that is open
-	Lists  Kind = "list"  // tools/list in a session that is open
-	Cycles Kind = "cycle" // open a session, call, close it
+	Calls  Kind = "call"  // tools/call in an open session
+	Lists  Kind = "list"  // tools/list in an open session
+	Cycles Kind = "cycle" // open a session, call the tool, close the session
 )
 
-// Plan is how a target is loaded. It ends after Duration or Total requests, whichever is set and
-// comes first.
+// Plan describes the load. A run ends after Duration or after Total requests, whichever is set and comes first.
 type Plan struct {
 	Kind        Kind
-	Concurrency int // clients, each with its own connection and session
+	Concurrency int // number of clients, each with its own connection and session
 	Duration    time.Duration
 	Total       int64
-	Rate        float64 // requests per second over all clients; 0 means as many as the server answers
+	Rate        float64 // requests per second, all clients together; 0 means as fast as the server responds
 }
 
-// Result is what came of a plan.
+// Result is the result of a run.
 type Result struct {
 	Requests int64         `json:"requests"`
 	Failed   int64         `json:"failed"`
-	Error    string        `json:"error,omitempty"` // the first one
+	Error    string        `json:"error,omitempty"` // the first error
 	Elapsed  time.Duration `json:"elapsedNs"`
 	PerSec   float64       `json:"perSecond"`
 	P50      time.Duration `json:"p50Ns"`
@@ -42,8 +41,8 @@ type Result struct {
 	Max      time.Duration `json:"maxNs"`
 }
 
-// Run loads a target. Sessions are opened before the clock starts, but for Cycles, and closed after
-// it. An error is one that kept the run from starting; failed requests are in the Result.
+// Run puts load on a target. Except for Cycles, sessions are opened before the clock starts and closed after it
+// stops. The error is set only if the run could not start; failed requests are counted in the Result.
 func Run(ctx context.Context, t Target, p Plan) (Result, error) {
 	if p.Concurrency < 1 || p.Duration <= 0 && p.Total <= 0 || p.Rate < 0 {
 		return Result{}, errors.New("a plan needs a concurrency, a duration or a number of requests, and a rate that is not negative")
@@ -73,7 +72,7 @@ func Run(ctx context.Context, t Target, p Plan) (Result, error) {
 	return r.result(time.Since(start)), nil
 }
 
-// open connects the clients, each with a session unless the load is to open them.
+// open connects the clients. It also opens a session for each, unless that is part of the load.
 func open(t Target, p Plan) ([]*Client, error) {
 	var clients []*Client
 	for range p.Concurrency {
@@ -92,7 +91,7 @@ func open(t Target, p Plan) ([]*Client, error) {
 	return clients, nil
 }
 
-// run is a plan being carried out.
+// run is the state of a running plan.
 type run struct {
 	plan Plan
 	done <-chan struct{}
@@ -116,7 +115,7 @@ func (r *run) loop(c *Client, due *schedule) {
 		if err := r.once(c); err != nil {
 			failed++
 			first = errors.Join(first, err)
-			break // its connection is in an unknown state
+			break // the state of its connection is unknown
 		}
 		times = append(times, time.Since(start))
 	}
@@ -128,7 +127,7 @@ func (r *run) loop(c *Client, due *schedule) {
 	}
 }
 
-// more takes the next request's place in the plan.
+// more reports whether the plan has another request, and counts it.
 func (r *run) more() bool {
 	select {
 	case <-r.done:

@@ -2,14 +2,14 @@ package load
 
 import "time"
 
-// schedule is when the requests of one client are due. The clients of a plan take turns, so that the
-// requests of all of them are evenly spaced.
+// schedule determines when the requests of one client are due. The clients of a plan are offset, so that all
+// requests together are evenly spaced.
 type schedule struct {
 	next  time.Time
-	every time.Duration // 0 without a rate: each request is due when the one before it was answered
+	every time.Duration // 0 if there is no rate: each request is due when the previous one was answered
 }
 
-// newSchedule returns the schedule of one client of a plan that starts at a time.
+// newSchedule returns the schedule of one client of a plan that starts at the given time.
 func newSchedule(start time.Time, client int, p Plan) *schedule {
 	if p.Rate == 0 {
 		return &schedule{}
@@ -18,9 +18,9 @@ func newSchedule(start time.Time, client int, p Plan) *schedule {
 	return &schedule{next: start.Add(time.Duration(client) * every), every: time.Duration(p.Concurrency) * every}
 }
 
-// wait waits until the next request is due and returns the time from which its duration counts. That is
-// the time at which it was due if the client was still busy then: a server that is slow once delays every
-// request after that, and each of them counts. It returns false when done is closed before.
+// wait waits until the next request is due, and returns the time from which its duration is measured. If the
+// client was still busy when the request was due, that is the due time: after one slow response, the delay
+// counts for every request that it held up. wait returns false if done is closed first.
 func (s *schedule) wait(done <-chan struct{}) (start time.Time, ok bool) {
 	if s.every == 0 {
 		return time.Now(), true
@@ -35,7 +35,7 @@ func (s *schedule) wait(done <-chan struct{}) (start time.Time, ok bool) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return time.Now(), true // a late timer is not the server's delay
+		return time.Now(), true // a timer that fires late is not the server's fault
 	case <-done:
 		return time.Time{}, false
 	}

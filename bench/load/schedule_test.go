@@ -11,7 +11,7 @@ func TestClientsOfAPlanTakeTurnsAtTheRate(t *testing.T) {
 		begin := time.Now()
 		for client, want := range map[int][]time.Duration{0: {0, 10 * time.Millisecond, 20 * time.Millisecond}, 1: {5 * time.Millisecond, 15 * time.Millisecond}} {
 			s := newSchedule(begin, client, Plan{Concurrency: 2, Rate: 200})
-			s.next = s.next.Add(time.Since(begin)) // the client before this one took its time
+			s.next = s.next.Add(time.Since(begin)) // the previous client took some time
 			from := time.Now()
 			for _, after := range want {
 				if start, ok := s.wait(nil); !ok || start.Sub(from) != after {
@@ -27,7 +27,7 @@ func TestARequestThatIsSentLateCountsFromWhenItWasDue(t *testing.T) {
 		begin := time.Now()
 		s := newSchedule(begin, 0, Plan{Concurrency: 1, Rate: 100})
 		_, _ = s.wait(nil)
-		time.Sleep(35 * time.Millisecond) // one slow answer
+		time.Sleep(35 * time.Millisecond) // one slow response
 		for _, due := range []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond, 40 * time.Millisecond} {
 			if start, _ := s.wait(nil); start.Sub(begin) != due {
 				t.Errorf("counts from %v, want %v", start.Sub(begin), due)

@@ -12,29 +12,30 @@ import (
 	"time"
 )
 
-// revision is the protocol revision that the generator asks for.
+// revision is the protocol revision that the generator requests.
 const revision = "2025-11-25"
 
-// Target is a server and what is asked of it.
+// Target is a server and the tool call to make.
 type Target struct {
-	URL    string            // of the endpoint, http or https
+	URL    string            // the endpoint, http or https
 	Header map[string]string // sent with every request
-	Tool   string            // the tool that calls call
-	Text   string            // its argument "text"
+	Tool   string            // the tool to call
+	Text   string            // the value of its argument "text"
 }
 
-// Padded returns t with a text that makes the arguments size bytes long, or as short as they can be.
+// Padded returns a copy of t whose Text is chosen so that the arguments have size bytes, or as few as possible
+// if size is too small.
 func (t Target) Padded(size int) Target {
 	t.Text = strings.Repeat("x", max(1, size-len(`{"text":""}`)))
 	return t
 }
 
-// address is a parsed Target: where to connect and what each request begins with.
+// address is a parsed Target: where to connect, and how each request starts.
 type address struct {
 	tls  bool
-	host string // with port
-	name string // without
-	head []byte // Host and the headers that never change
+	host string // with the port
+	name string // without the port
+	head []byte // Host, and the headers that never change
 	path string
 }
 
@@ -73,9 +74,9 @@ func (a address) dial() (net.Conn, error) {
 	return d.Dial("tcp", a.host)
 }
 
-// callParams is the params of tools/call as JSON.
+// callParams returns the params of tools/call as JSON.
 func (t Target) callParams() []byte {
-	name, _ := json.Marshal(t.Tool) // strings always marshal
+	name, _ := json.Marshal(t.Tool) // a string can always be marshalled
 	text, _ := json.Marshal(t.Text)
 	return fmt.Appendf(nil, `{"name":%s,"arguments":{"text":%s}}`, name, text)
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Direct serves the echo tool itself, with the SDK's own HTTP handler: no gateway, no bundle. It
-// says its URL on out.
+// Direct serves the echo tool with the SDK's HTTP handler, without a gateway or a bundle. It writes its URL to
+// out.
 func Direct(ctx context.Context, tools int, out io.Writer) error {
 	s := newEcho(tools)
 	return serve(ctx, "/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil), out)
 }
 
-// serve runs a handler at a path on a free port of loopback until ctx ends, and says its URL on out.
+// serve serves a handler at a path, on a free loopback port, until ctx ends. It writes its URL to out.
 func serve(ctx context.Context, path string, h http.Handler, out io.Writer) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

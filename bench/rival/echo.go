@@ -8,12 +8,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// EchoTool is the tool that every server and bundle here has: it says back its argument "text".
+// EchoTool is the tool that every server and bundle in this package has: it returns its argument "text".
 const EchoTool = "echo"
 
 const echoSchema = `{"type":"object","properties":{"text":{"type":"string","description":"what to say back"}},"required":["text"]}`
 
-// newEcho is an SDK server with the echo tool and as many more as tools asks for.
+// newEcho returns an SDK server with the echo tool and the given number of additional tools.
 func newEcho(tools int) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: EchoTool, Description: "Says back what it is given.", InputSchema: json.RawMessage(echoSchema)}, echo)
@@ -37,7 +37,7 @@ func echo(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, err
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil
 }
 
-// Bundle is the bundle written with the SDK: an MCP server on standard input and output.
+// Bundle runs the bundle written with the SDK: an MCP server on standard input and output.
 func Bundle(ctx context.Context, tools int) error {
 	return newEcho(tools).Run(ctx, &mcp.StdioTransport{})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Gateway puts one bundle behind HTTP with the SDK on both sides: what most gateways in Go do. It
-// says its URL on out.
+// Gateway serves one bundle over HTTP with the SDK on both sides, as most gateways in Go do. It writes its URL
+// to out.
 func Gateway(ctx context.Context, bundle []string, out io.Writer) error {
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench-gateway", Version: "1"}, nil)
 	upstream, err := client.Connect(ctx, &mcp.CommandTransport{Command: exec.CommandContext(ctx, bundle[0], bundle[1:]...)}, nil) //nolint:gosec // the benchmark's own executable

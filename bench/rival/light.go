@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Light is the bundle written by hand: it answers what a host asks on in, on out, and decodes
-// nothing. It stands for bundles in fast languages, behind which a gateway's own cost shows.
+// Light runs the bundle written by hand: it reads requests from in and writes responses to out, without
+// decoding JSON. It stands for bundles in fast languages, where the cost of the gateway itself is visible.
 func Light(in io.Reader, out io.Writer) error {
 	lines, w := bufio.NewReaderSize(in, 256<<10), bufio.NewWriterSize(out, 256<<10)
 	for {
@@ -20,7 +20,7 @@ func Light(in io.Reader, out io.Writer) error {
 			return err
 		}
 		if from, to, ok := idOf(line); ok {
-			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", line[from:to], lightResult(line)) // an error comes back from Flush
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", line[from:to], lightResult(line)) // Flush reports errors
 		}
 		if lines.Buffered() == 0 {
 			if err := w.Flush(); err != nil {
@@ -30,7 +30,7 @@ func Light(in io.Reader, out io.Writer) error {
 	}
 }
 
-// lightResult is the answer to a request, found by the names in it.
+// lightResult returns the result for a request. It searches the request for known names.
 func lightResult(line []byte) []byte {
 	head := line[:min(len(line), 120)]
 	switch {

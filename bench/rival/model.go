@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Model is a provider of models on Anthropic's wire (POST, streaming). Each piece
-// of its text is the moment at which it was written, in nanoseconds since 1970, so that whoever
-// reads it knows how long it took. An answer has so many pieces, one after the other at a steady
-// pace; one of a model named "once" has a single piece. It says its URL on out.
+// Model runs a model provider with Anthropic's API (POST, streaming). Each piece of its text is the time at
+// which it was written, in nanoseconds since 1970, so that the reader can calculate how long it took. A
+// response has the given number of pieces, at a steady rate; a response of the model "once" has a single piece.
+// Model writes its URL to out.
 func Model(ctx context.Context, deltas int, every time.Duration, out io.Writer) error {
 	return serve(ctx, "/v1/messages", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
@@ -34,7 +34,7 @@ func Model(ctx context.Context, deltas int, every time.Duration, out io.Writer) 
 
 func speak(ctx context.Context, w http.ResponseWriter, deltas int, every time.Duration) {
 	say := func(name, data string) {
-		_, _ = io.WriteString(w, "event: "+name+"\ndata: "+data+"\n\n") // a reader that left ends ctx
+		_, _ = io.WriteString(w, "event: "+name+"\ndata: "+data+"\n\n") // if the reader has disconnected, ctx ends
 		_ = http.NewResponseController(w).Flush()
 	}
 	say("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"bench","usage":{"input_tokens":10,"output_tokens":1}}}`)

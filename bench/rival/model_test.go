@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
 )
 
-// The service's own client reads it, so it speaks the wire.
+// It is read by the service's own client, to check that the provider speaks the protocol correctly.
 func TestTheModelSaysWhenItSaidEachPiece(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()

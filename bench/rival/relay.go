@@ -13,10 +13,9 @@ import (
 	"sync"
 )
 
-// Relay pipes raw JSON-RPC between HTTP and one bundle's standard streams: no session, no
-// authentication, no filter, nothing checked. It only exchanges ids, so that calls of many clients
-// can share the bundle. It is the floor of what any gateway of this shape costs. It says its URL on
-// out.
+// Relay passes raw JSON-RPC between HTTP and the standard input and output of one bundle. It has no sessions,
+// no authentication and no filters, and checks nothing. It only replaces ids, so that calls from many clients
+// can share the bundle. It is the minimum cost of any gateway of this shape. It writes its URL to out.
 func Relay(ctx context.Context, bundle []string, out io.Writer) error {
 	cmd := exec.CommandContext(ctx, bundle[0], bundle[1:]...) //nolint:gosec // the benchmark's own executable
 	in, err := cmd.StdinPipe()
@@ -40,18 +39,18 @@ func Relay(ctx context.Context, bundle []string, out io.Writer) error {
 }
 
 type relay struct {
-	hello []byte // the bundle's result of initialize
+	hello []byte // the bundle's result for initialize
 
 	mu      sync.Mutex
 	last    int64
 	waiting map[int64]chan []byte
 
-	writing sync.Mutex // apart from mu: a bundle may read no more before its answers are read
+	writing sync.Mutex // separate from mu: the bundle may stop reading until its responses are read
 	in      io.Writer
 	line    []byte // reused
 }
 
-// greet initializes the bundle, which may be done once only: clients get the same answer.
+// greet initializes the bundle. That is allowed only once, so all clients get the same result.
 func (r *relay) greet() ([]byte, error) {
 	answer, err := r.ask([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench-relay","version":"1"}}}`))
 	if err != nil {
@@ -67,7 +66,7 @@ func (r *relay) greet() ([]byte, error) {
 	return m.Result, err
 }
 
-// idOf finds the id of a message, and where it stands.
+// idOf finds the id of a message and its position.
 func idOf(message []byte) (from, to int, ok bool) {
 	from = bytes.Index(message, []byte(`"id":`))
 	if from < 0 {
@@ -78,7 +77,7 @@ func idOf(message []byte) (from, to int, ok bool) {
 	return from, from + n, n > 0
 }
 
-// ask sends a message under an id of the relay's own and waits for its answer, which has that id.
+// ask sends a message with an id of the relay and waits for the response with that id.
 func (r *relay) ask(message []byte) ([]byte, error) {
 	from, to, ok := idOf(message)
 	if !ok {
@@ -100,7 +99,7 @@ func (r *relay) ask(message []byte) ([]byte, error) {
 	return line, nil
 }
 
-// send writes a message with another id.
+// send writes a message with its id replaced.
 func (r *relay) send(before []byte, id int64, after []byte) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -110,7 +109,7 @@ func (r *relay) send(before []byte, id int64, after []byte) error {
 	return err
 }
 
-// read hands the bundle's answers to those who wait for them.
+// read passes the bundle's responses to the waiting requests.
 func (r *relay) read(out io.Reader) {
 	in := bufio.NewReaderSize(out, 64<<10)
 	for {

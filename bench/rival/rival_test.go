@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// TestMain makes this binary a bundle when an environment variable says so.
+// TestMain runs this binary as a bundle if an environment variable says so.
 func TestMain(m *testing.M) {
 	var err error
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// adapters measures what plugins cost: an identity provider and a Redis, each behind a plugin,
-// against dev mode with sessions in memory. It also counts how often the plugins were asked.
+// adapters measures the cost of plugins: an identity provider and a Redis, each behind a plugin, compared with
+// dev mode and sessions in memory. It also counts the calls to the plugins.
 func (b *bench) adapters(ctx context.Context) error {
 	redis, err := b.redis(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *bench) adapters(ctx context.Context) error {
 	})
 }
 
-// redis starts a Redis that keeps nothing and returns its URL.
+// redis starts a Redis server without persistence and returns its URL.
 func (b *bench) redis(ctx context.Context) (string, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -82,7 +82,7 @@ func (b *bench) redis(ctx context.Context) (string, error) {
 	return p.url, nil
 }
 
-// pluginCalls is how many calls the service has made to its plugins so far, by its own metrics.
+// pluginCalls returns how many calls the service has made to its plugins so far, according to its own metrics.
 func pluginCalls(ctx context.Context, mcp, token string) (float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(mcp, "/mcp")+"/v1/metrics", nil)
 	if err != nil {

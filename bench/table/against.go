@@ -6,17 +6,17 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// otherBuild ends the name of a service that runs the executable to compare with.
+// otherBuild is the suffix of the name of a service that runs the executable to compare with.
 const otherBuild = ", other build"
 
-// The bounds of every ratio against the other build: a smaller difference is noise.
+// The limits for every ratio to the other build. A smaller difference is noise.
 const (
 	leastOfOther = 0.97
 	mostOfOther  = 1 / leastOfOther
 )
 
-// compareBuilds adds the rows of one race that compare the two builds of the service: at a fixed rate
-// how long calls take, else how many there are, and in both cases what they cost.
+// compareBuilds adds the rows of one race that compare the two builds of the service: the duration of calls at
+// a fixed rate, otherwise their number per second; and in both cases their cost.
 func (b *bench) compareBuilds(what string, p load.Plan, ours, other []sample) {
 	if p.Rate > 0 {
 		b.slower(what+": p50 against the other build", mostOfOther, ours, other, sample.p50)
@@ -27,8 +27,8 @@ func (b *bench) compareBuilds(what string, p load.Plan, ours, other []sample) {
 	b.cheaper(what+": CPU per request against the other build", mostOfOther, ours, other)
 }
 
-// compareFigures adds the row of a figure that should be small, as both builds of the service reached it.
-// Without the other build it adds nothing.
+// compareFigures adds a row that compares a figure that should be small between the two builds of the service.
+// Without another build it adds nothing.
 func (b *bench) compareFigures(figure, unit string, ours, other []float64) {
 	if len(other) == 0 {
 		return

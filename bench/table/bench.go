@@ -15,15 +15,15 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// Options is what a table is made with.
+// Options configure a run.
 type Options struct {
 	Service string    // the executable of the service
-	Against string    // another executable of the service to compare with; "" for none
-	Self    string    // this executable, which is also every rival and bundle
-	Quick   bool      // fewer and shorter rounds: to see that all works, not to quote
-	Only    []string  // the parts to measure, by name; all when there are none
-	Dir     string    // where homes are made
-	Log     io.Writer // what is being measured, line by line
+	Against string    // another executable of the service to compare with; "" if there is none
+	Self    string    // this executable, which also runs every rival and bundle
+	Quick   bool      // fewer and shorter rounds, to check that everything works; not for published figures
+	Only    []string  // names of the parts to measure; empty means all
+	Dir     string    // the directory for homes
+	Log     io.Writer // receives a line for each measurement
 }
 
 // bench is one run.
@@ -32,11 +32,11 @@ type bench struct {
 	dir     string
 	log     hclog.Logger
 	rounds  int
-	span    time.Duration // of one sample
+	span    time.Duration // duration of one sample
 	started []*process
 	rows    []Row
 
-	leftovers []string // folders beside dir
+	leftovers []string // directories next to dir
 }
 
 // contestant is one server under load.
@@ -44,10 +44,10 @@ type contestant struct {
 	name   string
 	target load.Target
 	*process
-	other *contestant // the same service by the executable to compare with; nil for none
+	other *contestant // the same service with the executable to compare with, or nil
 }
 
-// part is some of the rows, measured by themselves.
+// part is a group of rows that can be measured separately.
 type part struct {
 	name    string
 	measure func(context.Context) error
@@ -61,7 +61,7 @@ func (b *bench) parts() []part {
 	}
 }
 
-// Parts are the names of what can be measured by itself.
+// Parts returns the names of the parts that can be measured separately.
 func Parts() []string {
 	var names []string
 	for _, p := range (&bench{}).parts() {
@@ -70,7 +70,7 @@ func Parts() []string {
 	return names
 }
 
-// Run measures everything and returns the rows. Every process it starts has ended when it returns.
+// Run measures everything and returns the rows. All processes that it started have ended when it returns.
 func Run(ctx context.Context, o Options) ([]Row, error) {
 	for _, name := range o.Only {
 		if !slices.Contains(Parts(), name) {
@@ -105,7 +105,7 @@ func (b *bench) tidy() (err error) {
 	return err
 }
 
-// stopAll ends what a part has started, last first.
+// stopAll ends what a part started, in reverse order.
 func (b *bench) stopAll() {
 	for _, p := range slices.Backward(b.started) {
 		p.stop()
@@ -130,8 +130,8 @@ func rivalURL(line string) string {
 	return ""
 }
 
-// service starts an instance of the service and waits until its app can be called. Where there is an
-// executable to compare with, an instance of that is started too.
+// service starts an instance of the service and waits until its app can be called. If there is an executable to
+// compare with, it also starts an instance of that.
 func (b *bench) service(ctx context.Context, s service, token string) (contestant, error) {
 	c, err := b.instance(ctx, b.o.Service, s, token)
 	if err != nil || b.o.Against == "" || s.ownSchema() {
@@ -143,7 +143,7 @@ func (b *bench) service(ctx context.Context, s service, token string) (contestan
 	return c, err
 }
 
-// instance is service for one executable.
+// instance starts one executable of the service and waits until its app can be called.
 func (b *bench) instance(ctx context.Context, executable string, s service, token string) (contestant, error) {
 	p, err := b.startService(ctx, executable, s)
 	if err != nil {
@@ -161,7 +161,7 @@ func serviceTarget(url, token string) load.Target {
 	return t.Padded(smallPayload)
 }
 
-// ready waits for the first call that succeeds.
+// ready waits for the first successful call.
 func (b *bench) ready(ctx context.Context, c contestant) error {
 	limit, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

@@ -19,14 +19,14 @@ const (
 	workspace    = core.DefaultWorkspaceID
 )
 
-// The bundles, as arguments of this executable.
+// The bundles, as arguments for this executable.
 var (
 	sdkBundle   = []string{"rival", "bundle"}
 	manyBundle  = []string{"rival", "bundle", "--tools", manyTools}
 	lightBundle = []string{"rival", "light"}
 )
 
-// speed measures tools/call with the Go SDK bundle and with the light one.
+// speed measures tools/call with the SDK bundle and with the light bundle.
 func (b *bench) speed(ctx context.Context) error {
 	direct, err1 := b.rival(ctx, "direct", "rival", "direct")
 	relay, err2 := b.rival(ctx, "relay", append([]string{"rival", "relay"}, sdkBundle...)...)
@@ -58,7 +58,7 @@ func (b *bench) speed(ctx context.Context) error {
 	return b.light(ctx)
 }
 
-// light measures what shows only behind a bundle that is fast itself.
+// light measures differences that only show with a fast bundle.
 func (b *bench) light(ctx context.Context) error {
 	relay, err1 := b.rival(ctx, "relay, light bundle", append([]string{"rival", "relay"}, lightBundle...)...)
 	gateway, err2 := b.rival(ctx, "SDK gateway, light bundle", append([]string{"rival", "gateway"}, lightBundle...)...)
@@ -74,8 +74,8 @@ func (b *bench) light(ctx context.Context) error {
 	return b.large(ctx, "light bundle", gateway, relay, ours)
 }
 
-// large measures tools/call with arguments of 64 KB. With a bundle that is slow itself, most of the time
-// is the bundle's, and no gateway can be faster than the relay.
+// large measures tools/call with arguments of 64 KB. With a slow bundle, most of the time is spent in the
+// bundle, and no gateway can be faster than the relay.
 func (b *bench) large(ctx context.Context, bundle string, gateway, relay, ours contestant) error {
 	cs := []contestant{gateway, relay, ours}
 	for i := range cs {
@@ -89,7 +89,7 @@ func (b *bench) large(ctx context.Context, bundle string, gateway, relay, ours c
 	return err
 }
 
-// tokens measures what a bearer costs.
+// tokens measures the cost of bearer tokens.
 func (b *bench) tokens(ctx context.Context) error {
 	return b.withProvider(ctx, func(auth map[string]any, token string) error {
 		with, err1 := b.service(ctx, service{name: "oidc", bundle: sdkBundle, auth: auth}, token)
@@ -105,8 +105,8 @@ func (b *bench) tokens(ctx context.Context) error {
 	})
 }
 
-// withProvider runs measure with the section auth of a provider that lives as long, and a token of
-// an owner.
+// withProvider runs measure while an identity provider is running. measure gets the matching section auth, and
+// the token of an owner.
 func (b *bench) withProvider(ctx context.Context, measure func(auth map[string]any, token string) error) error {
 	keys, err := authtest.NewKeys()
 	if err != nil {
@@ -137,7 +137,7 @@ func (b *bench) lists(ctx context.Context) error {
 	return err
 }
 
-// crowd measures what other workspaces cost.
+// crowd measures the cost of other workspaces.
 func (b *bench) crowd(ctx context.Context) error {
 	alone, err1 := b.service(ctx, service{name: "alone", bundle: sdkBundle}, "")
 	crowded, err2 := b.service(ctx, service{name: "crowded", bundle: sdkBundle, workspaces: manyOthers}, "")

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// pace is how long a provider of models waits between two pieces of its answer: that of a fast one.
+// pace is the time between two pieces of the model provider's response. It is that of a fast provider.
 const pace = 5 * time.Millisecond
 
-// chat measures what the service adds to each piece of a model's answer on its way to a person. The
-// pieces say when they were written; they are read from the provider itself and through the service,
-// in turn.
+// chat measures how much the service delays each piece of a model's response on its way to a person. The pieces
+// contain the time at which they were written. They are read alternately from the provider directly and through
+// the service.
 func (b *bench) chat(ctx context.Context) error {
 	deltas := int(b.span / pace)
 	provider, err := b.rival(ctx, "provider", "rival", "model", "--deltas", strconv.Itoa(deltas), "--every", pace.String())
@@ -47,16 +47,16 @@ func (b *bench) chat(ctx context.Context) error {
 	return nil
 }
 
-// throughService is the listener at an instance of the service.
+// throughService returns the listener for an instance of the service.
 func throughService(c contestant) listener {
 	return listener{c.name, strings.TrimSuffix(c.url, "/mcp") + "/v1/chat/stream", `{"message":"Say what time it is, again and again."}`}
 }
 
-// deltas adds the rows for so many answers at a time. The listeners are the one at the provider itself,
-// the one at the service, and the one at the other build of the service if there is one.
+// deltas adds the rows for a number of simultaneous responses. The listeners are for the provider, the service,
+// and the other build of the service if there is one.
 func (b *bench) deltas(ctx context.Context, concurrency, deltas int, listeners []listener) error {
 	p50, beyond, tail := make([][]float64, len(listeners)), make([][]float64, len(listeners)), make([][]float64, len(listeners))
-	for round := range b.rounds + 1 { // the first one warms up the servers
+	for round := range b.rounds + 1 { // the first round warms up the servers
 		for i, l := range listeners {
 			took, err := l.listen(ctx, concurrency, deltas)
 			if err != nil {
@@ -78,13 +78,13 @@ func (b *bench) deltas(ctx context.Context, concurrency, deltas int, listeners [
 	return ctx.Err()
 }
 
-// listener reads answers of one endpoint piece by piece.
+// listener reads responses from one endpoint piece by piece.
 type listener struct{ name, url, body string }
 
-// delays is how long pieces took from the provider's hand to ours, microseconds.
+// delays is how long pieces took from the provider to this process, in microseconds.
 type delays struct{ p50, p99 float64 }
 
-// listen reads so many answers at the same time, each to its end.
+// listen reads the given number of responses at the same time, each to its end.
 func (l listener) listen(ctx context.Context, concurrency, deltas int) (delays, error) {
 	var mu sync.Mutex
 	var all []float64
@@ -109,7 +109,7 @@ func (l listener) listen(ctx context.Context, concurrency, deltas int) (delays, 
 	return delays{p50: all[len(all)/2], p99: all[len(all)*99/100]}, nil
 }
 
-// answer reads one answer.
+// answer reads one response.
 func (l listener) answer(ctx context.Context) (took []float64, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url, strings.NewReader(l.body))
 	if err != nil {
@@ -142,14 +142,14 @@ func (l listener) answer(ctx context.Context) (took []float64, err error) {
 	return took, errors.Join(err, lines.Err())
 }
 
-// written reads when a piece was written out of an event, the provider's or the service's; 0 when it
-// is another event.
+// written returns when the piece in an event from the provider or the service was written, or 0 if the event
+// contains none.
 func written(data []byte) (int64, error) {
 	var event struct {
 		RunID string `json:"runId"`
-		Text  string `json:"text"` // the service's
+		Text  string `json:"text"` // from the service
 		Delta struct {
-			Text string `json:"text"` // the provider's
+			Text string `json:"text"` // from the provider
 		} `json:"delta"`
 		Error json.RawMessage `json:"error"`
 	}

@@ -14,15 +14,15 @@ import (
 
 const (
 	manyConversations = 100_000
-	lessConversations = 20_000 // of a quick run
+	lessConversations = 20_000 // in a quick run
 	askedARound       = 5
 )
 
-// reading is one way of asking for a page of conversations.
+// reading is one way to request a page of conversations.
 type reading struct {
 	name  string
 	query url.Values
-	deep  bool // the pages far down, one after the other
+	deep  bool // pages far down the list, one after another
 }
 
 func readings() []reading {
@@ -41,18 +41,18 @@ func readings() []reading {
 	}
 }
 
-// list is a service with many conversations that are asked for in some way.
+// list is a service with many conversations, and a way to request them.
 type list struct {
 	place
 	reading
 	url    string
-	cursor string // of the next page far down
+	cursor string // cursor of the next page far down the list
 	took   []float64
 	found  int
 }
 
-// conversations measures a page of the list of many conversations, over HTTP, with every kind of
-// search, and in either database.
+// conversations measures requests for a page of a long list of conversations over HTTP, for every kind of
+// search and with both databases.
 func (b *bench) conversations(ctx context.Context) error {
 	n := manyConversations
 	if b.o.Quick {
@@ -100,7 +100,7 @@ func (b *bench) conversations(ctx context.Context) error {
 // listed starts a service that has many conversations, and returns its address.
 func (b *bench) listed(ctx context.Context, p place, conversations int) (string, error) {
 	s := service{name: p.home, bundle: lightBundle, storage: p.storage, filled: true}
-	if _, err := b.home(ctx, b.o.Service, s); err != nil { // the folder of the file
+	if _, err := b.home(ctx, b.o.Service, s); err != nil { // creates the directory of the file
 		return "", err
 	}
 	begin := time.Now()
@@ -119,8 +119,8 @@ func (b *bench) listRow(what string, l *list) {
 	b.limit(what, 20, "ms", p50, fmt.Sprintf("worst %.1f ms, %d found", worst, l.found), "")
 }
 
-// goDown asks once, as the others do to warm up, and to the middle of the list where the reading is
-// of what is far down.
+// goDown makes one request to warm up, and goes to the middle of the list if the reading is about pages far
+// down.
 func (l *list) goDown(ctx context.Context) error {
 	if err := l.ask(ctx); err != nil || !l.deep {
 		return err
@@ -135,7 +135,7 @@ func (l *list) goDown(ctx context.Context) error {
 	return nil
 }
 
-// ask reads one page.
+// ask requests one page.
 func (l *list) ask(ctx context.Context) error {
 	query := url.Values{}
 	for name, values := range l.query {
@@ -162,7 +162,7 @@ func (l *list) ask(ctx context.Context) error {
 	return nil
 }
 
-// answeredPage is what is read of an answer.
+// answeredPage contains the fields of a response that are used.
 type answeredPage struct {
 	Conversations []struct{} `json:"conversations"`
 	NextCursor    string     `json:"nextCursor"`

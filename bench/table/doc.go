@@ -1,8 +1,8 @@
-// Package table prints the benchmark's table: every figure that the service must reach, measured
-// in one run against the rivals beside it.
+// Package table produces the benchmark's table: every figure that the service must reach, measured in the same
+// run as the rivals.
 //
-// It owns which servers are started, in which order they are loaded, and how a figure is made of
-// the samples: rounds are interleaved, so that whatever else the machine does hits everyone alike,
-// each round gives one ratio, and the median of the ratios counts. It owns no load (package load)
-// and no server (package rival; the service itself is the executable that is measured).
+// It decides which servers to start, in which order to load them, and how to calculate a figure from the
+// samples. Rounds are interleaved, so that other work on the machine affects all servers equally. Each round
+// gives one ratio, and the result is the median of the ratios. The package contains neither the load generator
+// (package load) nor servers (package rival; the service itself is the executable being measured).
 package table

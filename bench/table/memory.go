@@ -10,16 +10,16 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// memoryRounds is how often the figures of memory are taken, each time of servers that have just started.
+// memoryRounds is how many times memory is measured, each time with newly started servers.
 const memoryRounds = 3
 
-// held is what a server holds with 300 tools.
+// held is the memory of a server with 300 tools.
 type held struct {
-	few, many float64 // after 64 and 1,000 sessions, MB
-	stream    float64 // for each idle GET stream, KB
+	few, many float64 // with 64 and 1,000 sessions, in MB
+	stream    float64 // per idle GET stream, in KB
 }
 
-// memory measures what the process holds with sessions open, 300 tools, and what an idle GET stream
+// memory measures the memory of the process with open sessions and 300 tools, and how much an idle GET stream
 // adds.
 func (b *bench) memory(ctx context.Context) error {
 	var ours, direct, other []held
@@ -55,8 +55,8 @@ func figures(all []held, of func(held) float64) []float64 {
 	return values
 }
 
-// memoryRound measures servers that it starts, all at the same time: the service, the direct server, and
-// the other build of the service if there is one.
+// memoryRound measures servers that it starts at the same time: the service, the direct server, and the other
+// build of the service if there is one.
 func (b *bench) memoryRound(ctx context.Context) ([]held, error) {
 	ours, err1 := b.service(ctx, service{name: "memory", bundle: manyBundle}, "")
 	direct, err2 := b.rival(ctx, "direct, 300 tools", "rival", "direct", "--tools", manyTools)
@@ -80,11 +80,11 @@ func (b *bench) memoryRound(ctx context.Context) ([]held, error) {
 	return all, errors.Join(errs...)
 }
 
-// rest is how long a server is left alone before its memory is read, so that the figure is what it
-// holds and not what it has just released.
+// rest is how long a server is left idle before its memory is measured, so that memory that it has just
+// released does not count.
 const rest = 5 * time.Second
 
-// hold opens 1,000 sessions, each with a list and a call, and then the stream of each.
+// hold opens 1,000 sessions with a list and a call each, and then a stream for each session.
 func (b *bench) hold(ctx context.Context, c contestant) (h held, err error) {
 	var sessions []*load.Client
 	defer func() {
@@ -101,7 +101,7 @@ func (b *bench) hold(ctx context.Context, c contestant) (h held, err error) {
 		if err := firstOf(s.Open(), s.List(), s.Call()); err != nil {
 			return h, err
 		}
-		s.Hangup() // the session stays
+		s.Hangup() // the session stays open
 		if n != 64 && n != 1000 {
 			continue
 		}
@@ -118,7 +118,7 @@ func (b *bench) hold(ctx context.Context, c contestant) (h held, err error) {
 	return h, errors.Join(err, ctx.Err())
 }
 
-// streams opens the GET stream of each session and returns what one adds, KB.
+// streams opens the GET stream of each session and returns how much memory one stream adds, in KB.
 func (b *bench) streams(c contestant, sessions []*load.Client) (float64, error) {
 	before, err := c.memory()
 	if err != nil {

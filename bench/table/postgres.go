@@ -14,13 +14,13 @@ import (
 	"syscall"
 )
 
-// errNoPostgres is why rows are left out.
+// errNoPostgres is the reason why rows are missing.
 var errNoPostgres = errors.New("left out: no PostgreSQL on this machine (Debian package postgresql)")
 
-// postgres makes a PostgreSQL cluster as initdb leaves it, so that what it acknowledges is on the
-// disk, starts it, and returns its URL. It ends with the part.
+// postgres creates a PostgreSQL cluster with the defaults of initdb, which write acknowledged data to disk. It
+// starts the cluster and returns its URL. The cluster ends with the part.
 func (b *bench) postgres(ctx context.Context) (string, error) {
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // Debian keeps it out of PATH
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // Debian does not put it on PATH
 	if len(found) == 0 {
 		path, err := exec.LookPath("initdb")
 		if err != nil {
@@ -29,7 +29,7 @@ func (b *bench) postgres(ctx context.Context) (string, error) {
 		found = []string{path}
 	}
 	bin := filepath.Dir(found[len(found)-1])
-	dir, err := os.MkdirTemp(b.o.Dir, "ropewalk-bench-postgres-") // b.dir is closed to its user
+	dir, err := os.MkdirTemp(b.o.Dir, "ropewalk-bench-postgres-") // the PostgreSQL user cannot access b.dir
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +65,8 @@ func (b *bench) postgres(ctx context.Context) (string, error) {
 	return p.url, nil
 }
 
-// unprivileged is who PostgreSQL runs as when this program is root, which it refuses; else nil.
+// unprivileged returns the user that runs PostgreSQL if this program runs as root, which PostgreSQL refuses;
+// otherwise nil.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil

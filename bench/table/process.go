@@ -14,29 +14,29 @@ import (
 	"time"
 )
 
-// ticks is the unit of CPU times in /proc, per second: USER_HZ, which is 100 on every Linux.
+// ticks is the unit of CPU times in /proc, per second: USER_HZ, which is 100 on Linux.
 const ticks = 100
 
 // process is a server that was started for the benchmark.
 type process struct {
 	cmd *exec.Cmd
-	url string // of its /mcp
+	url string // URL of its /mcp endpoint
 }
 
-// start runs a program and waits until find knows its URL from a line of its standard output or
-// error output.
+// start runs a program and waits until find returns its URL for a line of its standard output or standard
+// error.
 func start(ctx context.Context, find func(line string) string, path string, args ...string) (*process, error) {
 	return startWith(ctx, surroundings{}, find, path, args...)
 }
 
-// surroundings is what a program is started in. The zero value is what this process runs in.
+// surroundings is the environment of a program. The zero value is that of this process.
 type surroundings struct {
-	as  *syscall.Credential // another user; nil for the same
-	dir string              // the working directory; "" for the same
-	env []string            // variables beside those of this process
+	as  *syscall.Credential // run as another user; nil means the same user
+	dir string              // the working directory; "" means the same
+	env []string            // variables in addition to those of this process
 }
 
-// startWith is start in other surroundings.
+// startWith is like start, with the given surroundings.
 func startWith(ctx context.Context, in surroundings, find func(line string) string, path string, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // executables that the operator names
 	cmd.Dir, cmd.SysProcAttr = in.dir, &syscall.SysProcAttr{Credential: in.as}
@@ -78,13 +78,13 @@ func (p *process) stop() {
 	_ = p.cmd.Wait()
 }
 
-// cpu is the CPU time that the process itself, without its children, has used.
+// cpu returns the CPU time that the process has used, without its children.
 func (p *process) cpu() (time.Duration, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(raw), ") ") // what comes before may hold anything
+	_, rest, _ := strings.Cut(string(raw), ") ") // the text before it may contain anything
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return 0, errors.New("/proc/<pid>/stat is too short")
@@ -94,7 +94,7 @@ func (p *process) cpu() (time.Duration, error) {
 	return time.Duration(user+system) * time.Second / ticks, errors.Join(err1, err2)
 }
 
-// memory is what the process has resident, bytes.
+// memory returns the resident memory of the process in bytes.
 func (p *process) memory() (int64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {

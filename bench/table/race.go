@@ -9,9 +9,9 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// race loads the contestants round by round, each in its turn and starting with another one each round.
-// The samples come back by contestant. A contestant with another build beside it is loaded in both
-// builds, and the rows that compare the two are added.
+// race puts load on the contestants round by round, and starts each round with a different one. It returns the
+// samples by contestant. If a contestant has another build, both builds are measured and compared in additional
+// rows.
 func (b *bench) race(ctx context.Context, what string, p load.Plan, cs ...contestant) ([][]sample, error) {
 	runners := slices.Clone(cs)
 	for _, c := range cs {
@@ -38,10 +38,10 @@ func (b *bench) race(ctx context.Context, what string, p load.Plan, cs ...contes
 	return samples[:len(cs)], nil
 }
 
-// sampleRounds returns the samples of each contestant, round by round.
+// sampleRounds returns the samples of each contestant, one per round.
 func (b *bench) sampleRounds(ctx context.Context, what string, p load.Plan, cs []contestant) ([][]sample, error) {
 	samples := make([][]sample, len(cs))
-	for round := range b.rounds + 1 { // the first one warms up the servers
+	for round := range b.rounds + 1 { // the first round warms up the servers
 		for i := range cs {
 			at := (i + round) % len(cs)
 			s, err := b.sample(ctx, cs[at], p)

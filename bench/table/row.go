@@ -11,15 +11,15 @@ import (
 type Row struct {
 	Figure  string  `json:"figure"`
 	Must    float64 `json:"must"`
-	Less    bool    `json:"less"` // whether Must is a limit from above
-	Unit    string  `json:"unit"` // "" for a ratio
+	Less    bool    `json:"less"` // Must is an upper limit
+	Unit    string  `json:"unit"` // "" if the figure is a ratio
 	Reached float64 `json:"reached"`
-	Ours    string  `json:"ours"`             // the absolute figure behind it
-	Theirs  string  `json:"theirs,omitempty"` // and the rival's
-	NoGoal  bool    `json:"noGoal,omitempty"` // nothing must be reached: Ours says it all
+	Ours    string  `json:"ours"`             // the absolute figure of the service
+	Theirs  string  `json:"theirs,omitempty"` // the absolute figure of the rival
+	NoGoal  bool    `json:"noGoal,omitempty"` // no goal: Ours contains the whole result
 }
 
-// Good reports whether the row reaches what it must.
+// Good reports whether the row meets its goal.
 func (r Row) Good() bool {
 	if r.NoGoal {
 		return true
@@ -30,10 +30,10 @@ func (r Row) Good() bool {
 	return r.Reached >= r.Must
 }
 
-// Print writes the rows as one table.
+// Print writes the rows as a table.
 func Print(out io.Writer, rows []Row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "FIGURE\tMUST REACH\tREACHED\t\tROPEWALK\tRIVAL") // tabwriter keeps the error for Flush
+	_, _ = fmt.Fprintln(w, "FIGURE\tMUST REACH\tREACHED\t\tROPEWALK\tRIVAL") // tabwriter returns the error from Flush
 	for _, r := range rows {
 		if r.NoGoal {
 			_, _ = fmt.Fprintf(w, "%s\t-\t-\t\t%s\t%s\n", r.Figure, r.Ours, r.Theirs)
@@ -58,7 +58,7 @@ func number(n float64, unit string) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") + " " + unit
 }
 
-// versus adds the row of a ratio of requests per second, which must be reached.
+// versus adds a row with a ratio of requests per second, which must be at least must.
 func (b *bench) versus(figure string, must float64, ours, theirs []sample) {
 	b.rows = append(b.rows, Row{
 		Figure: figure, Must: must, Reached: ratio(ours, theirs, sample.rate),
@@ -66,7 +66,7 @@ func (b *bench) versus(figure string, must float64, ours, theirs []sample) {
 	})
 }
 
-// cheaper adds the row of a ratio of CPU times, which must not be exceeded.
+// cheaper adds a row with a ratio of CPU times, which must be at most must.
 func (b *bench) cheaper(figure string, must float64, ours, theirs []sample) {
 	b.rows = append(b.rows, Row{
 		Figure: figure, Must: must, Less: true, Reached: ratio(ours, theirs, sample.cost),
@@ -74,7 +74,7 @@ func (b *bench) cheaper(figure string, must float64, ours, theirs []sample) {
 	})
 }
 
-// slower adds the row of a ratio of durations, which must not be exceeded.
+// slower adds a row with a ratio of durations, which must be at most must.
 func (b *bench) slower(figure string, must float64, ours, theirs []sample, of func(sample) float64) {
 	b.rows = append(b.rows, Row{
 		Figure: figure, Must: must, Less: true, Reached: ratio(ours, theirs, of),
@@ -82,12 +82,12 @@ func (b *bench) slower(figure string, must float64, ours, theirs []sample, of fu
 	})
 }
 
-// limit adds the row of a figure of the service's own.
+// limit adds a row with a figure of the service alone.
 func (b *bench) limit(figure string, must float64, unit string, reached float64, ours, theirs string) {
 	b.rows = append(b.rows, Row{Figure: figure, Must: must, Less: true, Unit: unit, Reached: reached, Ours: ours, Theirs: theirs})
 }
 
-// statement adds the row of a figure that nothing must be reached in.
+// statement adds a row without a goal.
 func (b *bench) statement(figure, ours, theirs string) {
 	b.rows = append(b.rows, Row{Figure: figure, NoGoal: true, Ours: ours, Theirs: theirs})
 }

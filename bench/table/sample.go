@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// sample is what one contestant did in one round.
+// sample is the result of one contestant in one round.
 type sample struct {
 	load.Result
 	cpu time.Duration // of the server, per request
@@ -15,18 +15,18 @@ type sample struct {
 
 func (s sample) rate() float64 { return s.PerSec }
 
-// cost is the CPU time of the server per request, microseconds.
+// cost returns the server's CPU time per request, in microseconds.
 func (s sample) cost() float64 { return float64(s.cpu.Nanoseconds()) / 1000 }
 
-// p50 is the median duration of a request, milliseconds.
+// p50 returns the median duration of a request, in milliseconds.
 func (s sample) p50() float64 { return milliseconds(s.P50) }
 
-// p99 is the duration that one request of a hundred exceeds, milliseconds.
+// p99 returns the 99th percentile of the duration of a request, in milliseconds.
 func (s sample) p99() float64 { return milliseconds(s.P99) }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// ratio is the median over the rounds, which were interleaved, of ours by theirs.
+// ratio returns the median of the ratios of ours to theirs, one per round. The rounds were interleaved.
 func ratio(ours, theirs []sample, of func(sample) float64) float64 {
 	ratios := make([]float64, 0, len(ours))
 	for i := range min(len(ours), len(theirs)) {
@@ -43,7 +43,7 @@ func medianOf(samples []sample, of func(sample) float64) float64 {
 	return median(values)
 }
 
-// median is 0 of nothing.
+// median returns 0 if there are no values.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	switch n := len(sorted); {

@@ -15,25 +15,25 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-// service is how one instance of the service is set up.
+// service is the setup of one instance of the service.
 type service struct {
 	name       string
-	bundle     []string       // arguments that make this executable the bundle
-	auth       map[string]any // the section auth; nil is dev mode
-	sessions   map[string]any // the section sessionStore; nil is memory
-	models     map[string]any // the section models; nil is none
-	storage    map[string]any // the section storage; nil is a file of the home
-	workspaces int            // beside the default one, each with an app
-	env        []string       // variables of its process
-	filled     bool           // its storage holds conversations already
+	bundle     []string       // arguments for this executable to run the bundle
+	auth       map[string]any // the section auth; nil means dev mode
+	sessions   map[string]any // the section sessionStore; nil means memory
+	models     map[string]any // the section models; nil means none
+	storage    map[string]any // the section storage; nil means a file in the home
+	workspaces int            // workspaces in addition to the default one, each with an app
+	env        []string       // environment variables of its process
+	filled     bool           // its storage already contains conversations
 }
 
-// ownSchema reports whether the state is written by this build before the service starts. Another build
-// may have another schema, and is not compared with.
+// ownSchema reports whether this build writes the state before the service starts. Another build may have
+// another schema, so it is not compared.
 func (s service) ownSchema() bool { return s.workspaces > 0 || s.filled }
 
-// startService installs the bundle from a directory under the name "bench", and starts an executable of
-// the service.
+// startService installs the bundle from a directory under the name "bench", and starts an executable of the
+// service.
 func (b *bench) startService(ctx context.Context, executable string, s service) (*process, error) {
 	home, err := b.home(ctx, executable, s)
 	if err != nil {
@@ -47,8 +47,8 @@ func (b *bench) startService(ctx context.Context, executable string, s service) 
 	return p, nil
 }
 
-// serviceURL reads the address from the log line of a server that listens. The message of that line
-// differs between builds; its fields home and url do not.
+// serviceURL returns the address in the log line that a server writes when it listens. The message differs
+// between builds, but the fields home and url do not.
 func serviceURL(line string) string {
 	var entry struct {
 		Home string `json:"home"`
@@ -60,7 +60,8 @@ func serviceURL(line string) string {
 	return entry.URL + "/mcp"
 }
 
-// home makes the home of an executable of the service: the bundle, the configuration, the other workspaces.
+// home creates the home for an executable of the service: the bundle, the configuration and the other
+// workspaces.
 func (b *bench) home(ctx context.Context, executable string, s service) (string, error) {
 	home := filepath.Join(b.dir, s.name)
 	bundle := filepath.Join(home, "bundle")
@@ -83,7 +84,7 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 	if err != nil {
 		return "", err
 	}
-	if limited { // one user makes all the load
+	if limited { // a single user makes all requests
 		config["limits"] = map[string]any{"sessions": 0, "calls": 0, "callsPerSecond": 0}
 	}
 	if s.auth != nil {
@@ -95,7 +96,7 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 		}
 	}
 	for path, value := range map[string]any{filepath.Join(bundle, "manifest.json"): manifest, filepath.Join(home, "ropewalk.yaml"): config} {
-		raw, err := json.MarshalIndent(value, "", "  ") // JSON is YAML
+		raw, err := json.MarshalIndent(value, "", "  ") // JSON is also YAML
 		if err != nil {
 			return "", err
 		}
@@ -106,10 +107,10 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 	return home, b.populate(ctx, home, bundle, s)
 }
 
-// hasLimits reports whether an executable of the service has the setting limits: an older one to compare
-// with may lack it.
+// hasLimits reports whether an executable of the service has the setting limits. An older one to compare with
+// may not have it.
 func hasLimits(ctx context.Context, executable string) (bool, error) {
-	raw, err := exec.CommandContext(ctx, executable, "config", "schema").CombinedOutput() // an older one writes it to standard error
+	raw, err := exec.CommandContext(ctx, executable, "config", "schema").CombinedOutput() // older versions write to standard error
 	if err != nil {
 		return false, fmt.Errorf("%s config schema: %w", executable, err)
 	}
@@ -123,21 +124,22 @@ func hasLimits(ctx context.Context, executable string) (bool, error) {
 	return has, nil
 }
 
-// provide makes an executable available at a path in a bundle: the sandbox of an app allows no other.
+// provide makes an executable available at a path in a bundle, because the sandbox of an app allows no other
+// path.
 func provide(executable, path string) error {
 	err := os.Link(executable, path)
 	if err == nil || errors.Is(err, os.ErrExist) {
 		return nil
 	}
-	raw, err := os.ReadFile(executable) // a link cannot lead to another file system
+	raw, err := os.ReadFile(executable) // a hard link cannot cross file systems
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, raw, 0o700)
 }
 
-// populate makes further workspaces, each of a user of its own and with an app. The apps are
-// stopped: what counts here is that requests do not pay for what others have configured.
+// populate creates additional workspaces, each with its own user and an app. The apps are stopped: the
+// measurement is about whether requests pay for what others have configured.
 func (b *bench) populate(ctx context.Context, home, bundle string, s service) error {
 	if s.workspaces == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// starts measures the time from exec to the first tools/list that holds the app's tool, less what
-// the bundle needs for that by itself. The app is installed: it is a start like any after the first.
+// starts measures the time from exec to the first tools/list that contains the app's tool, minus the time that
+// the bundle alone needs. The app is already installed: this is not a first start.
 func (b *bench) starts(ctx context.Context) error {
 	if _, err := b.service(ctx, service{name: "start", bundle: sdkBundle}, ""); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (b *bench) starts(ctx context.Context) error {
 	return nil
 }
 
-// serviceStart is how long an executable of the service takes with a home.
+// serviceStart returns how long an executable of the service takes to start with a home.
 func (b *bench) serviceStart(ctx context.Context, executable, home string) (time.Duration, error) {
 	begin := time.Now()
 	p, err := b.startService(ctx, executable, service{name: home, bundle: sdkBundle})
@@ -74,7 +74,7 @@ func (b *bench) serviceStart(ctx context.Context, executable, home string) (time
 	return 0, errors.Join(errors.New("the app's tool was not listed within 20 s"), ctx.Err())
 }
 
-// bundleStart is how long the bundle alone takes from exec to its own first list.
+// bundleStart returns how long the bundle alone takes from exec to its first list.
 func (b *bench) bundleStart(ctx context.Context) (time.Duration, error) {
 	begin := time.Now()
 	cmd := exec.CommandContext(ctx, b.o.Self, sdkBundle...) //nolint:gosec // this executable

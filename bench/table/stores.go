@@ -13,16 +13,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-// place is one of the two databases that state is kept in.
+// place is one of the two databases for the state.
 type place struct {
 	name    string
 	home    string // the name of the service that uses it
 	options store.Options
-	storage map[string]any // the service's section
-	missing error          // why it is left out; nil when it is there
+	storage map[string]any // the section storage of the service
+	missing error          // why it is missing; nil if it is available
 }
 
-// places starts what the databases need. A PostgreSQL that is not installed is left out.
+// places starts the databases. It leaves PostgreSQL out if it is not installed.
 func (b *bench) places(ctx context.Context, part string) ([]place, error) {
 	sqlite := place{name: "SQLite", home: part + " in SQLite"}
 	sqlite.options = store.Options{Path: filepath.Join(b.dir, sqlite.home, "ropewalk.db"), Logger: b.log}
@@ -36,7 +36,7 @@ func (b *bench) places(ctx context.Context, part string) ([]place, error) {
 	}}, nil
 }
 
-// writer makes texts whose words are as unevenly frequent as those of a language.
+// writer generates texts whose word frequencies resemble those of natural language.
 type writer struct{ vocabulary *rand.Zipf }
 
 func newWriter() writer {
@@ -51,8 +51,9 @@ func (w writer) words(n int) string {
 	return text.String()
 }
 
-// fill makes conversations of two messages each, a second apart. "always" is in every one, "often" in
-// four of five, "formerly" in the oldest tenth, "seldom<nnn>" in one of a thousand.
+// fill creates conversations with two messages each, one second apart. The word "always" is in every
+// conversation, "often" in four out of five, "formerly" in the oldest tenth, and "seldom<nnn>" in one out of a
+// thousand.
 func (b *bench) fill(ctx context.Context, p place, conversations int) error {
 	st, err := store.Open(ctx, p.options)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestWhatIsWrittenIsAsFrequentAsItsNameSays(t *testing.T) {
 	}
 }
 
-// pagesOf serves a list of n conversations.
+// pagesOf serves a list of n conversations, and returns its address.
 func pagesOf(t *testing.T, n int) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from, limit := 0, 20
@@ -68,7 +68,7 @@ func TestAListIsAskedForFromItsMiddleOn(t *testing.T) {
 		t.Errorf("%v, %+v", err, l)
 	}
 	first := &list{url: pagesOf(t, 1_000)}
-	for range 2 { // the same page again and again
+	for range 2 { // the same page repeatedly
 		if err := first.ask(t.Context()); err != nil || first.cursor != "20" {
 			t.Errorf("%v, at %s", err, first.cursor)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// traces measures what traces cost: none, one call in a hundred, and all. A collector in this process
-// counts the spans that it receives, and keeps none.
+// traces measures the cost of tracing: no calls, one call in a hundred, and all calls. A collector in this
+// process counts the spans that it receives and discards them.
 func (b *bench) traces(ctx context.Context) error {
 	var received atomic.Int64
 	collector := httptest.NewServer(countSpans(&received))
@@ -51,7 +51,7 @@ func (b *bench) traces(ctx context.Context) error {
 	return nil
 }
 
-// countSpans is a collector of OTLP over HTTP that counts spans.
+// countSpans returns a collector for OTLP over HTTP that counts spans.
 func countSpans(received *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -66,7 +66,7 @@ func countSpans(received *atomic.Int64) http.Handler {
 	})
 }
 
-// fields calls each with the messages that a field of a protobuf message holds.
+// fields calls each with every message in a field of a protobuf message.
 func fields(message []byte, number protowire.Number, each func([]byte)) {
 	for len(message) > 0 {
 		n, kind, size := protowire.ConsumeTag(message)

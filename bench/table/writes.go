@@ -14,12 +14,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-// talkers is how many conversations grow at the same time.
+// talkers is how many conversations are written at the same time.
 var talkers = []int{1, 16}
 
-// writes measures how many messages a second are kept: an append counts once the store has
-// acknowledged it, which it does when the disk has it. What the disk does of bare writes that are
-// synced one by one is shown beside.
+// writes measures how many messages per second are stored. An append counts when the store has acknowledged it,
+// which means that it is on disk. For comparison, there is a row for how many bare writes per second the disk
+// syncs.
 func (b *bench) writes(ctx context.Context) error {
 	places, err := b.places(ctx, "writes")
 	if err != nil {
@@ -50,10 +50,10 @@ func (b *bench) writes(ctx context.Context) error {
 	return nil
 }
 
-// growing adds the rows for so many conversations that grow at a time.
+// growing adds the rows for a number of conversations that are written at the same time.
 func (b *bench) growing(ctx context.Context, places []place, stores []*store.Store, conversations int) error {
 	rates, bare := make([][]float64, len(stores)), []float64(nil)
-	for round := range b.rounds + 1 { // the first one warms everyone up
+	for round := range b.rounds + 1 { // the first round warms everything up
 		for i, st := range stores {
 			rate, err := grow(ctx, st, conversations, b.span)
 			if err != nil {
@@ -77,8 +77,8 @@ func (b *bench) growing(ctx context.Context, places []place, stores []*store.Sto
 	return nil
 }
 
-// grow appends messages of 40 words to so many conversations and returns how many were acknowledged
-// a second.
+// grow appends messages of 40 words to the given number of conversations, and returns how many per second were
+// acknowledged.
 func grow(ctx context.Context, st *store.Store, conversations int, span time.Duration) (float64, error) {
 	owner := core.Owner().User.ID
 	var refs []core.ConversationRef
@@ -106,8 +106,8 @@ func grow(ctx context.Context, st *store.Store, conversations int, span time.Dur
 	return float64(kept.Load()) / time.Since(begin).Seconds(), errors.Join(errs...)
 }
 
-// bareSyncs is how often a second the disk takes a page and says that it has it. The file does not
-// grow, as the databases' logs mostly do not.
+// bareSyncs returns how many times per second the disk can sync a page. The file does not grow, like most
+// writes to the databases' logs.
 func bareSyncs(dir string, span time.Duration) (rate float64, err error) {
 	f, err := os.CreateTemp(dir, "bare-")
 	if err != nil {
@@ -119,7 +119,7 @@ func bareSyncs(dir string, span time.Duration) (rate float64, err error) {
 	if _, err := f.Write(make([]byte, pages*len(page))); err != nil {
 		return 0, err
 	}
-	n, begin := int64(-1), time.Now() // the first one syncs what was made above
+	n, begin := int64(-1), time.Now() // the first write syncs the file created above
 	for ; time.Since(begin) < span; n++ {
 		if _, err := f.WriteAt(page, max(n, 0)%pages*int64(len(page))); err != nil {
 			return 0, err
