@@ -1,4 +1,4 @@
-// Command audit-file is the built-in file audit sink as a plugin of its own.
+// Command audit-file is a plugin executable with the built-in audit sink file.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command audit-http is the built-in http audit sink as a plugin of its own.
+// Command audit-http is a plugin executable with the built-in audit sink http.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command auth-oidc is the oidc auth adapter as a plugin of its own.
+// Command auth-oidc is a plugin executable with the built-in auth adapter oidc.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command auth-static is the static auth adapter as a plugin of its own.
+// Command auth-static is a plugin executable with the built-in auth adapter static.
 package main
 
 import (

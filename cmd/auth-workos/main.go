@@ -1,4 +1,4 @@
-// Command auth-workos is the workos auth adapter as a plugin of its own.
+// Command auth-workos is a plugin executable with the built-in auth adapter workos.
 package main
 
 import (

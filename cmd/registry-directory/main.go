@@ -1,4 +1,4 @@
-// Command registry-directory is the directory registry as a plugin of its own.
+// Command registry-directory is a plugin executable with the built-in registry adapter directory.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command registry-mcp-registry is the mcp-registry registry as a plugin of its own.
+// Command registry-mcp-registry is a plugin executable with the built-in registry adapter mcp-registry.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command registry-mpak is the mpak registry as a plugin of its own.
+// Command registry-mpak is a plugin executable with the built-in registry adapter mpak.
 package main
 
 import (

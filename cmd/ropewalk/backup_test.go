@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// These are the commands of docs/replicas.md (coming from one server) and of docs/operations.md.
+// This test runs the commands from docs/replicas.md (migrating from a single server) and docs/operations.md.
 func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

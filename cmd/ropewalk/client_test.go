@@ -21,7 +21,7 @@ import (
 
 var listening = regexp.MustCompile(`server listening.*url=(http://\S+)`)
 
-// up starts a server with the sample app on a free port and waits until it runs.
+// up starts a server with the sample app on a free port, and waits until the app is running.
 func (s *script) up(flags ...string) (url string) {
 	s.t.Helper()
 	cmd := s.command("ropewalk", append([]string{"up", "--port", "0"}, flags...)...)
@@ -61,7 +61,7 @@ func (s *script) up(flags ...string) (url string) {
 	return url
 }
 
-// split runs a command with standard output and standard error apart.
+// split runs a command and returns standard output and standard error separately.
 func (s *script) split(stdin string, line ...string) (stdout, stderr string, status int) {
 	s.t.Helper()
 	var out, errs bytes.Buffer
@@ -78,7 +78,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 	s := newScript(t)
 	s.environ = []string{"ROPEWALK_CONTEXTS=" + filepath.Join(s.dir, "contexts.yaml"), "NO_COLOR=1"}
 	url := s.up()
-	const nothing = "\x00" // in place of the text on standard output: there is none
+	const nothing = "\x00" // stands for empty standard output
 	for _, c := range []struct {
 		line, stdin    string
 		status         int
@@ -215,7 +215,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			out, errs, status := s.split(c.stdin, append([]string{"ropewalk"}, strings.Fields(c.line)...)...)
-			if c.line == "reload" && status == 3 { // the file that was written names the default port
+			if c.line == "reload" && status == 3 { // the configuration file written earlier has the default port
 				status = 0
 			}
 			if c.stdout == nothing && out == "" {
@@ -381,12 +381,12 @@ func TestStatusSaysWhichKeyTheModelLacks(t *testing.T) {
 func TestCommandsAskTheAddressOfTheHomesConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
-	s.run("ropewalk", "status").exits(1, "no server runs on the home "+s.home) // the default address may be another server's
+	s.run("ropewalk", "status").exits(1, "no server runs on the home "+s.home) // the default address may belong to another server
 	for text, want := range map[string]string{
 		"http: {port: 1}\n":                   "cannot reach the server at http://127.0.0.1:1:",
 		"http: {port: 1, host: 0.0.0.0}\n":    "cannot reach the server at http://127.0.0.1:1:",
 		"http: {port: 1, host: \"::1\"}\n":    "cannot reach the server at http://[::1]:1:",
-		"http: {port: 1}\napiKey: ${env:N}\n": "cannot reach the server at http://127.0.0.1:1:", // the variable is the server's
+		"http: {port: 1}\napiKey: ${env:N}\n": "cannot reach the server at http://127.0.0.1:1:", // the variable is only set for the server
 		"http: {port: 0}\n":                   "http.port is 0",
 		"http: {port: x}\n":                   "http.port: want a whole number",
 	} {
@@ -433,4 +433,4 @@ func TestManualPagesAndCompletionComeFromTheCommands(t *testing.T) {
 	}
 }
 
-// The command blocks of the guides are what a new user types.
+// New users type the command blocks in the guides.

@@ -28,7 +28,7 @@ func TestKeysAreCreatedUsedAndDeletedFromTheCommandLine(t *testing.T) {
 	if listed, _, _ := s.split("", "ropewalk", "key", "list"); !strings.Contains(listed, id[1]) || strings.Contains(listed, key[1]) {
 		t.Errorf("the list is %s", listed)
 	}
-	elsewhere := newScript(t) // a client without the home of the server
+	elsewhere := newScript(t) // a client that does not have the server's home
 	elsewhere.environ = []string{"ROPEWALK_SERVER=" + url, "ROPEWALK_API_KEY=" + key[1]}
 	elsewhere.run("ropewalk", "app", "list").exits(0, "sample")
 	s.run("ropewalk", "key", "revoke", id[1]).exits(0)
@@ -96,7 +96,7 @@ func TestAChatAtATerminalSaysHowItEndsAndEndsByExit(t *testing.T) {
 	s := newScript(t)
 	s.environ = []string{"TERM=xterm", "NO_COLOR=1"}
 	s.up()
-	const sent = "error: " // there is no model: a message that is sent has no answer
+	const sent = "error: " // there is no model, so every message that is sent results in an error
 	for input, sends := range map[string]bool{"/exit\nhello\n": false, " /exit \nhello\n": false, "hello\n/exit\n": true} {
 		screen, _, status := s.split(input, "script", "-qec", filepath.Join(built, "ropewalk")+" chat", filepath.Join(s.dir, "typescript"))
 		if status != 0 || !strings.Contains(screen, "Ctrl-D or /exit ends the chat") || strings.Contains(screen, sent) != sends {
@@ -166,7 +166,7 @@ func TestASearchSaysThatThereIsMoreOnlyWhenThereIs(t *testing.T) {
 	s.run("ropewalk", "app", "search", "--limit", "101").exits(1, "limit")
 }
 
-// manifest is that of a bundle that is searched for and not started.
+// manifest returns the manifest of a bundle that is only searched for, not started.
 func manifest(name, description string) string {
 	return `{"manifest_version":"0.3","name":"` + name + `","version":"1.0.0","description":"` + description + `","author":{"name":"a"},` +
 		`"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}}}`
@@ -197,7 +197,7 @@ func TestANameIsLookedUpInTheRegistriesThoughAFolderHasIt(t *testing.T) {
 	}
 }
 
-// packed writes an .mcpb file that has a manifest alone.
+// packed writes an .mcpb file that contains only a manifest.
 func packed(t *testing.T, path, manifest string) {
 	t.Helper()
 	var file bytes.Buffer

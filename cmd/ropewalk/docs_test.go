@@ -69,7 +69,7 @@ func commandBlocks(t *testing.T, page string) []block {
 	return found
 }
 
-// pages are README.md and everything in docs/.
+// pages returns README.md and all pages in docs/.
 func pages(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(testenv.Root(t), "docs", "*.md"))
@@ -110,7 +110,7 @@ func mentions(files []string, text string) bool {
 	return false
 }
 
-// runBlock runs a block with sh in a new folder, with the executable on the PATH and a home of its own.
+// runBlock runs a block with sh in a new directory, with the executable on the PATH and with its own home.
 func runBlock(t *testing.T, b block) {
 	s := newScript(t)
 	commands := b.command
@@ -147,16 +147,16 @@ func runBlock(t *testing.T, b block) {
 	}
 }
 
-// onServer starts a server for the commands. `ropewalk up`, which never ends, is what starts it; the
-// default address becomes that of the server.
+// onServer starts a server for the commands. The command `ropewalk up` never ends, so it is replaced, and the
+// default address is replaced by that of the server.
 func (s *script) onServer(commands string) string {
 	url := s.up()
 	commands = regexp.MustCompile(`(?m)^ropewalk up$`).ReplaceAllString(commands, "ropewalk status")
 	return strings.ReplaceAll(commands, "http://127.0.0.1:27247", url)
 }
 
-// withPlugin starts a server whose session store is the installed plugin demo. The file demo in the folder
-// is a new build of it.
+// withPlugin starts a server whose session store is the installed plugin demo. The file demo in the directory
+// is a new build of that plugin.
 func (s *script) withPlugin(commands string) string {
 	s.t.Helper()
 	from := filepath.Join(built, "sessionstore-memory")
@@ -166,8 +166,8 @@ func (s *script) withPlugin(commands string) string {
 	return strings.ReplaceAll(s.onServer(commands), "~/.ropewalk", s.home)
 }
 
-// withBundles starts a server with what the commands install: the bundle @scope/bundle in a registry,
-// the file app.mcpb, and a remote MCP server.
+// withBundles starts a server with the things that the commands install: the bundle @scope/bundle in a
+// registry, the file app.mcpb, and a remote MCP server.
 func (s *script) withBundles(commands string) string {
 	s.t.Helper()
 	remote := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "1.0.0"}, nil)
@@ -181,7 +181,7 @@ func (s *script) withBundles(commands string) string {
 	return strings.ReplaceAll(s.onServer(commands), "https://tools.example.com/mcp", endpoint.URL)
 }
 
-// bundle writes an MCPB file whose server has no tools.
+// bundle writes an .mcpb file. Its server has no tools.
 func (s *script) bundle(path, name string) {
 	s.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// TestEveryConfigurationInTheDocumentationIsValid loads the blocks marked yaml. A block after the comment
-// <!-- not a configuration --> is something else.
+// TestEveryConfigurationInTheDocumentationIsValid loads the blocks marked yaml. It skips blocks after the
+// comment <!-- not a configuration -->.
 func TestEveryConfigurationInTheDocumentationIsValid(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../../docs/*.md")

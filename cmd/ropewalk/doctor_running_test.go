@@ -51,5 +51,5 @@ func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
 		t.Error("the key is shown")
 	}
 	s.environ = []string{"PATH=" + s.dir}
-	s.run("ropewalk", "status").exits(0, "Owner (owner)") // without a key, on the machine of the server
+	s.run("ropewalk", "status").exits(0, "Owner (owner)") // no key is needed on the server's machine
 }

@@ -20,7 +20,7 @@ import (
 func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
-	s.environ = []string{"PATH=" + s.dir} // without runtimes to examine
+	s.environ = []string{"PATH=" + s.dir} // no runtimes to check
 	demo := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.dir, "demo"))
 	other := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)
@@ -229,7 +229,7 @@ func TestAHomeThatCannotBeCreatedIsNamedWithItsRemedy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
-	const home = "/proc/nohome" // nobody creates a directory there, not even root
+	const home = "/proc/nohome" // even root cannot create a directory there
 	for _, line := range [][]string{{"doctor"}, {"up", "--port", "0"}, {"serve", "--port", "0"}, {"config", "init"}} {
 		out, errs, status := s.split("", append(append([]string{"ropewalk"}, line...), "--home", home)...)
 		for _, text := range []string{"the home /proc/nohome cannot be created: ", "write to /proc", "choose another home with --home or ROPEWALK_HOME"} {
@@ -246,7 +246,7 @@ func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
 	s.environ = []string{"PATH=" + s.dir}
 	program := install(t, filepath.Join(built, "ropewalk"), filepath.Join(s.dir, "ropewalk"))
 	var ordinary *syscall.SysProcAttr
-	if os.Geteuid() == 0 { // root writes everywhere
+	if os.Geteuid() == 0 { // root can write anywhere
 		ordinary = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	for _, dir := range []string{filepath.Dir(s.dir), s.dir} {
@@ -270,7 +270,7 @@ func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
 		}
 	}
 	says(0o555, "the home "+s.home+" cannot be written: ", "mode 555")
-	says(0) // then the configuration cannot be read
+	says(0) // the configuration cannot be read either
 	doctor := s.command(program, "doctor")
 	doctor.SysProcAttr = ordinary
 	out, err := doctor.CombinedOutput()
@@ -316,7 +316,7 @@ func TestAPluginWhoseFileWasReplacedIsAWarningWhileItsCopyServes(t *testing.T) {
 	if err := os.Remove(copies[0]); err != nil {
 		t.Fatal(err)
 	}
-	s.run("ropewalk", "config", "check").exits(1, "content does not match its sha256") // nothing is left to start
+	s.run("ropewalk", "config", "check").exits(1, "content does not match its sha256") // there is no accepted copy left to start
 }
 
 func TestDoctorNamesAProgramAndAFolderThatAreGone(t *testing.T) {
@@ -355,7 +355,7 @@ func TestDoctorNamesAProgramAndAFolderThatAreGone(t *testing.T) {
 	}
 }
 
-// port returns the port of an address.
+// port returns the port in an address.
 func port(t *testing.T, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -408,7 +408,7 @@ func TestDoctorBeginsALoginAtTheIdentityProvider(t *testing.T) {
 	const callback = "http://127.0.0.1:1/v1/auth/callback"
 	provider := testenv.StartOpenIDProvider(t, callback)
 	s := newScript(t)
-	s.environ = []string{"PATH=" + s.dir} // without runtimes to examine
+	s.environ = []string{"PATH=" + s.dir} // no runtimes to check
 	for client, want := range map[string]string{
 		"clientId: ropewalk, redirectUri: \"" + callback + "\"":                           "accepts the client id and the redirect URI",
 		"clientId: nobody, redirectUri: \"" + callback + "\"":                             "register auth.clientId",

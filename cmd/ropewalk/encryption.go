@@ -44,8 +44,9 @@ func rotateCommand() *cobra.Command {
 	return cmd
 }
 
-// rotate changes the file only if the state can be opened with the keys in it, and removes older keys only when
-// nothing needs them any more. If it is interrupted at any point, the file still has the state's keys.
+// rotate changes the file only if the state can be opened with the keys in it. It removes older keys only when
+// nothing needs them any longer. If it is interrupted at any point, the file still contains the keys for the
+// state.
 func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	c, err := s.storage()
 	if err != nil {

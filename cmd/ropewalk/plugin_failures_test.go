@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// faulty fails in Configure as its settings say.
+// faulty fails in Configure in the way that its settings specify.
 type faulty struct {
 	sessionstore.Store
 }
@@ -52,13 +52,13 @@ func (*faulty) Configure(ctx context.Context, c plugins.Config) error {
 	return nil
 }
 
-// failure is a plugin that cannot be used, and what the last line that a person sees must say.
+// failure is a plugin that cannot be used, and what the last line of the output must contain.
 type failure struct {
 	name    string
-	command string // "config check" without one
-	file    string // the text of the plugin's file; "" is the faulty plugin
+	command string // "" means "config check"
+	file    string // the text of the plugin's file; "" means the faulty plugin
 	prepare func(t *testing.T, path string)
-	section string // beside the adapter; "" is the path and its sum
+	section string // settings in addition to the adapter; "" means the path and its checksum
 	says    []string
 }
 
@@ -175,7 +175,7 @@ func TestTheLastLineNamesWhyAPluginCannotBeUsed(t *testing.T) {
 	}
 }
 
-// wantLastLine fails unless the last line that is not empty says all of it.
+// wantLastLine fails the test unless the last line that is not empty contains all of the texts.
 func wantLastLine(t *testing.T, s said, says []string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(s.text), "\n")

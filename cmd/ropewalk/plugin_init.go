@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// tidyTimeout is how long `go mod tidy` may take, downloads included.
+// tidyTimeout is how long `go mod tidy` may take, including downloads.
 const tidyTimeout = 2 * time.Minute
 
 func pluginInitCommand() *cobra.Command {
@@ -70,7 +70,7 @@ func pluginInitCommand() *cobra.Command {
 	return cmd
 }
 
-// onlyInGo refuses flags that say nothing about another language.
+// onlyInGo returns an error for flags that have no meaning in other languages.
 func onlyInGo(cmd *cobra.Command, flags ...string) error {
 	for _, flag := range flags {
 		if cmd.Flags().Changed(flag) {
@@ -95,8 +95,8 @@ func finishModule(cmd *cobra.Command, dir string, sdk skeleton.SDK) string {
 	return "go mod tidy && go build"
 }
 
-// sdkOf decides where the SDK comes from: from what was asked for, else from the release that this build is,
-// else from the checkout that it was built in.
+// sdkOf determines where the SDK comes from: the flags if they are set, otherwise the release that this build
+// is, otherwise the checkout that it was built in.
 func sdkOf(asked skeleton.SDK) (skeleton.SDK, error) {
 	switch {
 	case asked.Dir != "":
@@ -113,7 +113,7 @@ func sdkOf(asked skeleton.SDK) (skeleton.SDK, error) {
 	return skeleton.SDK{Dir: skeleton.Checkout()}, nil
 }
 
-// moduleRelease is the version of a build by `go install …@version`, "" for other builds.
+// moduleRelease returns the version of a build by `go install …@version`, or "" for other builds.
 func moduleRelease() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Sum == "" {
@@ -122,7 +122,7 @@ func moduleRelease() string {
 	return skeleton.Release(info.Main.Version)
 }
 
-// fromWhere says where a plugin's module takes the SDK from.
+// fromWhere describes where a plugin's module gets the SDK from.
 func fromWhere(sdk skeleton.SDK) string {
 	if sdk.Dir != "" {
 		return "It takes the SDK from the checkout " + sdk.Dir + ", by a replace line in go.mod. Require a release before you share it; its README.md says how."

@@ -84,7 +84,7 @@ func (s said) silent() {
 	}
 }
 
-// testLines counts the lines of a skeleton's one test.
+// testLines counts the lines of the only test in a skeleton.
 func testLines(t *testing.T, dir string) int {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "main_test.go"))

@@ -12,7 +12,8 @@ import (
 	"aead.dev/minisign"
 )
 
-// The life of a plugin that a real server uses: installed from a URL with a signature, verified, removed.
+// This test covers the life cycle of a plugin on a real server: it is installed from a URL with a signature,
+// verified and removed.
 func TestAPluginIsInstalledVerifiedUsedAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
@@ -40,7 +41,7 @@ func TestAPluginIsInstalledVerifiedUsedAndRemoved(t *testing.T) {
 	configuration := filepath.Join(s.home, "ropewalk.yaml")
 	signed := "plugins: {requireSignature: true, trustedKeys: [\"" + public.String() + "\"]}\n"
 
-	// The configuration names the plugin before it is there.
+	// The configuration names the plugin before it is installed.
 	s.write(configuration, "sessionStore: third\nhttp: {port: 0}\n"+signed)
 	s.run("ropewalk", "config", "check").exits(1, "no plugin of that name")
 	s.run("ropewalk", "plugin", "install", url, "--name", "third").exits(0, "sessionstore-third", "is installed", public.String(), web.URL)
@@ -52,7 +53,7 @@ func TestAPluginIsInstalledVerifiedUsedAndRemoved(t *testing.T) {
 	}
 	s.run("ropewalk", "plugin", "remove", "sessionstore-third").exits(1, "is used by sessionStore", "--force")
 
-	// A file that nobody signed is not started, even if somebody accepts it.
+	// An unsigned file is not started, even if someone accepts it.
 	install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.home, "plugins", "sessionstore-fourth"))
 	s.run("ropewalk", "plugin", "verify", "--accept", "sessionstore-fourth").exits(1, "unsigned", "plugin install")
 	s.write(configuration, "sessionStore: fourth\nhttp: {port: 0}\n"+signed)

@@ -54,7 +54,7 @@ func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
 	}
 }
 
-// bundle is a small MCP bundle.
+// bundle writes a small MCP bundle.
 func bundle(t *testing.T) string {
 	t.Helper()
 	manifest, err := json.Marshal(map[string]any{
@@ -118,7 +118,7 @@ func TestARecordedHistoryIsCheckedAgain(t *testing.T) {
 	s.run("ropewalk", "plugin", "test", "--history", kept).exits(0, "those of a right session store")
 }
 
-// What a plugin writes reaches the kit from both of its streams.
+// Everything that a plugin writes to standard output or standard error is searched for secrets.
 func TestPluginTestHearsSecrets(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

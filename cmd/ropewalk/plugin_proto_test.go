@@ -13,7 +13,7 @@ func TestPluginProtoWritesTheContractsAsTheyAreInTheRepository(t *testing.T) {
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "proto").exits(0, "proto/ropewalk/plugin/v1/plugin.proto")
 	s.run("ropewalk", "plugin", "proto", "other/place").exits(0, "other/place/ropewalk/auth/v1/auth.proto")
-	s.run("ropewalk", "plugin", "proto", "other/place").exits(0) // again, as after an upgrade
+	s.run("ropewalk", "plugin", "proto", "other/place").exits(0) // again, like after an upgrade
 	root := filepath.Join(testenv.Root(t), "proto")
 	all, err := filepath.Glob(filepath.Join(root, "ropewalk", "*", "v*", "*.proto"))
 	if err != nil || len(all) < 4 {

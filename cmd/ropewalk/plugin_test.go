@@ -57,7 +57,7 @@ func TestPluginListShowsHowThePluginsOfTheServerAre(t *testing.T) {
 	}
 }
 
-// serve starts the server of the script's home and waits until it answers.
+// serve starts the server with the script's home, and waits until it responds.
 func (s *script) serve() {
 	s.t.Helper()
 	cmd := s.command("ropewalk", "serve")
@@ -184,7 +184,7 @@ func TestPluginVerifyComparesEveryPluginWithItsSum(t *testing.T) {
 	s.run("ropewalk", "plugin", "verify").exits(0)
 }
 
-// change appends a byte, which leaves an executable that works.
+// change appends a byte. The executable still works.
 func change(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write docs/configuration.md")
 
 const referencePath = "../../docs/configuration.md"
 
-// docs/configuration.md is generated: go test ./cmd/ropewalk -run Reference -update
+// To generate docs/configuration.md, run: go test ./cmd/ropewalk -run Reference -update
 func TestTheConfigurationReferenceIsThatOfTheSchema(t *testing.T) {
 	t.Parallel()
 	document, err := schema.New(nil)
@@ -53,13 +53,13 @@ func TestTheConfigurationReferenceIsThatOfTheSchema(t *testing.T) {
 	}
 }
 
-// reference is the page as it is written.
+// reference builds the page.
 type reference struct {
 	strings.Builder
 	root map[string]any
 }
 
-// resolve follows a reference inside the schema.
+// resolve resolves a reference within the schema.
 func (r *reference) resolve(s map[string]any) map[string]any {
 	ref, ok := s["$ref"].(string)
 	if !ok {
@@ -78,7 +78,7 @@ func (r *reference) resolve(s map[string]any) map[string]any {
 	return target
 }
 
-// depth bounds how far objects are followed.
+// depth limits how deep objects are followed.
 const depth = 4
 
 func (r *reference) object(path string, s map[string]any, level int) {

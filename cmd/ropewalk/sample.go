@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/sample"
 )
 
-// sampleCommand is what the sample app's bundle runs.
+// sampleCommand returns the command that the sample app's bundle runs.
 func sampleCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "sample", Short: "Run the sample app: an MCP server on standard input and output", Hidden: true, Args: cobra.NoArgs,

@@ -13,7 +13,7 @@ func TestTheSampleAppThatIsStoppedEndsWithoutAnError(t *testing.T) {
 	cmd := newScript(t).command("ropewalk", "sample")
 	var errs strings.Builder
 	cmd.Stderr = &errs
-	in, err := cmd.StdinPipe() // stays open: the signal alone ends the app
+	in, err := cmd.StdinPipe() // stays open, so that only the signal ends the app
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,14 +24,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// executables are ropewalk and some adapters as plugins: the folder built holds them once a test has
-// made its script.
+// The executables are ropewalk and some adapters as plugins. They are in the directory built once a test has
+// created a script.
 var (
 	executables sync.Once
 	built       string
 )
 
-// The test binary is also the plugins that lie, each under its file name.
+// TestMain runs the tests. Under the file name of a faulty plugin, the test binary is that plugin.
 func TestMain(m *testing.M) {
 	if lie, ok := lies()[filepath.Base(os.Args[0])]; ok && os.Getenv(host.Cookie) != "" {
 		sessionstore.Serve(lie)
@@ -41,14 +41,14 @@ func TestMain(m *testing.M) {
 		auth.Serve(&talkative{oidc.New()})
 		return
 	}
-	// The two tests that take longest are not parallel, though their parts are: so they come first.
+	// The two slowest tests are not parallel, but their parts are, so they run first.
 	if err := testkit.Parallel("3"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// lies are session stores that break one promise each.
+// lies returns session stores, each of which violates one rule of the contract.
 func lies() map[string]sessionstore.Store {
 	return map[string]sessionstore.Store{
 		"sessionstore-forgetful": &forgetful{memory.New()},
@@ -62,7 +62,7 @@ func lies() map[string]sessionstore.Store {
 	}
 }
 
-// talkative prints what it is given, to both of its streams.
+// talkative prints its input to standard output and standard error.
 type talkative struct{ *oidc.Adapter }
 
 func (t *talkative) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
@@ -75,17 +75,17 @@ func (t *talkative) Exchange(ctx context.Context, req auth.ExchangeRequest) (aut
 	return t.Adapter.Exchange(ctx, req)
 }
 
-// forgetful says that it put what it did not.
+// forgetful reports success for a Put without storing anything.
 type forgetful struct{ sessionstore.Store }
 
 func (*forgetful) Put(context.Context, sessionstore.Record, time.Duration) error { return nil }
 
-// careless takes any settings.
+// careless accepts any settings.
 type careless struct{ sessionstore.Store }
 
 func (*careless) Configure(context.Context, plugins.Config) error { return nil }
 
-// rude fails where it should tell of a problem.
+// rude returns the wrong error for invalid settings.
 type rude struct{ sessionstore.Store }
 
 func (*rude) Configure(_ context.Context, c plugins.Config) error {
@@ -95,7 +95,7 @@ func (*rude) Configure(_ context.Context, c plugins.Config) error {
 	return nil
 }
 
-// vague tells of a problem, but not of which setting.
+// vague reports a problem with its settings, but not which setting.
 type vague struct{ sessionstore.Store }
 
 func (*vague) Configure(_ context.Context, c plugins.Config) error {
@@ -106,12 +106,12 @@ func (*vague) Configure(_ context.Context, c plugins.Config) error {
 	return problems.Err()
 }
 
-// nameless does not say which version it is.
+// nameless does not report its version.
 type nameless struct{ sessionstore.Store }
 
 func (*nameless) Version() string { return "" }
 
-// mortal dies of an empty batch.
+// mortal exits when it gets an empty batch.
 type mortal struct{ sessionstore.Store }
 
 func (m *mortal) Touch(ctx context.Context, batch []sessionstore.Touch) error {
@@ -121,12 +121,12 @@ func (m *mortal) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 	return m.Store.Touch(ctx, batch)
 }
 
-// durable says that its sessions outlive its process.
+// durable claims that its sessions survive a restart of its process.
 type durable struct{ *memory.Store }
 
 func (*durable) Durable() {}
 
-// liar puts a lying plugin into dir and returns its path.
+// liar puts a faulty plugin into dir and returns its path.
 func liar(t *testing.T, dir, name string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -136,7 +136,7 @@ func liar(t *testing.T, dir, name string) string {
 	return install(t, exe, filepath.Join(dir, name))
 }
 
-// install copies an executable.
+// install copies an executable and returns the path of the copy.
 func install(t *testing.T, from, to string) string {
 	t.Helper()
 	content, err := os.ReadFile(from)
@@ -152,11 +152,11 @@ func install(t *testing.T, from, to string) string {
 	return to
 }
 
-// script runs commands in a folder and a home of its own.
+// script runs commands in its own directory and with its own home.
 type script struct {
 	t         *testing.T
 	dir, home string
-	environ   []string // beside the test's own
+	environ   []string // in addition to the environment of the test
 }
 
 func newScript(t *testing.T) *script {
@@ -180,7 +180,7 @@ func (s *script) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// write writes a file into the folder of the script, or at an absolute path.
+// write writes a file in the script's directory, or at an absolute path, and returns its path.
 func (s *script) write(path, text string) string {
 	s.t.Helper()
 	if !filepath.IsAbs(path) {
@@ -192,7 +192,7 @@ func (s *script) write(path, text string) string {
 	return path
 }
 
-// run runs a command to its end.
+// run runs a command and waits for it to end.
 func (s *script) run(line ...string) said {
 	s.t.Helper()
 	var out bytes.Buffer
@@ -205,14 +205,14 @@ func (s *script) run(line ...string) said {
 	return said{s.t, strings.Join(line, " "), out.String(), cmd.ProcessState.ExitCode()}
 }
 
-// said is what a command said, and its exit status.
+// said is the output of a command and its exit status.
 type said struct {
 	t          *testing.T
 	line, text string
 	status     int
 }
 
-// exits wants a status, and every one of the texts said.
+// exits checks the exit status, and that the output contains all of the texts.
 func (s said) exits(status int, texts ...string) said {
 	s.t.Helper()
 	if s.status != status {
@@ -226,7 +226,7 @@ func (s said) exits(status int, texts ...string) said {
 	return s
 }
 
-// row is the cells of the one line that begins with the given cells.
+// row returns the cells of the only line that starts with the given cells.
 func (s said) row(begin ...string) []string {
 	s.t.Helper()
 	var found [][]string

@@ -18,9 +18,9 @@ import (
 
 const sdkModule = "github.com/ropewalk/ropewalk"
 
-// sdkRelease makes the SDK of this checkout a release that a module proxy in files has, and has the script use
-// that proxy. It returns the release's version, which is new each time: the cache of modules keeps a version
-// for ever, and other runs of the tests use the same cache.
+// sdkRelease publishes the SDK of this checkout as a release on a file-based module proxy, and configures the
+// script to use that proxy. It returns the version, which is different each time: the module cache keeps
+// versions permanently, and other test runs use the same cache.
 func sdkRelease(t *testing.T, s *script) (version string) {
 	t.Helper()
 	files := sdkFiles(t)
@@ -32,7 +32,7 @@ func sdkRelease(t *testing.T, s *script) (version string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = f.Write(files[name]) // into memory
+		_, _ = f.Write(files[name]) // writes to memory
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func sdkRelease(t *testing.T, s *script) (version string) {
 	return version
 }
 
-// sdkFiles are the files of the module that plugins use.
+// sdkFiles returns the files of the module that plugins use.
 func sdkFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	root := os.DirFS(testenv.Root(t))

@@ -11,11 +11,11 @@ import (
 	"unicode"
 )
 
-// hostile is text that changes a terminal: its title, its clipboard, what is on the screen and the order of
-// letters. In JSON it is partly escaped, as an encoder writes it, and partly not.
+// hostile is text that manipulates a terminal: its title, its clipboard, the content of the screen and the
+// direction of text. In JSON some of it is escaped, as an encoder would do, and some is not.
 const hostile = `\u001b]0;title\u0007\u001b]52;c;eA==\u0007\u001b[2J\r\b` + "\u009b2J\u202e\U000e0041"
 
-// hostileAnswers are answers of the HTTP API, by path, all of whose texts are hostile.
+// hostileAnswers returns responses of the HTTP API by path. All texts in them are hostile.
 func hostileAnswers() map[string]string {
 	app := `{"name":"a HOSTILE","bundleName":"b HOSTILE","version":"HOSTILE","status":"dead","lastError":"e HOSTILE","toolCount":1}`
 	answers := map[string]string{
@@ -52,7 +52,7 @@ func hostileAnswers() map[string]string {
 
 func sse(name, data string) string { return "event: " + name + "\ndata: " + data + "\n\n" }
 
-// hostileServer gives hostileAnswers, and for every other path an error that is hostile too.
+// hostileServer serves hostileAnswers, and a hostile error for every other path. It returns its address.
 func hostileServer(t *testing.T) string {
 	answers := hostileAnswers()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

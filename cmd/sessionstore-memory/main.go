@@ -1,4 +1,4 @@
-// Command sessionstore-memory is the built-in memory session store as a plugin of its own.
+// Command sessionstore-memory is a plugin executable with the built-in session store memory.
 package main
 
 import (

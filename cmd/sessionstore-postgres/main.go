@@ -1,4 +1,4 @@
-// Command sessionstore-postgres is the built-in postgres session store as a plugin of its own.
+// Command sessionstore-postgres is a plugin executable with the built-in session store postgres.
 package main
 
 import (

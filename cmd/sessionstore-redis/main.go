@@ -1,4 +1,4 @@
-// Command sessionstore-redis is the built-in redis session store as a plugin of its own.
+// Command sessionstore-redis is a plugin executable with the built-in session store redis.
 package main
 
 import (

@@ -8,15 +8,16 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// markdown writes Markdown to a terminal as it arrives. It decides line by line what a line is (heading, item,
-// quote, code, text), because a block may take long to end, and leaves emphasis, code and links within a line
-// to the parser. It writes the words of a line whose markers are closed and holds the others back.
+// markdown renders Markdown on a terminal as it arrives. It determines the type of each line (heading, list
+// item, quote, code, text) on its own, because a block may take a long time to end. Emphasis, code and links
+// within a line are left to the parser. It writes the words of a line whose markers are closed, and holds the
+// rest back.
 type markdown struct {
 	out   *cli.Output
-	begun bool                // the line's beginning has been written
-	rest  string              // the part of the line that is not written yet
-	fence string              // what ends the code block; "" outside of one
-	style func(string) string // for the line
+	begun bool                // the start of the line has been written
+	rest  string              // the part of the line that has not been written
+	fence string              // the marker that ends the code block; "" outside a code block
+	style func(string) string // style of the current line
 }
 
 var (
@@ -28,7 +29,7 @@ var (
 	number  = regexp.MustCompile(`^[ \t]*\d{1,9}[.)][ \t]+`)
 )
 
-// write takes the next piece of the text.
+// write appends a piece of the text.
 func (m *markdown) write(text string) error {
 	for {
 		line, after, ends := strings.Cut(text, "\n")
@@ -43,10 +44,10 @@ func (m *markdown) write(text string) error {
 	}
 }
 
-// open reports whether a line has begun.
+// open reports whether the current line contains text.
 func (m *markdown) open() bool { return m.begun || m.rest != "" }
 
-// endLine writes the rest of the line and its end.
+// endLine writes the rest of the line and a line break.
 func (m *markdown) endLine() error {
 	var line string
 	switch {
@@ -60,7 +61,7 @@ func (m *markdown) endLine() error {
 	case rule.MatchString(m.rest):
 		line = m.out.Faint(strings.Repeat("─", 40))
 	case strings.HasPrefix(strings.TrimLeft(m.rest, " "), "|"):
-		line = m.rest // a row of a table, whose columns are aligned as it is
+		line = m.rest // a table row, whose columns are already aligned
 	default:
 		line = m.begin()
 		line += m.style(m.inline(m.rest))
@@ -70,7 +71,7 @@ func (m *markdown) endLine() error {
 	return err
 }
 
-// code renders a line of a block of code, or its last line.
+// code renders a line of a code block, or the line that ends it.
 func (m *markdown) code(line string) string {
 	if end := strings.TrimSpace(line); strings.HasPrefix(end, m.fence) && strings.Trim(end, m.fence[:1]) == "" {
 		m.fence = ""
@@ -79,8 +80,8 @@ func (m *markdown) code(line string) string {
 	return m.out.Code(line)
 }
 
-// begin takes the markers at the beginning of the line from rest, renders them, and sets the style of
-// what follows.
+// begin removes the markers at the start of the line from rest and renders them. It sets the style of the text
+// that follows.
 func (m *markdown) begin() string {
 	m.style = func(text string) string { return text }
 	switch {
@@ -102,8 +103,9 @@ func (m *markdown) begin() string {
 	return marker
 }
 
-// advance writes what is certain of a line that has not ended: nothing of a heading, a quote, code, a rule
-// or a row of a table, of other lines the words before the last space whose markers are closed.
+// advance writes the part of an unfinished line that cannot change. For a heading, a quote, code, a rule or a
+// table row that is nothing. For other lines it is the words up to the last space before which all markers are
+// closed.
 func (m *markdown) advance() error {
 	line := ""
 	if !m.begun {

@@ -55,7 +55,7 @@ func TestControlCharactersOfAnAnswerDoNotReachTheTerminal(t *testing.T) {
 	}
 }
 
-// rendered writes the text in pieces of some bytes.
+// rendered writes the text in pieces of size bytes, and returns the result.
 func rendered(t *testing.T, text string, size int) string {
 	t.Helper()
 	var screen bytes.Buffer
@@ -75,7 +75,7 @@ func rendered(t *testing.T, text string, size int) string {
 	return plain(screen.String())
 }
 
-// plain makes the codes of a terminal readable.
+// plain makes terminal escape sequences readable.
 func plain(text string) string {
 	return strings.NewReplacer(
 		"\x1b[1m", "<b>", "\x1b[3m", "<i>", "\x1b[23m", "</i>", "\x1b[4m", "<u>", "\x1b[24m", "</u>",

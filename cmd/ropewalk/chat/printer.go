@@ -8,8 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-// printer prints one run: the answer to out, everything else to notes. On a terminal the answer's Markdown is
-// rendered, otherwise it is printed as it is.
+// printer prints one run: the answer to out, everything else to notes. On a terminal it renders the answer's
+// Markdown; otherwise it prints the answer unchanged.
 type printer struct {
 	seen    int  // events
 	refused bool // an event was an error, or could not be printed

@@ -27,7 +27,7 @@ func TestChecksRunSideBySideAndTheirFindingsKeepTheOrder(t *testing.T) {
 	meet := func(name string) check {
 		return check{name, func(e *examination, _ context.Context) {
 			together.Done()
-			together.Wait() // each waits for the other: one after the other they never end
+			together.Wait() // each check waits for the other, so they would never end if they ran sequentially
 			e.add(name, ok, "met", "")
 		}}
 	}

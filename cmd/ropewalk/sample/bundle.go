@@ -8,8 +8,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// WriteBundle writes the sample's bundle directory (MCPB, manifest_version 0.3) into dir: a
-// manifest whose server is the given executable with the one argument arg.
+// WriteBundle writes the sample's bundle directory (MCPB, manifest_version 0.3) to dir. The server in the
+// manifest is the given executable with the single argument arg.
 func WriteBundle(dir, executable, arg, version string) error {
 	manifest, err := json.MarshalIndent(map[string]any{
 		"manifest_version": "0.3",

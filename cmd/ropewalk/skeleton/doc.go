@@ -1,8 +1,9 @@
-// Package skeleton writes the beginning of a plugin in one of several languages: a project of its own
-// that builds, passes its kind's conformance kit and is the author's to change.
+// Package skeleton writes the skeleton of a plugin in one of several languages: a complete project that builds
+// and passes the conformance kit of its kind. The author can change all of it.
 //
-// It owns the files it writes (files/, one folder per language and kind; files/any is for all languages) and
-// what a Go module requires. What every plugin in Python or Java has in common comes from the folder examples.
-// It does not own running the Go tool. It is apart from the command because the templates need a folder of
-// their own; the command's tests build and try those in Go, test/examples those in other languages.
+// The package contains the files that it writes (files/, with a directory per language and kind; files/any is
+// for all languages) and the requirements of a Go module. The files that all plugins in Python or Java share
+// come from the directory examples. Running the Go tool is left to the command. The package is separate from
+// the command because the templates need their own directory. The command's tests build and test the Go
+// skeletons; test/examples does so for the other languages.
 package skeleton

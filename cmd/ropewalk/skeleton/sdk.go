@@ -12,19 +12,19 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// sdkModule is the module that holds the SDK.
+// sdkModule is the module that contains the SDK.
 const sdkModule = "github.com/ropewalk/ropewalk"
 
 // SDK is where a plugin's module gets the SDK from.
 type SDK struct {
 	Version string // a released version of the module
-	Dir     string // a checkout that is used instead; "" for none
+	Dir     string // a checkout to use instead; "" if there is none
 }
 
-var described = regexp.MustCompile(`-[0-9]+-g[0-9a-f]+$|-dirty$`) // by git describe
+var described = regexp.MustCompile(`-[0-9]+-g[0-9a-f]+$|-dirty$`) // output of git describe
 
-// Release is the version of the module for the version that a build has, with or without a leading v; "" when
-// the build is no release.
+// Release returns the module version for a build's version, with or without a leading v, or "" if the build is
+// not a release.
 func Release(version string) string {
 	version = "v" + strings.TrimPrefix(version, "v")
 	if !semver.IsValid(version) || semver.Canonical(version) != version || described.MatchString(version) {
@@ -33,9 +33,9 @@ func Release(version string) string {
 	return version
 }
 
-// Checkout is the folder of the checkout that the running executable was built in: the one it lies
-// in, as bin/ropewalk does, or the one its source was compiled from, which a build with -trimpath
-// does not know. It is "" for a released executable.
+// Checkout returns the directory of the checkout that the running executable was built in. That is the checkout
+// that contains the executable, such as bin/ropewalk, or the one that its source was compiled from, which is
+// unknown in a build with -trimpath. Checkout returns "" for a released executable.
 func Checkout() string {
 	var starts []string
 	if exe, err := os.Executable(); err == nil {
@@ -59,7 +59,7 @@ func isCheckout(dir string) bool {
 	return err == nil && modfile.ModulePath(raw) == sdkModule
 }
 
-// check makes sure that there is a checkout or a release.
+// check returns an error unless there is a checkout or a release.
 func (s SDK) check() error {
 	if s.Dir == "" && Release(s.Version) == "" {
 		return fmt.Errorf("this ropewalk is a development build and lies in no checkout; name a checkout with --sdk, or a release with --sdk-version, such as v1.2.3%s", got(s.Version))
@@ -70,8 +70,8 @@ func (s SDK) check() error {
 	return nil
 }
 
-// writeModule writes go.mod. With a checkout it takes over what that requires, and go.sum, so that
-// the plugin builds with what was downloaded for the checkout.
+// writeModule writes go.mod. With a checkout it copies the requirements and go.sum of the checkout, so that the
+// plugin builds with the modules already downloaded for it.
 func (s SDK) writeModule(dir, module string) error {
 	file := &modfile.File{}
 	if err := file.AddModuleStmt(module); err != nil {

@@ -21,11 +21,12 @@ import (
 //go:embed files
 var files embed.FS
 
-// Languages are those that a plugin can be begun in.
+// Languages returns the languages for which there are skeletons.
 func Languages() []string { return []string{"go", "java", "python"} }
 
-// shared returns what a language's plugins take from an example, unchanged except for the example's name. In Java that
-// includes its adapter, a session store in memory, which the other kinds replace.
+// shared returns the files that a language's plugins take from an example. They are unchanged except for the
+// example's name. In Java they include the example's adapter, an in-memory session store, which the other kinds
+// replace.
 func shared(language string) (example string, files []string) {
 	switch language {
 	case "java":
@@ -36,24 +37,24 @@ func shared(language string) (example string, files []string) {
 	return "", nil
 }
 
-// Options say what to write.
+// Options describe the plugin to write.
 type Options struct {
 	Language string // one of Languages
 	Kind     plugins.Kind
-	Name     string // of the plugin, its folder and its executable: a-z, 0-9 and -
-	Release  string // of ropewalk, for CI; "" for the newest
-	Module   string // in Go the module's path; "" means example.com/<name>
-	SDK      SDK    // in Go
+	Name     string // name of the plugin, its directory and its executable: a-z, 0-9 and -
+	Release  string // the release of ropewalk for CI; "" means the latest
+	Module   string // for Go: the path of the module; "" means example.com/<name>
+	SDK      SDK    // for Go
 }
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
-// isTaken reports whether another file next to the executable has a name.
+// isTaken reports whether another file next to the executable has this name.
 func isTaken(name string) bool {
 	return slices.Contains([]string{"build", "gen", "proto", "src", "target", "testdata"}, name)
 }
 
-// Write writes a plugin into dir, which must be empty or not there.
+// Write writes a plugin to dir, which must be empty or not exist.
 func Write(dir string, o Options) error {
 	words, err := wordsOf(o)
 	if err != nil {
@@ -89,15 +90,15 @@ func Write(dir string, o Options) error {
 	return nil
 }
 
-// kindWords is the file in the folder of a kind that defines what the other templates include: "what", the
+// kindWords is the file in a kind's directory that defines the templates that the others include: "what", the
 // name of such a plugin in prose, and "usage", its section of the configuration.
 const kindWords = "words.tmpl"
 
-// words are what the templates speak of.
+// words is the data for the templates.
 type words struct {
 	Language, Kind, Name, Module string
 
-	Release     string // the version of ropewalk that CI runs
+	Release     string // the version of ropewalk for CI
 	Development bool   // the SDK comes from a checkout
 }
 
@@ -124,7 +125,7 @@ func wordsOf(o Options) (words, error) {
 	return w, nil
 }
 
-// share writes what is the same in every plugin of a language.
+// share writes the files that are the same in every plugin of a language.
 func share(dir string, o Options) error {
 	example, files := shared(o.Language)
 	own := strings.NewReplacer(example, o.Name, "<version>1.0.0</version> <!--", "<version>0.1.0</version> <!--")
@@ -146,11 +147,11 @@ func share(dir string, o Options) error {
 	return nil
 }
 
-// expand writes the templates of one folder of files/ and, but for the folders of the kinds, of those beneath.
+// expand writes the templates in one directory of files/ and its subdirectories, except those for kinds.
 func expand(from, dir string, w words) error {
 	return fs.WalkDir(files, from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path == from {
-			return nil // the kind needs nothing here
+			return nil // there is nothing for this kind
 		}
 		if err != nil {
 			return err
@@ -187,7 +188,7 @@ func write(path string, content []byte, mode fs.FileMode) error {
 	return os.WriteFile(path, content, mode)
 }
 
-// must is the content of a file that this executable holds.
+// must returns the content of an embedded file.
 func must(content []byte, err error) []byte {
 	if err != nil {
 		panic(err)
@@ -195,7 +196,7 @@ func must(content []byte, err error) []byte {
 	return content
 }
 
-// target is a template's path as it is written; a leading dot cannot be embedded.
+// target returns the path to which a template is written. Names with a leading dot cannot be embedded.
 func target(path string) string {
 	switch path = strings.TrimSuffix(path, ".tmpl"); path {
 	case "gitignore":

@@ -12,7 +12,7 @@ import (
 
 func TestTheModuleTakesTheSDKFromARelease(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
-	o := skeleton.Options{Language: "go", Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "1.2.3"}} // as releases are built
+	o := skeleton.Options{Language: "go", Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "1.2.3"}} // the format of a release build's version
 	if err := skeleton.Write(dir, o); err != nil {
 		t.Fatal(err)
 	}

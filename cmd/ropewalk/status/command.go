@@ -1,4 +1,4 @@
-// Package status contains `ropewalk status` and `ropewalk usage`: a server at a glance.
+// Package status contains `ropewalk status` and `ropewalk usage`: an overview of a server.
 package status
 
 import (
