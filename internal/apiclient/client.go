@@ -17,10 +17,10 @@ import (
 // Client makes requests to one server. It is safe for concurrent use.
 type Client struct {
 	Server    string // base URL without a trailing slash
-	Public    string // base URL at which others reach the server; "" for Server
-	Key       string // API key or access token; "" in dev mode, and with Login
-	Login     string // token of `ropewalk login`, which is used without a Key
-	Workspace string // workspace id; "" for the caller's only or default one
+	Public    string // base URL at which others reach the server; "" means Server
+	Key       string // API key or access token; "" in dev mode, or if Login is used
+	Login     string // token from `ropewalk login`, used if there is no Key
+	Workspace string // workspace id; "" means the caller's only or default one
 
 	// ServerFrom and KeyFrom name the settings that Server and Key come from, for errors; may be "".
 	ServerFrom, KeyFrom string

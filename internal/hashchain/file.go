@@ -21,7 +21,7 @@ const MaxLine = 20 << 20
 // line is one line of a file. Hash covers Previous and the record's bytes.
 type line struct {
 	Record   json.RawMessage `json:"record"`
-	Previous string          `json:"previous"` // the hash of the line before; "" for the first of all
+	Previous string          `json:"previous"` // hash of the previous line; "" for the first line
 	Hash     string          `json:"hash"`
 }
 
@@ -44,7 +44,7 @@ type File struct {
 	file  *os.File
 	last  string
 	lines int   // complete lines
-	end   int64 // of the last of them
+	end   int64 // offset of the end of the last complete line
 }
 
 // Open opens or creates a file and continues its chain. If durable is set, records are on disk before Append

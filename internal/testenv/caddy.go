@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// StartCaddy starts a Caddy that ends with the test, and returns its address, "127.0.0.1:port". site is its sites, given
-// the address to listen on.
+// StartCaddy starts a Caddy that ends with the test, and returns its address, "127.0.0.1:port". site returns
+// its site configuration, given the address to listen on.
 func StartCaddy(t testing.TB, site func(listen string) string) (listen string) {
 	t.Helper()
 	path, err := exec.LookPath("caddy")

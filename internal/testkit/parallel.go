@@ -2,9 +2,9 @@ package testkit
 
 import "flag"
 
-// Parallel lets n parallel tests of a package run at once, where -parallel does not say otherwise.
-// It is for packages whose tests mostly wait, which otherwise wait one after the other on a machine
-// with few processors. TestMain calls it before it runs the tests.
+// Parallel allows n parallel tests of a package at the same time, unless the flag -parallel is set. It is for
+// packages whose tests mostly wait, because on a machine with few processors they would wait one after another.
+// TestMain calls it before it runs the tests.
 func Parallel(n string) error {
 	flag.Parse()
 	given := false

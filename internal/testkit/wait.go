@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what happens at once on an idle machine: a busy one
-// may be many times slower.
+// patience is how long a test waits for something that is immediate on an idle machine. A busy machine may be
+// many times slower.
 const patience = time.Minute
 
-// Eventually waits until holds reports true, and fails the test after a minute, naming what was awaited.
-// It is for what another goroutine or process brings about; inside a synctest bubble use
-// synctest.Wait instead.
+// Eventually waits until holds returns true. After a minute it fails the test; what is for the message. It is
+// for effects of other goroutines or processes; in a synctest bubble, use synctest.Wait instead.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	if !Within(patience, holds) {
@@ -19,9 +18,9 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Within asks every few milliseconds until holds reports true or the time is up, and returns its last
-// answer. It is for tests that report the failure themselves. It asks less often the longer it takes,
-// because many questions are requests that keep the processor from what is waited for.
+// Within calls holds repeatedly until it returns true or the time limit is reached, and returns its last
+// result. It is for tests that report the failure themselves. It starts with an interval of a few milliseconds,
+// which grows: many conditions are requests, and take processor time from the thing that the test waits for.
 func Within(limit time.Duration, holds func() bool) bool {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -40,7 +39,8 @@ func Within(limit time.Duration, holds func() bool) bool {
 	return true
 }
 
-// Receive returns the next value of c and whether c is open, and fails the test after a minute without one.
+// Receive returns the next value of c and whether c is open. It fails the test if there is none within a
+// minute.
 func Receive[T any](t testing.TB, what string, c <-chan T) (T, bool) {
 	t.Helper()
 	late := time.NewTimer(patience)

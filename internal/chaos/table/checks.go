@@ -4,9 +4,9 @@ import "slices"
 
 // check is the tests for one row in one package.
 type check struct {
-	row   string // a number, or the beginning of a threat
+	row   string // a number, or the start of a threat's text
 	dir   string // "" for a Makefile target
-	tests string // a regular expression, the name of a fuzz target, or that of a target of the Makefile
+	tests string // a regular expression, the name of a fuzz target, or a Makefile target
 }
 
 // checks returns the tests, those of the most important rows first.

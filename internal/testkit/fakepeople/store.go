@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Store is a people.Store with one workspace, ws_a. It notes what was changed.
+// Store is a people.Store with one workspace, ws_a. It records changes.
 type Store struct {
 	mu    sync.Mutex
 	users []core.User
@@ -22,7 +22,7 @@ type Store struct {
 // New returns a Store with the given users.
 func New(users ...core.User) *Store { return &Store{users: users} }
 
-// Done returns what was changed, a line for each change.
+// Done returns the recorded changes, one line each.
 func (s *Store) Done() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,20 +10,20 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Events keeps what is published. The zero value is ready.
+// Events records published events. The zero value is ready to use.
 type Events struct {
 	mu  sync.Mutex
 	all []core.Event
 }
 
-// Publish keeps an event.
+// Publish records an event.
 func (e *Events) Publish(one core.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = append(e.all, one)
 }
 
-// All returns what was published so far.
+// All returns the events published so far.
 func (e *Events) All() []core.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -39,7 +39,7 @@ func (e *Events) Names() []string {
 	return names
 }
 
-// Count returns how many events of a name were published so far.
+// Count returns how many events with the given name were published so far.
 func (e *Events) Count(name string) int {
 	n := 0
 	for _, one := range e.Names() {
@@ -50,15 +50,15 @@ func (e *Events) Count(name string) int {
 	return n
 }
 
-// Settings keeps settings by name. The zero value is ready.
+// Settings stores settings by name. The zero value is ready to use.
 type Settings struct {
-	Refuse func(name string) error // why a setting cannot be written; nil for never
+	Refuse func(name string) error // returns an error if a setting cannot be written; nil means that all can be
 
 	mu     sync.Mutex
 	values map[string]string
 }
 
-// NewSettings returns settings with values.
+// NewSettings returns Settings with the given values.
 func NewSettings(values map[string]string) *Settings { return &Settings{values: maps.Clone(values)} }
 
 // PutSetting sets a setting.
@@ -77,14 +77,14 @@ func (s *Settings) PutSetting(_ context.Context, name, value string) error {
 	return nil
 }
 
-// Setting returns a setting, "" for none.
+// Setting returns a setting, or "" if it is not set.
 func (s *Settings) Setting(_ context.Context, name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.values[name], nil
 }
 
-// Settings returns the settings whose names begin with prefix.
+// Settings returns the settings whose names start with prefix.
 func (s *Settings) Settings(_ context.Context, prefix string) (map[string]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,14 +93,14 @@ func (s *Settings) Settings(_ context.Context, prefix string) (map[string]string
 	return found, nil
 }
 
-// Audit keeps audit records. The zero value is ready.
+// Audit stores audit records. The zero value is ready to use.
 type Audit struct {
 	mu      sync.Mutex
 	records []core.AuditRecord
 	err     error
 }
 
-// Record keeps a record, and returns the error of Fail.
+// Record stores a record, and returns the error set by Fail.
 func (a *Audit) Record(_ context.Context, r core.AuditRecord) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,14 +108,14 @@ func (a *Audit) Record(_ context.Context, r core.AuditRecord) error {
 	return a.err
 }
 
-// Fail makes Record return an error; nil ends that.
+// Fail makes Record return an error. Fail(nil) ends that.
 func (a *Audit) Fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.err = err
 }
 
-// Take returns the records kept since the last Take.
+// Take returns the records stored since the last Take.
 func (a *Audit) Take() []core.AuditRecord {
 	a.mu.Lock()
 	defer a.mu.Unlock()
