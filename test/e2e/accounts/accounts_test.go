@@ -1,4 +1,4 @@
-// Package accounts tests people who use remote apps as themselves.
+// Package accounts tests remote apps that each person uses with their own account.
 package accounts
 
 import (
@@ -25,7 +25,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 		t.Errorf("the app sees %v", got)
 	}
 
-	// Tokens are renewed without anybody, with refresh tokens that are good once.
+	// Tokens are renewed without a person, using single-use refresh tokens.
 	if !testkit.Within(harness.Timeout, func() bool {
 		if got := s.Do(t, "POST", "/v1/tools/call", call); got.Status != 200 {
 			t.Fatalf("%d %s", got.Status, got.Body)
@@ -35,7 +35,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 		t.Errorf("the app saw %d tokens", len(a.Tokens()))
 	}
 
-	// After a restart the app has its tools, and the account its tokens.
+	// After a restart the app still has its tools and the account still has its tokens.
 	s.Stop()
 	s.Start()
 	s.WaitForStatus(t, "far", "running")

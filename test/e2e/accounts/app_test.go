@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// serve starts a server with a key of its state, and installs the app as far.
+// serve starts a server with a storage key, and installs the app under the name far.
 func serve(t *testing.T, a *harness.AccountApp, options ...harness.Option) *harness.Server {
 	t.Helper()
 	s := harness.Serve(t, append([]harness.Option{harness.Env("ROPEWALK_STORAGE_KEY=" + seal.NewKey().Reveal())}, options...)...)
@@ -21,14 +21,14 @@ func serve(t *testing.T, a *harness.AccountApp, options ...harness.Option) *harn
 	return s
 }
 
-// link links an account of the person of the dev mode, in a browser.
+// link links an account of the dev mode user, in a browser.
 func link(t *testing.T, s *harness.Server, b *harness.Browser, name string) {
 	t.Helper()
 	begun := s.Object(t, "POST", "/v1/accounts", map[string]any{"app": "far", "name": name})
 	agree(t, s, b, begun["url"].(string))
 }
 
-// agree opens the page of a link, agrees, and logs in.
+// agree opens the page for linking an account, agrees, and logs in.
 func agree(t *testing.T, s *harness.Server, b *harness.Browser, address string) {
 	t.Helper()
 	if page, text := b.Read(t, address); page.StatusCode != 200 || !strings.Contains(text, "Continue to log in") {
@@ -42,7 +42,7 @@ func agree(t *testing.T, s *harness.Server, b *harness.Browser, address string) 
 	}
 }
 
-// accountsOf returns the accounts that a caller sees.
+// accountsOf returns the accounts that a caller can see.
 func accountsOf(t *testing.T, s *harness.Server, headers ...string) []map[string]any {
 	t.Helper()
 	answer := s.Do(t, "GET", "/v1/accounts", nil, headers...)

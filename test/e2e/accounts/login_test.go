@@ -16,7 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// session opens an MCP session of a client that sends its person to pages with visit; nil for one that cannot.
+// session opens the MCP session of a client that opens pages for its user with visit. If visit is nil, the
+// client cannot open pages.
 func session(t *testing.T, s *harness.Server, visit func(address string)) *mcp.ClientSession {
 	t.Helper()
 	o := &mcp.ClientOptions{}
@@ -36,7 +37,7 @@ func session(t *testing.T, s *harness.Server, visit func(address string)) *mcp.C
 	return opened
 }
 
-// callWith calls a tool, and returns the text of its result.
+// callWith calls a tool and returns the text of its result.
 func callWith(t *testing.T, c *mcp.ClientSession, name string) (text string, failed bool) {
 	t.Helper()
 	result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{}})
@@ -65,7 +66,7 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	s := serve(t, a)
-	link(t, s, harness.NewBrowser(t), "") // which gives the app its tools
+	link(t, s, harness.NewBrowser(t), "") // so that the app has its tools
 
 	t.Run("a client that sends its person to pages", func(t *testing.T) {
 		unlink(t, s)
@@ -145,13 +146,13 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 	})
 }
 
-// stateless calls far__change with MCP 2026-07-28, as a client that sends its person to pages.
+// stateless calls far__change with MCP 2026-07-28, as a client that can open pages for its user.
 func stateless(t *testing.T, s *harness.Server, more string) harness.Response {
 	t.Helper()
 	return statelessCall(t, s, `{"url":{}}`, more)
 }
 
-// statelessCall is stateless for a client with other abilities.
+// statelessCall is like stateless for a client with the given elicitation capability.
 func statelessCall(t *testing.T, s *harness.Server, elicitation, more string) harness.Response {
 	t.Helper()
 	return s.Do(t, "POST", "/mcp/me", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"far__change","arguments":{},"_meta":{`+

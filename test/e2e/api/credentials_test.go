@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// operations returns "METHOD /path" of every operation of the OpenAPI document that may have a body.
+// operations returns "METHOD /path" for every operation in the OpenAPI document that may have a body.
 func operations(t *testing.T, s *harness.Server) (all []string) {
 	t.Helper()
 	var document struct {
@@ -56,7 +56,7 @@ func TestA401ComesBeforeTheBodyIsRead(t *testing.T) {
 	for _, route := range routes {
 		method, path, _ := strings.Cut(route, " ")
 		if slices.Contains([]string{"/v1/auth/login", "/v1/auth/device", "/v1/auth/device/answer", "/v1/auth/backchannel-logout"}, path) {
-			continue // whose bodies are the credentials, or ask for some
+			continue // their bodies contain credentials or request some
 		}
 		path = strings.NewReplacer("{", "", "}", "").Replace(path)
 		for _, credentials := range []string{"", "Authorization: Bearer nonsense-1\r\n", "Cookie: service_session=nonsense\r\n"} {
@@ -71,7 +71,7 @@ func TestA401ComesBeforeTheBodyIsRead(t *testing.T) {
 		}
 	}
 
-	// Whoever may send it is asked for the body.
+	// An authorized caller is asked to continue with the body.
 	body := `{"name":"later"}`
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestA401ComesBeforeTheBodyIsRead(t *testing.T) {
 	}
 }
 
-// firstResponse sends a request and returns the status of the first response, without the rest of the request.
+// firstResponse sends a request, which may be incomplete, and returns the status of the first response.
 func firstResponse(t *testing.T, address, request string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)

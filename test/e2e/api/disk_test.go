@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Every write to the records of apps fails, as on a full disk.
+// Every write to the table of installed apps fails, as it would on a full disk.
 func TestAChangeThatCannotBeStoredIsUndone(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
@@ -36,8 +36,8 @@ func TestAChangeThatCannotBeStoredIsUndone(t *testing.T) {
 	}
 }
 
-// fillDisk makes the database refuse every change of the records of apps until the returned
-// function is called.
+// fillDisk makes the database reject every change to the table of installed apps until the returned function is
+// called.
 func fillDisk(t *testing.T, s *harness.Server) (empty func()) {
 	t.Helper()
 	driver, at := "sqlite", "file:"+filepath.Join(s.Home, "ropewalk.db")+"?_pragma=busy_timeout(5000)"

@@ -10,18 +10,18 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// refusal is one row of an error table: a request and the expected response.
+// refusal is a row in a table of errors: a request and the expected response.
 type refusal struct {
 	what         string // the condition, in words
 	method, path string
 	body         any
 	status       int
-	code         string // error; "" for an empty body
+	code         string // the member error; "" for an empty body
 	says         string // part of message or details
 	headers      []string
 }
 
-// checkRefusals sends the requests of a table and compares.
+// checkRefusals sends the requests in a table and checks the responses.
 func checkRefusals(t *testing.T, s *harness.Server, always []string, table []refusal) {
 	t.Helper()
 	for _, r := range table {

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// echoResultServer answers a call with the bytes that the arguments contain: a result or an error.
+// echoResultServer answers a call with the bytes in its arguments: a result or an error.
 const echoResultServer = `import json, sys
 
 for line in sys.stdin:
@@ -28,8 +28,8 @@ for line in sys.stdin:
     print('{"jsonrpc":"2.0","id":%s,"%s":%s}' % (json.dumps(request["id"]), member, answer), flush=True)
 `
 
-// A call through both endpoints gives the same members, byte for byte. /v1 adds "result", which is
-// the text or the JSON that the text is, and isError where the app left it out.
+// A call through either endpoint returns the same members, byte for byte. /v1 adds "result", which is the text,
+// or the JSON value if the text is JSON. It also adds isError if the app did not send it.
 func TestACallGivesTheSameThroughBothEndpoints(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
@@ -90,8 +90,7 @@ func TestACallGivesTheSameThroughBothEndpoints(t *testing.T) {
 	})
 }
 
-// callBoth calls the tool through /v1/tools/call and through /mcp, and returns the members of both
-// responses.
+// callBoth calls the tool through /v1/tools/call and through /mcp. It returns the members of both responses.
 func callBoth(t *testing.T, s *harness.Server, session *harness.MCPClient, arguments map[string]any) (direct, composed map[string]json.RawMessage) {
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "parrot", "tool": "say", "arguments": arguments})
@@ -109,7 +108,7 @@ func callBoth(t *testing.T, s *harness.Server, session *harness.MCPClient, argum
 	return direct, composed
 }
 
-// same compares JSON byte by byte, except for the space between tokens.
+// same compares JSON texts byte by byte, except for white space between tokens.
 func same(t *testing.T, what string, got, want json.RawMessage) {
 	t.Helper()
 	var a, b bytes.Buffer

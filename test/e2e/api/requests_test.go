@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// bearer is the header of whoever has the key.
+// bearer is the header with the instance key.
 const bearer = "Authorization: Bearer " + harness.APIKey
 
 func TestPathParametersAreDecodedOnceAndEverywhere(t *testing.T) {
@@ -72,7 +72,7 @@ func TestNullAndWrongTypesFollowOneRule(t *testing.T) {
 			t.Errorf("%s: %d %s", body, a.Status, a.Body)
 		}
 	}
-	// null is as if the field were absent.
+	// null has the same meaning as a missing field.
 	for _, body := range []string{
 		`{"server":"sample","tool":"greet","arguments":{"name":"x"}}`, `{"server":null,"tool":"sample__greet","arguments":{"name":"x"}}`,
 	} {
@@ -200,7 +200,8 @@ func TestTheURIOfAViewIsTheOneThatIsServed(t *testing.T) {
 	}
 }
 
-// waitForSample waits until the sample app runs, which is installed while the server serves already.
+// waitForSample waits until the sample app is running. It is installed while the server is already serving
+// requests.
 func waitForSample(t *testing.T, s *harness.Server) {
 	t.Helper()
 	testkit.Eventually(t, "the sample app runs", func() bool {

@@ -22,7 +22,7 @@ func TestAKilledBundleIsRestartedWithinFiveSeconds(t *testing.T) {
 	harness.KillProcess(t, s.PID(t, "victim"))
 	killed := time.Now()
 	again := map[string]any{"server": "victim", "tool": "echo", "arguments": map[string]any{"text": "again"}}
-	if !testkit.Within(harness.Timeout, func() bool { // a call that meets the dying process fails and is not repeated
+	if !testkit.Within(harness.Timeout, func() bool { // a call that reaches the dying process fails and is not repeated
 		a := s.Do(t, "POST", "/v1/tools/call", again)
 		if a.Status != 200 && a.Object(t)["error"] != "unavailable" {
 			t.Fatalf("%d %s", a.Status, a.Body)
@@ -34,7 +34,7 @@ func TestAKilledBundleIsRestartedWithinFiveSeconds(t *testing.T) {
 	t.Logf("its tools answered %v after the kill", time.Since(killed))
 	events.Expect(t, `bundle.crashed {"name":"victim","restartAttempt":1}`, `bundle.recovered {"name":"victim"}`)
 
-	// No other event was published, and the other app still runs.
+	// No other event was published, and the other app is still running.
 	if a := s.Do(t, "DELETE", "/v1/apps/neighbour", nil); a.Status != 200 {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}

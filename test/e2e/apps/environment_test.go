@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A bundle is code of third parties: its environment has what programs need to run and what the
-// installer set.
+// A bundle is third-party code: its environment contains only the variables that programs need and those set by
+// the person who installed it.
 func TestABundleSeesNothingOfTheServersEnvironment(t *testing.T) {
 	t.Parallel()
 	names := []string{

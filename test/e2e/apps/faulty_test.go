@@ -34,7 +34,7 @@ func TestAnAppThatBreaksTheProtocolLosesOnlyWhatItBroke(t *testing.T) {
 	defer leave()
 	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/tools/call", strings.NewReader(`{"server":"faulty","tool":"other-id","arguments":{}}`))
 	req.Header.Set("Content-Type", "application/json")
-	go func() { _, _ = http.DefaultClient.Do(req) }() // it waits for as long as a call may
+	go func() { _, _ = http.DefaultClient.Do(req) }() // it waits as long as the time limit for calls
 	logged("a response with the id 987654321, which matches no request")
 
 	testkit.Eventually(t, "the storm of announcements is noticed", func() bool {

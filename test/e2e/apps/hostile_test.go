@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The probes of core/process run as an app of a real server, as root and as an ordinary user, with the
-// state in a file and in PostgreSQL.
+// The probes of core/process run as an app on a real server: as root and as an ordinary user, with the state in
+// a file and in PostgreSQL.
 func TestAHostileAppOfARealServerGetsNothing(t *testing.T) {
 	testenv.NeedsNamespaces(t)
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestAHostileAppOfARealServerGetsNothing(t *testing.T) {
 	}
 }
 
-// hostileProgram builds the tests of core/process, which are the hostile app.
+// hostileProgram builds the tests of core/process, which contain the hostile app.
 func hostileProgram(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(openDir(t, nil), "hostile")
@@ -55,7 +55,7 @@ func hostileProgram(t *testing.T) string {
 	return program
 }
 
-// openDir is a directory that another user can reach.
+// openDir creates a directory that other users can access.
 func openDir(t *testing.T, user *syscall.Credential) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "hostile")
@@ -74,7 +74,7 @@ func openDir(t *testing.T, user *syscall.Credential) string {
 	return dir
 }
 
-// dbPassword is one that PostgreSQL does not look at: it trusts everybody who reaches it.
+// dbPassword is a password that PostgreSQL does not check, because it trusts everyone who can connect.
 const dbPassword = "canary-of-the-database"
 
 func withPassword(t *testing.T, address string) string {
@@ -87,7 +87,7 @@ func withPassword(t *testing.T, address string) string {
 	return u.String()
 }
 
-// escapes runs the probes at a level, but those that it does not stop.
+// escapes runs the probes at a sandbox level, except those that the level does not stop.
 func escapes(t *testing.T, user *syscall.Credential, database, program, level string, except ...string) {
 	allowed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,8 +121,8 @@ func escapes(t *testing.T, user *syscall.Credential, database, program, level st
 	s.Install(t, map[string]any{"path": bundle})
 	target := knowledge(t, s, allowed.Addr().String(), bundle)
 	answer := s.Call(t, "hostile", "attack", map[string]any{"target": target, "except": append(except,
-		"a port of the server's network", // needs a service that takes no connection
-		"a file in its own bundle",       // goes to a layer, see below
+		"a port of the server's network", // needs a service that does not accept connections
+		"a file in its own bundle",       // writes to a layer, see below
 	)})
 	raw, err := json.Marshal(answer)
 	if err != nil {
@@ -148,7 +148,8 @@ func escapes(t *testing.T, user *syscall.Credential, database, program, level st
 	hasItsOwnUser(t, s, os.Geteuid() == 0 && user == nil)
 }
 
-// hasItsOwnUser compares what the API says about the user of an app with the user of its process.
+// hasItsOwnUser checks whether the app's process runs as its own user, and whether the API reports that
+// correctly.
 func hasItsOwnUser(t *testing.T, s *harness.Server, want bool) {
 	t.Helper()
 	var details struct{ Sandbox struct{ OwnUser bool } }
@@ -168,7 +169,7 @@ func hasItsOwnUser(t *testing.T, s *harness.Server, want bool) {
 	}
 }
 
-// An app replaces its directory for temporary files, and takes the rights over its directories from itself.
+// An app replaces its directory for temporary files, and removes its own access rights to its directories.
 func TestWhatAnAppMakesOfItsDirectoriesDoesNotKeepItFromStarting(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
@@ -208,7 +209,7 @@ func copyProgram(t *testing.T, from, to string) {
 	}
 }
 
-// hostileBundle is a bundle of the program, which every user may read.
+// hostileBundle creates a bundle with the program, readable by every user.
 func hostileBundle(t *testing.T, program, name string) string {
 	t.Helper()
 	dir := openDir(t, nil)
@@ -223,7 +224,7 @@ func hostileBundle(t *testing.T, program, name string) string {
 	return dir
 }
 
-// knowledge is what the app gets to know about the server: everything.
+// knowledge returns the facts about the server that the app gets: everything that it needs to attack it.
 func knowledge(t *testing.T, s *harness.Server, allowed, bundle string) map[string]any {
 	t.Helper()
 	at, err := url.Parse(s.URL)

@@ -67,7 +67,7 @@ func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 	}
 
 	before := s.Processes()
-	if len(before) < 2*4 { // each a shim, a bundle and two leaves
+	if len(before) < 2*4 { // each consists of a shim, a bundle and two child processes
 		t.Fatalf("only these run:\n%v", before)
 	}
 	s.Kill()
@@ -99,7 +99,7 @@ func TestAStoppedAppIsGoneWithAllItsProcessesAndKeepsItsData(t *testing.T) {
 	harness.WriteFile(t, kept, "")
 	for _, command := range []struct{ method, path string }{{"POST", "/v1/apps/tree/stop"}, {"DELETE", "/v1/apps/tree"}} {
 		before := s.Processes()
-		if len(before) < 4 { // the shim, the bundle and its two leaves
+		if len(before) < 4 { // the shim, the bundle and its two child processes
 			t.Fatalf("only these run:\n%v", before)
 		}
 		if a := s.Do(t, command.method, command.path, nil); a.Status != 200 {
@@ -201,7 +201,8 @@ func TestTheIdleLimitOfAllAppsHoldsForWhatIsInstalledLater(t *testing.T) {
 	}
 }
 
-// packed packs the directory of a bundle into a file, whose installation is checked at each start.
+// packed packs the directory of a bundle into a file. The checksums of an app installed from a file are checked
+// at each start.
 func packed(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "app.mcpb")
@@ -243,7 +244,8 @@ func TestAServerThatRestartsListsSleepingAppsAndStartsNone(t *testing.T) {
 	}
 }
 
-// manyApps declares n apps of one bundle, app-0 and so on, after the settings of the section apps.
+// manyApps returns a configuration that declares n apps with the same bundle, app-0 and so on, after the
+// settings of the section apps.
 func manyApps(t *testing.T, n int, settings string) (config string, names []string) {
 	t.Helper()
 	path := harness.GoBundle(t, "calc", harness.Plain)

@@ -8,7 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Whoever may use the control socket is the owner. An app without a sandbox runs as the same user, but not as the owner.
+// Anyone who can use the control socket is the owner. An app without a sandbox runs as the same user, but is
+// not the owner.
 func TestAnAppIsNotTheOwnerOfItsServer(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"none", "landlock", "namespaces"} {

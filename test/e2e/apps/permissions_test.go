@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// looking is an MCP server in Python that opens what it is asked to.
+// looking is an MCP server in Python that opens whatever it is asked to.
 const looking = `import json, os, socket, sys, time
 
 def look(path):
@@ -75,7 +75,7 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// demo is a directory that every user can read, with the script and documents.
+// demo creates a directory that every user can read, with the script and documents.
 func demo(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "demo-")
@@ -238,12 +238,12 @@ func TestAServerOfFilesWorksInWhatIsGrantedLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(script, bundle) { // its node_modules is a link
+	if !strings.HasPrefix(script, bundle) { // its node_modules is a symbolic link
 		allow = append(allow, access{"kind": "read", "target": script})
 	}
 	s.Install(t, map[string]any{"path": bundle, "serverName": "files", "permissions": map[string]any{"allow": allow}})
 	mustDecide(t, s, "files", "allow", "read", more)
-	testkit.Eventually(t, "the server works in both directories", func() bool { // it asks for its roots once it runs, and answers calls meanwhile
+	testkit.Eventually(t, "the server works in both directories", func() bool { // it answers calls before it has requested its roots
 		got := harness.ToText(t, s.Call(t, "files", "list_allowed_directories", nil))
 		return strings.Contains(got, docs) && strings.Contains(got, more)
 	})
@@ -322,7 +322,7 @@ func TestWhatIsProtectedIsRefusedToTheOwnerToo(t *testing.T) {
 	}
 }
 
-// waitForDenial waits until the sandbox has reported what it refused.
+// waitForDenial waits until the permissions list something that the sandbox refused.
 func waitForDenial(t *testing.T, s *harness.Server, want string) {
 	t.Helper()
 	testkit.Eventually(t, "the refused connection is listed as observed", func() bool {
@@ -331,7 +331,7 @@ func waitForDenial(t *testing.T, s *harness.Server, want string) {
 	})
 }
 
-// listening is the port of a service of this machine.
+// listening starts a service on this machine and returns its port.
 func listening(t *testing.T) string {
 	t.Helper()
 	var config net.ListenConfig

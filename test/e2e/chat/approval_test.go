@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The model reads why its call was refused, with the digits of the arguments shown to whoever decides; and a client that
-// leaves a chat ends the approval that it waits for.
+// The model gets the reason why its call was refused. The person who decides sees all digits of the arguments.
+// When a client disconnects from a chat, the pending approval ends.
 func TestAChatPassesTheReasonOfARefusalToTheModelAndEndsTheApprovalOfACallThatIsLeft(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// With either protocol, a model writes a file through a published server. After SIGKILL and a new
-// start the conversation is complete and can be continued.
+// With either protocol, a model writes a file through a published server. After SIGKILL and a restart the
+// conversation is complete and can be continued.
 func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 	for _, wire := range []string{"anthropic", "openai"} {
 		t.Run(wire, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 	}
 }
 
-// checkStored checks the list, the history and the usage of one conversation.
+// checkStored checks the list, the history and the usage of a conversation.
 func checkStored(t *testing.T, s *harness.Server, id string, input, output float64) {
 	t.Helper()
 	list := s.Do(t, "GET", "/v1/conversations?search=note", nil)
@@ -73,7 +73,7 @@ func checkStored(t *testing.T, s *harness.Server, id string, input, output float
 			t.Errorf("the history lacks %s: %s", part, history)
 		}
 	}
-	if got := strings.Count(history, `"role":`); got != 2 { // the question, and one message for the whole run
+	if got := strings.Count(history, `"role":`); got != 2 { // the question, and one message for the entire run
 		t.Errorf("the history has %d messages, want 2: %s", got, history)
 	}
 	used := s.Do(t, "GET", "/v1/usage?groupBy=conversation", nil).Object(t)

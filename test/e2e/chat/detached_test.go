@@ -43,7 +43,7 @@ func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 	}
 
 	id = s.Leave(t, "short")
-	if _, all, _, _ := s.Join(t, id, ids[len(ids)-1]); len(all) != len(ids) { // an id of another run
+	if _, all, _, _ := s.Join(t, id, ids[len(ids)-1]); len(all) != len(ids) { // an id from another run
 		t.Errorf("after an event of another run there are %d events, want all %d", len(all), len(ids))
 	}
 	var begun string
@@ -122,7 +122,7 @@ func TestAMessageIsQueuedWhileARunGoesOn(t *testing.T) {
 	}
 	s.Kill()
 	s.Start()
-	// With PostgreSQL another server could have it, for as long as its lease.
+	// With PostgreSQL, another server could own the run until its lease expires.
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(history(), `"role":"user","content":"not lost"`) }) {
 		t.Errorf("after a kill the history is %s", history())
 	}
@@ -177,7 +177,7 @@ func TestADetachedRunEndsWithTheRightsOfItsPerson(t *testing.T) {
 	}
 }
 
-// proxy passes connections on to a server. cut ends all of them.
+// proxy forwards connections to a server. cut closes all of them.
 func proxy(t *testing.T, s *harness.Server) (address string, cut func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -248,7 +248,7 @@ func TestTheCommandJoinsItsRunAgainAndStopsIt(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // its status says that it was interrupted
+	_ = cmd.Wait() // its exit status says that it was interrupted
 	list := s.Do(t, "GET", "/v1/conversations", nil).Body
 	id := "conv_" + strings.SplitN(strings.SplitN(list, `"conv_`, 2)[1], `"`, 2)[0]
 	if got := s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body; !strings.Contains(got, `"stopReason":"cancelled"`) {

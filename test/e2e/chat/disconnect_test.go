@@ -25,9 +25,8 @@ func requestsWith(t *testing.T, p *testenv.ModelProvider, word string) (found []
 	return found
 }
 
-// Two conversations have runs at the same time, and a second run of one conversation is refused.
-// When its client disconnects, the run ends within a second: the tool call is cancelled and the
-// model gets no further request.
+// Two conversations have runs at the same time, and a second run in the same conversation is refused. When its
+// client disconnects, a run ends: the tool call is cancelled and the model gets no further request.
 func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -76,7 +75,7 @@ func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 	free := testkit.Within(harness.Timeout, func() bool {
 		return s.Do(t, "POST", "/v1/chat", `{"message":"next","conversationId":"`+id+`"}`).Status == 200
 	})
-	if took := time.Since(start); !free || took > 80*time.Second { // the next run is part of it
+	if took := time.Since(start); !free || took > 80*time.Second { // this includes the next run
 		t.Errorf("the conversation is free: %v, after %v", free, took)
 	}
 	first.Wait()
@@ -88,8 +87,8 @@ func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 	}
 }
 
-// When the client disconnects while the model streams, the request to the provider ends and the
-// text so far is stored.
+// When the client disconnects while the model is streaming, the request to the provider ends and the text so
+// far is stored.
 func TestADisconnectEndsTheRequestToTheModel(t *testing.T) {
 	for _, wire := range []string{"anthropic", "openai"} {
 		t.Run(wire, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// An app's question is shown in the stream of the run, and the answer reaches the app. Without a
-// stream, or without an answer in time, the question is declined.
+// An app's question appears in the stream of the run, and the answer reaches the app. Without a stream, or
+// without an answer in time, the question is declined.
 func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -29,7 +29,7 @@ func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 			s.Reply(t, q, `{"action":7}`, 400, "action must be a string")
 			s.Reply(t, map[string]any{"id": "elic_00"}, `{"action":"cancel"}`, 404, "not_found")
 			s.Reply(t, q, `{"action":"accept","content":{"name":"Ada Lovelace","integer":7,"email":"ada@example.com"}}`, 200, `"action":"accept"`)
-			id, _ := q["id"].(string) // whose run may have ended meanwhile
+			id, _ := q["id"].(string) // its run may have ended in the meantime
 			a := s.Do(t, "POST", "/v1/chat/elicitations/"+id, `{"action":"decline"}`)
 			answered := a.Status == 409 && strings.Contains(a.Body, "already_answered")
 			over := a.Status == 404 && strings.Contains(a.Body, "the run that asked it is over")
@@ -75,7 +75,7 @@ func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	})
-	for drained := false; !drained; { // questions are not events of the workspace
+	for drained := false; !drained; { // questions are not workspace events
 		select {
 		case e := <-events.Events:
 			if strings.HasPrefix(e, "elicitation") {

@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A server that is killed in the middle of an answer keeps what was said, but for the last moments, and of a turn with tool
-// calls what the tools answered. The next run goes on from there.
+// A server that is killed in the middle of an answer keeps the text except for the last moments. In a turn with
+// tool calls it keeps the results of the tools. The next run continues from there.
 func TestAKilledServerKeepsTheAnswerThatItWasIn(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -48,7 +48,7 @@ func TestAKilledServerKeepsTheAnswerThatItWasIn(t *testing.T) {
 		s.WaitForStatus(t, "go", "running")
 		id := killedWhen(c.message, c.saved)
 		s.Start()
-		// Where servers share a database, the others respect the claim of the killed one for a while.
+		// If servers share a database, the others respect the claim of the killed server for some time.
 		ended := testkit.Within(harness.Timeout, func() bool { return strings.Contains(history(id), `"stopReason"`) })
 		got := history(id)
 		if !ended || !strings.Contains(got, c.saved) || !strings.Contains(got, `"stopReason":"incomplete"`) || !strings.Contains(got, "The server ended in the middle of the answer") {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Deleting an API key ends every stream that was opened with it, and the chat run with its tool call
+// Deleting an API key ends every stream that was opened with it, as well as the chat run and its tool call
 // (docs/api.md 2.6).
 func TestARevokedKeyEndsItsStreamsAndItsRun(t *testing.T) {
 	t.Parallel()

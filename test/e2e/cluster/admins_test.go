@@ -39,7 +39,7 @@ func TestWhoIsRemovedFromAuthAdminsIsNoAdminOnAnyServer(t *testing.T) {
 	if !testkit.Within(2*time.Second, func() bool { return role(second, session) == "member" }) {
 		t.Error("the other server takes the login for an admin's")
 	}
-	if role(second, token) != "admin" { // its own configuration still says so
+	if role(second, token) != "admin" { // according to its own configuration
 		t.Error("the other server was not reloaded, and does not follow its configuration")
 	}
 	if login := role(first, session); login != "member" {

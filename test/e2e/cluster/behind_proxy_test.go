@@ -17,8 +17,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// What is done through one of three servers behind a proxy holds for all, and a server that dies
-// fails only its own calls.
+// Changes made through one of three servers behind a proxy apply to all of them. When a server dies, only its
+// own calls fail.
 func TestThreeServersBehindNginxAreOne(t *testing.T) {
 	d := startCluster(t, harness.Env("ANTHROPIC_API_KEY=not-asked"))
 	for _, part := range []struct {
@@ -55,13 +55,13 @@ func callWorker(t *testing.T, s *harness.Server, app, text string) harness.Respo
 func testInstall(t *testing.T, d *cluster) {
 	dir := harness.GoBundle(t, "worker", harness.Worker)
 	d.servers[0].Install(t, map[string]any{"path": dir})
-	if err := os.RemoveAll(dir); err != nil { // it was on the disk of one machine, and is there no more
+	if err := os.RemoveAll(dir); err != nil { // it was only on the disk of one machine
 		t.Fatal(err)
 	}
 	waitFor(t, "the app is listed by all", func() bool {
 		return !slices.ContainsFunc(d.servers, func(s *harness.Server) bool { return s.Apps(t)["worker"].Name == "" })
 	})
-	waitFor(t, "the app is called through all", func() bool { // where it starts yet, the call waits
+	waitFor(t, "the app is called through all", func() bool { // where it is still starting, the call waits
 		for i, s := range d.servers {
 			if a := callWorker(t, s, "worker", "first"); a.Status != 200 {
 				t.Fatalf("the first call on %s: %d %s", serverNames[i], a.Status, a.Body)
@@ -130,7 +130,7 @@ func testEvents(t *testing.T, d *cluster) {
 	waitFor(t, "the app runs on all", func() bool {
 		return !slices.ContainsFunc(d.servers, func(s *harness.Server) bool { return s.Apps(t)["news"].Status != "running" })
 	})
-	harness.KillProcess(t, d.servers[2].PID(t, "news")) // no event: a person's call
+	harness.KillProcess(t, d.servers[2].PID(t, "news")) // PID makes a call as a person, which publishes no event
 	if !testkit.Within(harness.Timeout, func() bool {
 		a := d.servers[2].Do(t, "GET", "/v1/bundles/health", nil)
 		return slices.ContainsFunc(harness.List(t, a), func(b map[string]any) bool {
@@ -187,7 +187,7 @@ func testCommands(t *testing.T, d *cluster) {
 	}
 }
 
-// testReadYourWrites sends each request to another server at once, without waiting for propagation.
+// testReadYourWrites sends each request immediately to a different server, without waiting for propagation.
 func testReadYourWrites(t *testing.T, d *cluster) {
 	dir := harness.GoBundle(t, "swift", harness.Worker)
 	for i := range 6 {
@@ -208,12 +208,12 @@ func testReadYourWrites(t *testing.T, d *cluster) {
 	}
 }
 
-// testWorkspaces creates and deletes a workspace through one server, while the others have
-// memberships cached.
+// testWorkspaces creates and deletes a workspace through one server while the others have memberships in their
+// caches.
 func testWorkspaces(t *testing.T, d *cluster) {
 	workspaces := func(s *harness.Server) string { return s.Do(t, "GET", "/v1/workspace", nil).Body }
 	for _, s := range d.servers {
-		workspaces(s) // now it is remembered
+		workspaces(s) // now it is cached
 	}
 	made := d.servers[0].Call(t, "system", "manage_workspaces", map[string]any{"action": "create", "name": "Harbour"})
 	waitFor(t, "a workspace is there for all", func() bool {
@@ -244,7 +244,7 @@ func testSettings(t *testing.T, d *cluster) {
 }
 
 func testServerReturn(t *testing.T, d *cluster) {
-	if a := d.servers[0].Do(t, "POST", "/v1/apps/worker/stop", nil); a.Status != 200 { // while b is away
+	if a := d.servers[0].Do(t, "POST", "/v1/apps/worker/stop", nil); a.Status != 200 { // while b is down
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	d.servers[0].Install(t, map[string]any{"path": harness.GoBundle(t, "meanwhile", harness.Plain)})
@@ -262,7 +262,7 @@ func testServerReturn(t *testing.T, d *cluster) {
 	if a := b.Do(t, "GET", "/v1/health", nil); json.Unmarshal([]byte(a.Body), &health) != nil || len(health.Bundles) != 2 {
 		t.Errorf("health %s", a.Body)
 	}
-	if !testkit.Within(harness.Timeout, func() bool { // nginx tries it again after 10 s
+	if !testkit.Within(harness.Timeout, func() bool { // nginx retries it after 10 s
 		a := d.proxy.Do(t, "POST", "/v1/tools/call", `{"server":"meanwhile","tool":"environment"}`)
 		return a.Status == 200 && d.serverOf(t, a.Body) == "b"
 	}) {
@@ -271,7 +271,7 @@ func testServerReturn(t *testing.T, d *cluster) {
 	passed("nginx sends it calls")
 }
 
-// testBehindCaddy asks the servers through the Caddy of docs/proxies.md, and ends one of them.
+// testBehindCaddy sends requests through the Caddy in docs/proxies.md, and kills one of the servers.
 func testBehindCaddy(t *testing.T, d *cluster) {
 	listen := testenv.StartCaddy(t, func(listen string) string {
 		return documentedSite(testenv.Documented(t, "proxies.md", "caddyfile", 1), "tools.example.com {", "http://"+listen+" {", d.servers)
@@ -290,13 +290,13 @@ func testBehindCaddy(t *testing.T, d *cluster) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(session, "Mcp-Session-Id: "), "-")
 	d.servers[slices.Index(serverNames, name)].Kill()
 	var last harness.Response
-	if !testkit.Within(harness.Timeout, func() bool { // a request on a connection that breaks under it fails, and is not repeated
+	if !testkit.Within(harness.Timeout, func() bool { // a request whose connection breaks fails and is not repeated
 		last = behind.proxy.Do(t, "POST", "/mcp", harness.Ping, harness.WorkspaceHeader, harness.AcceptHeader, session)
 		return last.Status != http.StatusBadGateway
 	}) || last.Status != http.StatusOK {
 		t.Errorf("a session of the server that died: %d %s", last.Status, last.Body)
 	}
-	for range 6 { // also those that would be the dead server's turn
+	for range 6 { // including those whose turn would be at the dead server
 		if a := behind.proxy.Do(t, "GET", "/v1/apps", nil); a.Status != 200 {
 			t.Errorf("a request while a server is dead: %d %s", a.Status, a.Body)
 		}

@@ -14,16 +14,16 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// attempt is one call and its outcome.
+// attempt is one call and its result.
 type attempt struct {
-	id      string // also its X-Request-Id, and what its worker writes down
+	id      string // also its X-Request-Id, and the text that its worker records
 	begun   time.Time
-	status  int // 0 when the connection broke
+	status  int // 0 if the connection broke
 	body    string
-	session string // "" for none
+	session string // "" if there is none
 }
 
-// callers call through nginx until stop ends.
+// callers make calls through nginx until stop ends.
 type callers struct {
 	url  string
 	stop context.Context
@@ -32,7 +32,7 @@ type callers struct {
 	all []attempt
 }
 
-// anyOf reports whether a call that was answered by an app fits.
+// anyOf reports whether fits returns true for any call that an app answered.
 func (c *callers) anyOf(fits func(attempt) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,8 +41,8 @@ func (c *callers) anyOf(fits func(attempt) bool) bool {
 	})
 }
 
-// send makes one call and records its outcome. It does not use stop, so that no call fails because
-// of it.
+// send makes one call and records its result. It does not use stop as its context, so that stop makes no call
+// fail.
 func (c *callers) send(t *testing.T, id, path, body, session string, headers ...string) attempt {
 	t.Helper()
 	a := attempt{id: id, begun: time.Now(), session: session}
@@ -76,7 +76,7 @@ func (c *callers) send(t *testing.T, id, path, body, session string, headers ...
 	return a
 }
 
-// person calls /v1.
+// person calls tools through /v1.
 func (c *callers) person(t *testing.T, name string) {
 	for i := 0; c.stop.Err() == nil; i++ {
 		id := fmt.Sprintf("%s-%d", name, i)
@@ -84,8 +84,7 @@ func (c *callers) person(t *testing.T, name string) {
 	}
 }
 
-// client calls in a session, the first of which is on the named server, and opens another after a
-// 404.
+// client calls tools in a session. The first session is on the named server. After a 404 it opens another.
 func (c *callers) client(t *testing.T, name, first string) {
 	session := ""
 	for i := 0; c.stop.Err() == nil; i++ {
@@ -105,7 +104,7 @@ func (c *callers) client(t *testing.T, name, first string) {
 	}
 }
 
-// stateless calls /mcp without a session.
+// stateless calls tools through /mcp without a session.
 func (c *callers) stateless(t *testing.T, name string) {
 	for i := 0; c.stop.Err() == nil; i++ {
 		id := fmt.Sprintf("%s-%d", name, i)

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A chat runs in one of two servers on one database. The other refuses a second run and takes the
-// answer to a question of an app. After the first is killed during a run, the other continues the
+// A chat runs on one of two servers with the same database. The other server refuses a second run and accepts
+// the answer to an app's question. After the first server is killed during a run, the other continues the
 // conversation.
 func TestAConversationIsSharedByTwoServers(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestAConversationIsSharedByTwoServers(t *testing.T) {
 	}
 	a.Kill()
 	killed := time.Now()
-	p.Forget(t) // the model is shown both messages as one, and would call the tool again
+	p.Forget(t) // the model gets both messages as one, and would call the tool again
 	p.Say(t, `{"match":{},"response":{"content":"Done."}}`)
 	free := testkit.Within(2*harness.Timeout, func() bool {
 		return b.Do(t, "POST", "/v1/chat", `{"message":"carry the rest","conversationId":"`+id+`"}`).Status == 200

@@ -13,16 +13,16 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// propagationLimit is the longest that a change on one server may take to reach the others. It is a second or two on an
-// idle machine.
+// propagationLimit is the maximum time for a change on one server to reach the others. On an idle machine it
+// takes a second or two.
 const propagationLimit = 20 * time.Second
 
-// cluster is three servers on one PostgreSQL and one Redis, each with its own home, behind the
-// nginx of docs/replicas.md.
+// cluster is three servers on one PostgreSQL and one Redis, each with its own home, behind the nginx in
+// docs/replicas.md.
 type cluster struct {
 	servers []*harness.Server
 	nginx   *testenv.Nginx
-	proxy   *harness.Server // nginx, to be asked like a server
+	proxy   *harness.Server // nginx, used like a server
 }
 
 // serverNames are the names of the three servers in docs/replicas.md.
@@ -46,8 +46,8 @@ func startCluster(t *testing.T, options ...harness.Option) *cluster {
 	return d
 }
 
-// documentedSite is a proxy's configuration from docs, with the address to listen on in place of listen, and the
-// addresses of the servers.
+// documentedSite returns a proxy's configuration from docs with the address to listen on, which replaces
+// listen, and the addresses of the servers.
 func documentedSite(documented, listen, address string, replicas []*harness.Server) string {
 	changes := []string{listen, address}
 	for i, s := range replicas {
@@ -56,8 +56,8 @@ func documentedSite(documented, listen, address string, replicas []*harness.Serv
 	return strings.NewReplacer(changes...).Replace(documented)
 }
 
-// serverOf returns the name of the server whose bundle wrote a response: its data directory is in
-// the home of that server.
+// serverOf returns the name of the server whose bundle wrote a response. The bundle's data directory is in the
+// home of that server.
 func (d *cluster) serverOf(t *testing.T, answer string) string {
 	t.Helper()
 	for i, s := range d.servers {
@@ -69,7 +69,7 @@ func (d *cluster) serverOf(t *testing.T, answer string) string {
 	return ""
 }
 
-// waitFor waits until a condition holds, and fails when that takes longer than propagationLimit.
+// waitFor waits until a condition is true, and fails the test if that takes longer than propagationLimit.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	began := time.Now()
@@ -83,7 +83,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// workDone returns how often each text was recorded by the workers of all servers.
+// workDone returns how many times each text was recorded by the workers on all servers.
 func (d *cluster) workDone(app string) map[string]int {
 	times := map[string]int{}
 	for _, s := range d.servers {

@@ -13,17 +13,17 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// secretOfClient is the secret of the client "confidential" of the provider.
+// secretOfClient is the secret of the provider's client "confidential".
 const secretOfClient = "confidential-secret-0123456789"
 
-// trusting is two servers on one database that trust the same provider.
+// trusting is two servers with the same database that trust the same provider.
 type trusting struct {
 	provider *testenv.OpenIDProvider
-	back     string // the redirect URI of the provider's clients, at the first server
+	back     string // the redirect URI of the provider's clients, on the first server
 	servers  []*harness.Server
 }
 
-// trust starts the provider, which tells the first server of logouts, and the servers.
+// trust starts the servers and the provider, which sends its logout tokens to the first server.
 func trust(t *testing.T, settings ...string) *trusting {
 	t.Helper()
 	port := harness.FreePort(t)
@@ -47,7 +47,7 @@ func (d *trusting) sessions(t *testing.T, token string) (opened []*harness.MCPCl
 	return opened
 }
 
-// answers reports whether each session answers a ping with one of the statuses.
+// answers reports whether each session responds to a ping with one of the statuses.
 func answers(t *testing.T, sessions []*harness.MCPClient, statuses ...int) bool {
 	t.Helper()
 	for _, c := range sessions {
@@ -62,9 +62,9 @@ func answers(t *testing.T, sessions []*harness.MCPClient, statuses ...int) bool 
 	return true
 }
 
-// The server hears of nothing: it asks, about each token once a minute at most (docs/identity.md), and about a login before
-// auth.recheckSeconds have passed. It also asks about the token of a standing stream of /mcp, but every 4 minutes only:
-// core/mcphttp tests that.
+// The server gets no notification, so it asks the provider: about each token at most once a minute
+// (docs/identity.md), and about a login before auth.recheckSeconds have passed. It also asks about the token of
+// an open stream of /mcp, but only every 4 minutes; core/mcphttp tests that.
 func TestATokenThatIsRevokedAtTheProviderEndsOnAllServers(t *testing.T) {
 	t.Parallel()
 	d := trust(t, "introspect: true")
@@ -115,7 +115,7 @@ func (d *trusting) bob(t *testing.T) []*harness.MCPClient {
 	return d.sessions(t, harness.NewBrowser(t).PersonToken(t, d.provider.Issuer, "app", "", d.back, "bob"))
 }
 
-// refuses waits until each server refuses its session, within a minute since began.
+// refuses waits until each server rejects its session. That must take at most a minute from began.
 func (d *trusting) refuses(t *testing.T, sessions []*harness.MCPClient, began time.Time) {
 	t.Helper()
 	for i, s := range d.servers {
@@ -143,13 +143,14 @@ func ends(t *testing.T, streams []<-chan struct{}, began time.Time) {
 	}
 }
 
-// What the provider tells one server ends on all: logins, sessions of /mcp, and streams.
+// A logout that the provider reports to one server ends the person's logins, /mcp sessions and streams on all
+// servers.
 func TestALogoutAtTheProviderEndsWhatAPersonHasOnAllServers(t *testing.T) {
 	t.Parallel()
 	d := trust(t)
 	issuer, browser := d.provider.Issuer, harness.NewBrowser(t)
 	cookie := d.logIn(t, browser)
-	// The provider names its session in tokens of the client that it tells of logouts, and in no others.
+	// The provider includes its session id only in tokens for the client that it notifies about logouts.
 	ours := d.sessions(t, browser.PersonToken(t, issuer, "confidential", secretOfClient, d.back, ""))
 	others := d.sessions(t, browser.PersonToken(t, issuer, "app", "", d.back, ""))
 	alice := append(ours, others...)
@@ -203,7 +204,7 @@ func TestALogoutAtTheProviderEndsWhatAPersonHasOnAllServers(t *testing.T) {
 	}
 }
 
-// replay sends the logout token that the provider sent again, and changed.
+// replay sends the provider's logout token again, unchanged and modified.
 func (d *trusting) replay(t *testing.T) {
 	t.Helper()
 	sent := d.provider.LogoutTokens(t)
@@ -247,13 +248,13 @@ func (d *trusting) logIn(t *testing.T, browser *harness.Browser) string {
 	return "Cookie: service_session=" + value
 }
 
-// sessionStatus is the status of a login.
+// sessionStatus returns the response status for a login.
 func sessionStatus(t *testing.T, s *harness.Server, cookie string) int {
 	t.Helper()
 	return s.Do(t, http.MethodGet, "/v1/auth/session", nil, cookie).Status
 }
 
-// eventsEnd opens the stream of events; the channel is closed when it ends.
+// eventsEnd opens the event stream. The returned channel is closed when the stream ends.
 func eventsEnd(t *testing.T, s *harness.Server, cookie string) <-chan struct{} {
 	t.Helper()
 	events, ended := s.Listen(t, cookie), make(chan struct{})

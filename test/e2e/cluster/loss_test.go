@@ -15,7 +15,7 @@ import (
 )
 
 func testServerLoss(t *testing.T, d *cluster) {
-	const of = 8 // callers of each kind
+	const of = 8 // number of callers of each kind
 	victim, lasting := d.servers[1], d.proxy.SessionHeader(t)
 	for !strings.HasPrefix(lasting, "Mcp-Session-Id: b-") {
 		lasting = d.proxy.SessionHeader(t)
@@ -37,7 +37,7 @@ func testServerLoss(t *testing.T, d *cluster) {
 	victim.Kill()
 	dead := time.Now()
 	<-time.After(time.Second)
-	testkit.Within(harness.Timeout, func() bool { // checkCalls judges it
+	testkit.Within(harness.Timeout, func() bool { // checkCalls checks the result
 		return c.anyOf(func(a attempt) bool { return a.begun.After(dead) && ofVictim(a) })
 	})
 	end()
@@ -58,7 +58,7 @@ func testServerLoss(t *testing.T, d *cluster) {
 	}
 }
 
-// checkCalls fails the test unless only calls in flight on the server that died failed, and none
+// checkCalls fails the test unless the only calls that failed were in flight on the server that died, and none
 // was repeated.
 func (d *cluster) checkCalls(t *testing.T, all []attempt, dead time.Time) {
 	t.Helper()

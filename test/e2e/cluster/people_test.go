@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A login that began on one server may end on another, and changes to the user apply on both.
+// A login that started on one server may end on another, and changes to the user apply on both.
 func TestAPersonIsTheSameOnAllServers(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePort(t)
@@ -25,7 +25,7 @@ func TestAPersonIsTheSameOnAllServers(t *testing.T) {
 	a, b := harness.Serve(t, append(share, harness.Flags("--port", port))...), harness.Serve(t, share...)
 	const owner = "Authorization: Bearer " + harness.APIKey
 
-	alice := harness.NewBrowser(t) // cookies do not know ports: to her both are one site
+	alice := harness.NewBrowser(t) // cookies ignore the port, so both servers are the same site for her
 	alice.Stop = a.URL + "/v1/auth/session"
 	if done := alice.Visit(t, b.URL+"/v1/auth/authorize?returnTo=/v1/auth/session"); done.StatusCode != http.StatusFound || alice.At.String() != alice.Stop {
 		t.Fatalf("begun on one server, the login ended on the other with %d at %s", done.StatusCode, alice.At)
@@ -50,7 +50,7 @@ func TestAPersonIsTheSameOnAllServers(t *testing.T) {
 	enters := func(s *harness.Server) int {
 		return s.Do(t, "GET", "/v1/apps", nil, session, "X-Workspace-Id: "+crew).Status
 	}
-	if got := enters(b); got != http.StatusForbidden { // and this is remembered
+	if got := enters(b); got != http.StatusForbidden { // the result is cached
 		t.Fatalf("a stranger enters the workspace: %d", got)
 	}
 	manage(a, "manage_workspaces", map[string]any{"action": "put_member", "workspace": crew, "user": id})

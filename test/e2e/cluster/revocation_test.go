@@ -16,7 +16,7 @@ const (
 	tokenOfBob   = "the-token-of-bob-001"
 )
 
-// tokenFile has one line for each token.
+// tokenFile returns a token file with one line for each token.
 func tokenFile(tokens ...string) string {
 	text := "tokens:\n"
 	for _, token := range tokens {
@@ -26,7 +26,7 @@ func tokenFile(tokens ...string) string {
 	return text
 }
 
-// What one adapter revokes ends on every server, also where another adapter still accepts the token.
+// A token that one adapter revokes ends on every server, even where another adapter still accepts it.
 func TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll(t *testing.T) {
 	t.Parallel()
 	database := harness.Databases.New(t)
@@ -59,7 +59,7 @@ func TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll(t *testing
 	}
 }
 
-// pings sends a ping and returns the status.
+// pings sends a ping and returns the response status.
 func pings(t *testing.T, c *harness.MCPClient) int {
 	t.Helper()
 	status, _, _, err := c.Post(t.Context(), harness.Ping)
@@ -69,7 +69,7 @@ func pings(t *testing.T, c *harness.MCPClient) int {
 	return status
 }
 
-// streamEnds opens the GET stream of a session; the channel is closed when the stream ends.
+// streamEnds opens the GET stream of a session. The returned channel is closed when the stream ends.
 func streamEnds(t *testing.T, c *harness.MCPClient) <-chan struct{} {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+"/mcp", nil)

@@ -10,12 +10,12 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// toolsCall is a call in a session.
+// toolsCall returns the message for a tool call in a session.
 func toolsCall(name, arguments string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`
 }
 
-// statelessCall is a call of MCP 2026-07-28, which needs no session, and its headers.
+// statelessCall returns the body and the headers of a tool call with MCP 2026-07-28, which needs no session.
 func statelessCall(name, arguments string) (body string, headers []string) {
 	body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments +
 		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
@@ -65,8 +65,8 @@ func testStatelessSpread(t *testing.T, d *cluster) {
 	}
 }
 
-// testStatelessQuestions has an app that waits for its answer in a process of one server; the
-// answer is sent to any of them.
+// testStatelessQuestions calls an app that waits for an answer in a process on one server. The answer is sent
+// to any server.
 func testStatelessQuestions(t *testing.T, d *cluster) {
 	d.servers[2].Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})
 	for _, s := range d.servers {

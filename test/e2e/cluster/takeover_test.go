@@ -18,14 +18,14 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// router sends every request to one of several servers, as a proxy does, and counts what opens a session.
-// A request that finds no server waits for the next one.
+// router sends every request to one of several servers, like a proxy, and counts requests that open a session.
+// A request that cannot connect waits for the next server.
 type router struct {
 	t *testing.T
 
 	mu          sync.Mutex
 	to          *url.URL
-	changed     chan struct{} // closed when to changes
+	changed     chan struct{} // closed when the field to changes
 	initialized int
 }
 
@@ -35,7 +35,7 @@ func newRouter(t *testing.T, s *harness.Server) *router {
 	return r
 }
 
-// use has all further requests go to s.
+// use sends all further requests to s.
 func (r *router) use(s *harness.Server) {
 	to, err := url.Parse(s.URL)
 	if err != nil {
@@ -92,7 +92,7 @@ type guest struct {
 	t       *testing.T
 	router  *router
 	session *mcp.ClientSession
-	changed chan struct{} // receives when the list of tools changed
+	changed chan struct{} // receives a value when the list of tools changes
 }
 
 func newGuest(t *testing.T, s *harness.Server) *guest {
@@ -117,7 +117,7 @@ func newGuest(t *testing.T, s *harness.Server) *guest {
 	return g
 }
 
-// echo calls a tool and returns how long that took since a moment.
+// echo calls a tool and returns the time since a given moment.
 func (g *guest) echo(text string, since time.Time) time.Duration {
 	g.t.Helper()
 	result, err := g.session.CallTool(g.t.Context(), &mcp.CallToolParams{Name: "sample__echo", Arguments: map[string]any{"text": text}})

@@ -32,7 +32,7 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": answer(request)}), flush=True)
 `
 
-// python writes a bundle of pythonServer whose greeting is a user_config value.
+// python writes a bundle with pythonServer. Its greeting is a user_config value.
 func python(t *testing.T, name, kind string, config map[string]any) string {
 	t.Helper()
 	server := map[string]any{"type": kind, "entry_point": "server.py"}
@@ -60,7 +60,7 @@ func TestEveryTypeOfBundleRuns(t *testing.T) {
 		}
 	})
 	t.Run("uv", func(t *testing.T) {
-		testenv.NeedsNamespaces(t) // uv writes into the bundle, which takes a layer over it
+		testenv.NeedsNamespaces(t) // uv writes to the bundle, which requires a layer over it
 		if _, err := exec.LookPath("uv"); err != nil {
 			t.Fatal("uv is missing: test/install-deps installs it")
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// An installation that fails says what the machine lacks, and how to get it.
+// When an installation fails, the error says what is missing on the machine and how to get it.
 func TestAnInstallationSaysWhatTheMachineLacks(t *testing.T) {
 	t.Parallel()
 	index := httptest.NewTLSServer(http.NotFoundHandler())
@@ -19,7 +19,7 @@ func TestAnInstallationSaysWhatTheMachineLacks(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		programs []string
-		also     string // of the PATH
+		also     string // more directories for the PATH
 		more     []string
 		what     object
 		says     string

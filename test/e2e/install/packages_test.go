@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// installerEnvironment passes on the settings of npm, uv and pip on this machine: proxies,
-// certificates, mirrors.
+// installerEnvironment passes the settings of npm, uv and pip on this machine to the server: proxies,
+// certificates and mirrors.
 func installerEnvironment(s *harness.Server) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(strings.ToUpper(variable), "=")
@@ -24,10 +24,10 @@ func installerEnvironment(s *harness.Server) {
 			}
 		}
 	}
-	s.Environ = append(s.Environ, "UV_SYSTEM_CERTS=1", "UV_NATIVE_TLS=1") // as npm and pip do
+	s.Environ = append(s.Environ, "UV_SYSTEM_CERTS=1", "UV_NATIVE_TLS=1") // like npm and pip do
 }
 
-// pathWith is a PATH with these programs only.
+// pathWith returns a PATH that contains only these programs.
 func pathWith(t *testing.T, programs ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testi
 			"registryType": "pypi", "identifier": "mcp-server-time", "version": timeVersion, "runtimeHint": "uvx",
 			"packageArguments": []object{{"type": "named", "name": "--local-timezone", "value": "Europe/Berlin"}},
 		}))
-	outside := t.TempDir() // only the configuration opens a directory to an app that is installed by name
+	outside := t.TempDir() // only the configuration can give a directory to an app that is installed by name
 	s := harness.Serve(t, installerEnvironment, harness.Config("registries:\n- {name: local, adapter: mcp-registry, url: "+registry.URL+"}\n"+
 		"apps:\n  memory: {sandbox: {write: [\""+outside+"\"]}}\n"))
 
@@ -79,7 +79,7 @@ func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testi
 	s.Call(t, "memory", "create_entities", object{"entities": []any{object{"name": "Ada", "entityType": "person", "observations": []any{}}}})
 	s.Call(t, "clock", "get_current_time", object{"timezone": "Europe/Berlin"})
 
-	// From here on there is no registry, no installer, and no way to the network that one would use.
+	// From here on there is no registry, no installer and no network access for an installer.
 	s.Stop()
 	registry.Close()
 	s.Environ = []string{pathWith(t, "node"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1"}
@@ -110,7 +110,7 @@ func pinned(t *testing.T, pkg string) string {
 	return manifest.Dependencies[pkg]
 }
 
-// onlyMatch returns the one path that a pattern matches.
+// onlyMatch returns the only path that matches a pattern.
 func onlyMatch(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(pattern)

@@ -57,7 +57,7 @@ func TestPublishedServersRunAsBundles(t *testing.T) {
 	if a := s.Do(t, "POST", "/v1/tools/call", `{"server":"filesystem","tool":"read_text_file","arguments":{"path":"/etc/hostname"}}`); a.Status != 200 || a.Object(t)["isError"] != true {
 		t.Errorf("a file outside: %d %s", a.Status, a.Body)
 	}
-	testenv.NeedsNamespaces(t) // memory writes into its bundle, which takes a layer over it
+	testenv.NeedsNamespaces(t) // memory writes to its bundle, which requires a layer over it
 	s.Call(t, "memory", "create_entities", map[string]any{"entities": []any{map[string]any{"name": "Ada", "entityType": "person", "observations": []any{}}}})
 	if got := s.Call(t, "memory", "read_graph", nil); !strings.Contains(harness.ToText(t, got), "Ada") {
 		t.Errorf("the memory holds %v", got)

@@ -19,8 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// remote starts server-everything behind an endpoint that requires these headers, and returns its
-// address.
+// remote starts server-everything behind an endpoint that requires the given headers, and returns its address.
 func remote(t *testing.T, transport string, wants map[string]string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")

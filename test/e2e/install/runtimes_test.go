@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// readingServer is a package of npm with one tool, which says what of its arguments it can read.
+// readingServer is an npm package with one tool, which reports which of the files in its arguments it can read.
 const readingServer = `#!/usr/bin/env node
 const { greeting } = require("beside");
 const fs = require("fs");
@@ -29,8 +29,8 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 });
 `
 
-// A Node.js as nvm puts it into a home starts with a package that npm installed beside it, and the app reads nothing else
-// of the home.
+// A Node.js that nvm installed in a home directory can start a package that npm installed next to it. The app
+// cannot read anything else in that home directory.
 func TestARuntimeInAHomeStartsAndReadsNothingNextToIt(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")

@@ -29,7 +29,7 @@ func TestAnEntryOfAuthAdminsNamesOneKindOfThing(t *testing.T) {
 		"subject:" + boss:             {subject},
 		"group:staff":                 {staff},
 		"subject:staff":               {called},
-		"staff":                       {staff, called}, // as before there were types
+		"staff":                       {staff, called}, // the format before entries had types
 		"subject:email:" + boss:       {},
 		"email:bo\u017fs@example.com": {},
 	} {

@@ -49,7 +49,7 @@ func TestASecondKeyOfAPersonDoesNotApproveWhatTheFirstAskedFor(t *testing.T) {
 	}
 }
 
-// nextOf waits for an event of a name and returns its data.
+// nextOf waits for an event with the given name and returns its data.
 func nextOf(t *testing.T, l *harness.EventReader, name string) (data map[string]any) {
 	t.Helper()
 	for {
@@ -206,7 +206,8 @@ func TestAToolThatIsAllowedAlwaysNeedsNoApprovalAfterARestart(t *testing.T) {
 	call("D", 409)
 }
 
-// A call may wait long for its approval. Who loses the right to make it meanwhile does not make it.
+// A call may wait a long time for approval. If its caller loses the right to make the call in the meantime, it
+// is not made.
 func TestACallWhoseKeyIsRevokedWhileItWaitsIsNotMade(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)

@@ -11,10 +11,10 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// auditRecord is what the tests read of a line of the audit file.
+// auditRecord contains the fields that the tests read from a line of the audit file.
 type auditRecord struct{ Actor, Address, Action, Target, Outcome, Reason string }
 
-// audited returns the records of an action without those of changes that have begun.
+// audited returns the records of an action, except those for the start of a change.
 func audited(t *testing.T, file, action string) (found []auditRecord) {
 	t.Helper()
 	f, err := os.Open(file)

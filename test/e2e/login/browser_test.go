@@ -99,13 +99,13 @@ func TestABrowserLogsInThroughTheProvider(t *testing.T) {
 	}
 }
 
-// logged waits until the server's log has a text.
+// logged waits until the server's log contains a text, and reports whether it does.
 func logged(s *harness.Server, text string) bool {
 	return testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), text) })
 }
 
-// A provider that people can log in with sends a browser that began with it to another one of the server's providers,
-// with the same client id, state and challenge: the other one's code must not be shown to it.
+// A provider redirects a browser that started a login with it to another of the server's providers, with the
+// same client id, state and challenge. It must not receive the code of the other provider.
 func TestAProviderCannotObtainTheCodesOfAnotherOne(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePort(t)

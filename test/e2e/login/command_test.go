@@ -16,20 +16,20 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// commandLine is somebody's computer: the directory in which commands keep their contexts.
+// commandLine is a person's computer: the directory in which commands store their contexts.
 type commandLine struct{ home string }
 
 func (l commandLine) environ() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.home, "ROPEWALK_CONTEXTS=" + filepath.Join(l.home, "contexts.yaml"), "ROPEWALK_HOME=" + filepath.Join(l.home, "none")}
 }
 
-// run runs a command to its end.
+// run runs a command and waits for it to end.
 func (l commandLine) run(t *testing.T, args ...string) (said string, status int) {
 	t.Helper()
 	return harness.Command(t, l.environ(), args...)
 }
 
-// pendingCommand is a `ropewalk login` that waits for its person.
+// pendingCommand is a running `ropewalk login`.
 type pendingCommand struct {
 	cmd *exec.Cmd
 	mu  sync.Mutex
@@ -48,7 +48,7 @@ func (p *pendingCommand) said() string {
 	return p.out.String()
 }
 
-// find waits until the command has printed what a pattern describes, and returns its group.
+// find waits until the output of the command matches a pattern, and returns the pattern's group.
 func (p *pendingCommand) find(t *testing.T, pattern string) (found string) {
 	t.Helper()
 	testkit.Eventually(t, "the command prints "+pattern, func() bool {
@@ -77,7 +77,7 @@ func (l commandLine) logIn(t *testing.T, browser string, args ...string) *pendin
 
 var consentField = regexp.MustCompile(`name="consent" value="([^"]*)"`)
 
-// answer submits the form of the page that asks for consent.
+// answer submits the form on the page that asks for consent.
 func answer(t *testing.T, b *harness.Browser, s *harness.Server, page, allow string) (*http.Response, string) {
 	t.Helper()
 	consent := consentField.FindStringSubmatch(page)
@@ -185,7 +185,7 @@ func TestALoginThatIsRefusedInTheBrowserEndsTheCommand(t *testing.T) {
 	}
 }
 
-// Nobody gets a login by what they can see or guess of somebody else's.
+// Nobody can obtain a login with what they can see or guess about another person's login.
 func TestTheTokenOfADeviceIsNoLoginBeforeItsPersonAgrees(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)

@@ -36,7 +36,7 @@ func TestGuessingTheKeyByBearerIsLimitedAsAtTheLogin(t *testing.T) {
 			t.Errorf("%s: the right key is refused with %d %s", path, a.Status, a.Body)
 		}
 		limited = 0
-		for i := range 400 { // a client that invents addresses, through one proxy
+		for i := range 400 { // a client that forges addresses, behind one proxy
 			if a := try("a-wrong-key", fmt.Sprintf("198.51.%d.%d", i/200, i%200)); a.Status == 429 {
 				limited++
 			}

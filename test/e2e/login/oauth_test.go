@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// challenge is the WWW-Authenticate header of every 401 of /mcp (docs/api.md 10.4).
+// challenge returns the WWW-Authenticate header of every 401 from /mcp (docs/api.md 10.4).
 func challenge(base string) string {
 	return `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + base + `/.well-known/oauth-protected-resource", scope="openid profile email"`
 }
@@ -57,7 +57,7 @@ func TestTheOfficialClientLogsInThroughAnIdentityProvider(t *testing.T) {
 		t.Errorf("the client lists %v; system__status failed: %v", seen.Tools, seen.Status)
 	}
 
-	// The same token is nobody's where another organization, or another provider, is trusted.
+	// A server that trusts another organization, provider or audience rejects the same token.
 	other := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/v1/auth/callback")
 	for name, elsewhere := range map[string]*harness.Server{
 		"another organization": harness.Serve(t, harness.Config("auth: {adapter: oidc, issuer: \""+provider.Issuer+"\", organizationId: org_2, audience: any}\n")),
@@ -88,8 +88,9 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		return s.Do(t, "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}}`,
 			"Authorization: Bearer "+token, "X-Workspace-Id: "+mine, "Content-Type: application/json", "Accept: application/json, text/event-stream")
 	}
-	// White space around the value of a header field is not part of it, and no line end is in it (RFC 9110, section 5.5).
-	// What becomes valid within a minute is left to the kit, which makes its tokens one at a time.
+	// White space around a header field's value is not part of the value, and the value cannot contain line
+	// breaks (RFC 9110, section 5.5). Tokens that become valid within a minute are left to the kit, which
+	// creates its tokens one at a time.
 	forgeries := slices.DeleteFunc(provider.Forgeries(), func(f authtest.Forgery) bool {
 		return strings.TrimSpace(f.Token) != f.Token || strings.ContainsAny(f.Token, "\r\n\x00") || strings.HasSuffix(f.Name, " 60 s from now")
 	})

@@ -36,7 +36,7 @@ func sendRaw(t *testing.T, s *harness.Server, body string, head ...string) harne
 	return harness.Response{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
 }
 
-// endpoints are the path and body of a request that has an effect, for each endpoint.
+// endpoints contains, for each path, the body of a request that has an effect.
 var endpoints = map[string]string{"/mcp": harness.Initialize, "/v1/tools/call": `{"server":"system","tool":"status"}`}
 
 func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
@@ -47,7 +47,7 @@ func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
 	dev := harness.Serve(t)
 	guarded := harness.Serve(t, harness.Config("auth: {adapter: static, audience: any, file: "+tokens+"}\nhttp: {allowedOrigins: [\"https://app.example\"]}\n"))
 	for _, c := range []struct {
-		host, lines  string // HOST is where the server is
+		host, lines  string // HOST stands for the server's address
 		dev, guarded bool
 	}{
 		{"HOST", "", true, true},
@@ -68,7 +68,7 @@ func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
 		{"evil.example\r\nHost: localhost", "", false, false},
 		{"evil.example", "Origin: http://evil.example", false, false},
 		{"HOST", "Origin: http://HOST", true, true},
-		{"HOST", "Origin: https://HOST", true, false}, // in dev mode any page of this machine
+		{"HOST", "Origin: https://HOST", true, false}, // dev mode allows any page from this machine
 		{"HOST", "Origin: http://localhost:5173", true, false},
 		{"HOST", "Origin: https://app.example", false, true},
 		{"HOST", "Origin: https://app.example.evil.example", false, false},
@@ -92,7 +92,7 @@ func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
 				lets bool
 			}{{dev, c.dev}, {guarded, c.guarded}} {
 				if at.Server == guarded && path != "/mcp" {
-					continue // there a bearer is what counts: no browser sends it by itself
+					continue // it requires a bearer token, which no browser sends automatically
 				}
 				here := strings.NewReplacer("HOST", strings.TrimPrefix(at.URL, "http://"))
 				head := []string{"POST " + path + " HTTP/1.1", "Host: " + here.Replace(c.host), "Authorization: Bearer " + token, "X-Workspace-Id: " + harness.Workspace, "Accept: application/json, text/event-stream"}
@@ -113,7 +113,7 @@ func TestATargetNamesTheSameHostAsItsHeader(t *testing.T) {
 	s := harness.Serve(t)
 	host := strings.TrimPrefix(s.URL, "http://")
 	for path, body := range endpoints {
-		for target, statuses := range map[string][2]int{ // by the Host: this one, another one
+		for target, statuses := range map[string][2]int{ // with this server's Host, and with another
 			path:                           {http.StatusOK, http.StatusForbidden},
 			"http://" + host + path:        {http.StatusOK, http.StatusBadRequest},
 			"http://evil.example" + path:   {http.StatusBadRequest, http.StatusForbidden},

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// phase is one identity provider of several that a server has one after the other.
+// phase is one of the identity providers that a server uses one after another.
 type phase struct {
 	name   string
 	config string
@@ -66,7 +66,7 @@ func TestPeopleStayWhoTheyAreWhenTheProviderChanges(t *testing.T) {
 		plan := planOf(t, s, now.config)
 		s.MustReload(t, now.config, "auth")
 		checkAll(t, s, now, ids, keys, clients)
-		if list := listed(t, s); len(list) != people+2 { // the owner and the stranger
+		if list := listed(t, s); len(list) != people+2 { // includes the owner and the stranger
 			t.Errorf("%s: %d users: %v", now.name, len(list), list)
 		} else if suspended := list[stranger]; suspended != (now.name != "a again") {
 			t.Errorf("%s: the one without an email is suspended: %v", now.name, suspended)
@@ -81,7 +81,8 @@ func TestPeopleStayWhoTheyAreWhenTheProviderChanges(t *testing.T) {
 	}
 }
 
-// checkAll has everybody come with the token of another provider: the session, the user and the key are theirs as before.
+// checkAll has every person send a token from another provider. The session, the user and the key must be the
+// same as before.
 func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, clients []*harness.MCPClient) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -150,7 +151,7 @@ func TestTwoUsersBecomeOneByAnAdminsCommand(t *testing.T) {
 	}
 }
 
-// userOf returns the id of the user behind a credential.
+// userOf returns the id of the user with the given credentials.
 func userOf(t *testing.T, s *harness.Server, bearer string) string {
 	t.Helper()
 	user, _ := s.Do(t, "GET", "/v1/auth/session", nil, "Authorization: "+bearer).Object(t)["user"].(map[string]any)
@@ -161,7 +162,7 @@ func userOf(t *testing.T, s *harness.Server, bearer string) string {
 	return id
 }
 
-// listed returns whether each user is suspended, by id.
+// listed returns whether each user is suspended, by user id.
 func listed(t *testing.T, s *harness.Server) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -179,7 +180,7 @@ type plan struct {
 	New           []struct{ ID string }
 }
 
-// planOf returns what a reload would mean for the people. It changes nothing.
+// planOf returns how a reload would affect people. It does not apply the change.
 func planOf(t *testing.T, s *harness.Server, config string) plan {
 	t.Helper()
 	harness.WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), config)

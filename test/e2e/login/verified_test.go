@@ -6,10 +6,10 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// boss is the address of an admin of the organization that others give as theirs.
+// boss is the email address of an admin of the organization. Others claim it as their own.
 const boss = "boss@example.com"
 
-// roleOf returns the role in the organization, and the email, that the server knows a caller by.
+// roleOf returns the organization role and the email that the server has for a caller.
 func roleOf(t *testing.T, s *harness.Server, credentials string) (role, email string) {
 	t.Helper()
 	a := s.Do(t, "GET", "/v1/auth/session", nil, credentials)
@@ -20,7 +20,7 @@ func roleOf(t *testing.T, s *harness.Server, credentials string) (role, email st
 	return user["orgRole"].(string), user["email"].(string)
 }
 
-// serveProvider starts a server that trusts the provider, with more settings of auth.
+// serveProvider starts a server that trusts the provider, with additional settings in the section auth.
 func serveProvider(t *testing.T, p *harness.Provider, settings ...string) *harness.Server {
 	t.Helper()
 	return harness.Serve(t, harness.Config(harness.OIDCAuth(p.Issuer, append([]string{"clientId: app"}, settings...)...)))

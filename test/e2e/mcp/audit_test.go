@@ -46,8 +46,8 @@ func (a audited) trail(t *testing.T, target string) (found []core.AuditRecord) {
 	return found
 }
 
-// outcomes returns what was recorded about a target. An end must have the duration, and the request id of the record
-// before it.
+// outcomes returns the actions and outcomes recorded for a target. The record for the end of an action must
+// have a duration, and the request id of the record for its start.
 func (a audited) outcomes(t *testing.T, target string) (all []string) {
 	t.Helper()
 	begun := map[string]core.AuditRecord{}
@@ -71,7 +71,7 @@ func (a audited) check(t *testing.T, target string, want ...string) {
 	}
 }
 
-// post sends a message of a client of a revision, and returns the answer.
+// post sends a message as a client with the given protocol revision, and returns the response body.
 func (a audited) post(t *testing.T, revision, method, name, params string) string {
 	t.Helper()
 	headers := []string{harness.WorkspaceHeader, harness.AcceptHeader}
@@ -129,7 +129,7 @@ func TestACallToAnAppThatIsStartingIsRecordedAsAllowed(t *testing.T) {
 	go func() {
 		answers <- a.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "offer", "tool": "echo", "arguments": map[string]any{"text": "x"}})
 	}()
-	for range 20 { // the call is on its way
+	for range 20 { // so that the call is on its way
 		a.Do(t, "GET", "/v1/health", nil)
 	}
 	if err := os.Remove(shut); err != nil {

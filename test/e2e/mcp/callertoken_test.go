@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// remoteRecorder is a remote MCP server that keeps what it is sent.
+// remoteRecorder is a remote MCP server that records the requests it gets.
 type remoteRecorder struct {
 	mu   sync.Mutex
 	seen []string
@@ -60,8 +60,8 @@ func (r *remoteRecorder) ServeHTTP(w http.ResponseWriter, request *http.Request)
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, message.ID, result)
 }
 
-// A local app sees its environment and its messages, a remote one its requests: the credentials that a
-// caller shows to the server are in none of them.
+// A local app sees its environment and its messages; a remote app sees its requests. None of them may contain
+// the credentials that the caller sends to the server.
 func TestNoAppGetsTheTokenOfItsCaller(t *testing.T) {
 	t.Parallel()
 	const secret = "the-token-of-owner-canary"
@@ -104,7 +104,7 @@ func TestNoAppGetsTheTokenOfItsCaller(t *testing.T) {
 
 const callerWorkers = 8
 
-// callBoth calls the local app, which returns all that it sees, and the remote one.
+// callBoth calls the local app, which returns everything that it can see, and the remote app.
 func callBoth(ctx context.Context, s *harness.Server, secret, nonce string) error {
 	for _, c := range []struct{ path, body string }{
 		{"/v1/tools/call", `{"server":"plain","tool":"environment","arguments":{}}`},

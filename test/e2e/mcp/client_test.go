@@ -64,13 +64,13 @@ func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
 	if seen.Cancelled != "given up" || !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
 		t.Errorf("the cancelled call was %s, and its tool was not cancelled", seen.Cancelled)
 	}
-	// Of all those calls, one came from an agent, succeeded, and was not announced as read-only.
+	// Of all those calls, exactly one came from an agent, succeeded, and was not declared read-only.
 	if e := events.Next(t); !strings.HasPrefix(e, `data.changed {"server":"grower","timestamp":"`) || !strings.HasSuffix(e, `Z","tool":"grow"}`) {
 		t.Errorf("event %s", e)
 	}
 }
 
-// serversOf returns the app names of full tool names.
+// serversOf returns the app names in full tool names.
 func serversOf(names []string) []string {
 	var servers []string
 	for _, name := range names {
@@ -80,7 +80,7 @@ func serversOf(names []string) []string {
 	return servers
 }
 
-// The official client refuses a whole list because of one wrong definition.
+// The official client rejects an entire list because of a single invalid definition.
 func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
@@ -96,7 +96,7 @@ func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 
 	var want []string
 	for i := range 20 {
-		if i != 5 && i != 6 { // schemas of no object
+		if i != 5 && i != 6 { // their schemas are not objects
 			want = append(want, fmt.Sprintf("wrong__wrong%d", i))
 		}
 	}
@@ -120,8 +120,8 @@ func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 	}
 }
 
-// The second generation of the official client, with and without a session. The app supports only
-// sessions: without one its question becomes a result, and the answer another call.
+// This tests version 2 of the official client, with and without a session. The app supports only sessions.
+// Without a session, its question becomes a result, and the answer is another call.
 func TestTheSecondOfficialClientIsServedThroughMCP(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)

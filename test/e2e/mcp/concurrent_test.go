@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// An app of the stateless revision asks in its results, so one process serves all clients: those of
-// the same revision, and those with sessions.
+// An app of the stateless revision asks its questions in results, so one process serves all clients: those of
+// the same revision and those with sessions.
 func TestAThousandCallersOfBothRevisionsGetTheirOwnQuestions(t *testing.T) {
 	const callers = 1000
 	c := serveTenants(t, harness.Stateless, callers, "")
@@ -19,9 +19,9 @@ func TestAThousandCallersOfBothRevisionsGetTheirOwnQuestions(t *testing.T) {
 	defer cancel()
 	for _, round := range []struct {
 		stateless func(i int) bool
-		held      bool // at the gate, until all have begun
+		held      bool // wait at the gate until all calls have started
 	}{
-		{func(i int) bool { return i%4 < 2 }, true}, // in each workspace one half
+		{func(i int) bool { return i%4 < 2 }, true}, // one half in each workspace
 		{func(i int) bool { return i%4 >= 2 }, false},
 	} {
 		clients := c.clients(ctx, t, callers, round.stateless)
@@ -37,9 +37,9 @@ func TestAThousandCallersOfBothRevisionsGetTheirOwnQuestions(t *testing.T) {
 	}
 }
 
-// An app of the older revisions does not say which call a question belongs to, so each session has
-// its own process. Here many callers share a session: a question reaches their session, and the
-// answer reaches the call that asked.
+// An app of an older revision does not say which call a question belongs to, so each session has its own
+// process. Here many callers share a session. A question reaches their session, and the answer reaches the call
+// that asked.
 func TestAThousandCallersOfSharedSessionsGetTheirOwnQuestions(t *testing.T) {
 	const callers, sessions = 1000, 40
 	c := serveTenants(t, harness.Asking, sessions, fmt.Sprintf("mcp: {maxInstances: %d}\n", sessions))
@@ -58,7 +58,7 @@ func TestAThousandCallersOfSharedSessionsGetTheirOwnQuestions(t *testing.T) {
 		k.shared.add(k.text)
 		return k.run(ctx, "progress", "progress", "answer")
 	}
-	// The first question tells that the app asks; from then on each session has an instance of its own.
+	// The first question shows that the app asks questions. From then on each session has its own instance.
 	for i := range c.tenants {
 		if err := ask(callers + i); err != nil {
 			t.Fatal(err)
@@ -80,11 +80,11 @@ func TestTheSessionPoolHasALimit(t *testing.T) {
 	var refused error
 	for _, step := range []struct {
 		client int
-		begun  func() // what happens meanwhile
+		begun  func() // what happens in the meantime
 	}{
-		{0, nil}, // shows that the app asks
+		{0, nil}, // shows that the app asks questions
 		{0, func() { refused = ask(1, "too many", nil) }},
-		{1, nil}, // the first one's is idle now, and ends
+		{1, nil}, // the first session's instance is idle now and ends
 	} {
 		if err := ask(step.client, "one of few", step.begun); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestAThousandCallersOfTwoWorkspacesGetTheirOwnResults(t *testing.T) {
 		return k.run(ctx, "progress", "progress", "progress", "answer")
 	})
 
-	// A session is its owner's: the other one, with the right id, finds none.
+	// A session belongs to its owner: another user with the right id gets 404.
 	stranger := &harness.MCPClient{URL: c.URL, Headers: clients[1].Headers, Session: clients[0].Session}
 	if status, _, body, err := stranger.Post(ctx, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); err != nil || status != http.StatusNotFound {
 		t.Errorf("Bob in Alice's session: %d %s %v", status, body, err)

@@ -8,8 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// request is one row of the table of /mcp. says is part of the body, or with a leading "=" the
-// whole body.
+// request is one row of the table for /mcp. says is a part of the body, or the entire body after a leading "=".
 type request struct {
 	what    string
 	method  string

@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	floodTime  = 60 * time.Second       // of each resource, unless ROPEWALK_FLOOD_TIME says otherwise
-	quietPart  = 6                      // the same without a flood takes this part of the time
-	flooders   = 16                     // requests of the flood at a time
-	victimPace = 20 * time.Millisecond  // between two requests of the other member
-	victimP99  = 250 * time.Millisecond // of the other member's requests
+	floodTime  = 60 * time.Second       // per resource, unless ROPEWALK_FLOOD_TIME is set
+	quietPart  = 6                      // the measurement without a flood takes floodTime divided by this
+	flooders   = 16                     // number of concurrent requests in the flood
+	victimPace = 20 * time.Millisecond  // time between two requests of the other member
+	victimP99  = 250 * time.Millisecond // limit for the other member's requests
 	mallory    = "Bearer the-token-of-mallory"
 	victim     = "Bearer the-token-of-victim1"
 )
 
-// One member takes as much as the server gives of one resource after the other, while another member of
-// the same workspace works from the same address.
+// One member uses as much as the server allows of one resource after another, while another member of the same
+// workspace works from the same address.
 func TestAMemberWhoFloodsAResourceHindersNobody(t *testing.T) {
 	s := serveFlood(t)
 	lasts := floodTime
@@ -74,7 +74,7 @@ func TestAMemberWhoFloodsAResourceHindersNobody(t *testing.T) {
 	}
 }
 
-// p99Of is the 99th percentile of the other member's requests while nobody floods anything.
+// p99Of returns the 99th percentile of the other member's request durations without a flood.
 func p99Of(t *testing.T, s *harness.Server, lasts time.Duration) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), lasts)
@@ -118,7 +118,7 @@ func serveFlood(t *testing.T) *harness.Server {
 	return s
 }
 
-// work makes calls, sessions and reads as an ordinary member does, until ctx ends.
+// work makes calls, opens sessions and reads like an ordinary member, until ctx ends.
 func work(ctx context.Context, t *testing.T, s *harness.Server) (took []time.Duration, wrong []string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{}}
@@ -132,7 +132,7 @@ func work(ctx context.Context, t *testing.T, s *harness.Server) (took []time.Dur
 		case 5:
 			path, body = "/mcp", harness.Initialize
 		case 7:
-			client.CloseIdleConnections() // the next one connects anew
+			client.CloseIdleConnections() // the next one opens a new connection
 		}
 		began := time.Now()
 		status, header, text, err := exchange(context.WithoutCancel(ctx), client, s.URL, method, path, victim, strings.NewReader(body))
@@ -176,14 +176,14 @@ func exchange(ctx context.Context, client *http.Client, address, method, path, b
 	return resp.StatusCode, resp.Header, string(text), err
 }
 
-// floodsOf are the floods by resource. Each is called again and again, by several at a time.
+// floodsOf returns the floods by resource. Each is called repeatedly, by several goroutines at a time.
 func floodsOf(s *harness.Server) map[string]func(context.Context, *http.Client) {
 	send := func(method, path, bearer, body string) func(context.Context, *http.Client) {
 		return func(ctx context.Context, client *http.Client) {
 			_, _, _, _ = exchange(ctx, client, s.URL, method, path, bearer, strings.NewReader(body))
 		}
 	}
-	hold := func(method, path, body string) func(context.Context, *http.Client) { // reads what comes, until the flood ends
+	hold := func(method, path, body string) func(context.Context, *http.Client) { // reads the response until the flood ends
 		return func(ctx context.Context, client *http.Client) {
 			var held sync.WaitGroup
 			for range 20 {
@@ -214,7 +214,7 @@ func floodsOf(s *harness.Server) map[string]func(context.Context, *http.Client) 
 	}
 }
 
-// sessionStreams opens a session and keeps its stream.
+// sessionStreams opens a session and keeps its stream open.
 func sessionStreams(s *harness.Server) func(context.Context, *http.Client) {
 	return func(ctx context.Context, client *http.Client) {
 		_, header, _, err := exchange(ctx, client, s.URL, "POST", "/mcp", mallory, strings.NewReader(harness.Initialize))
@@ -235,7 +235,7 @@ func sessionStreams(s *harness.Server) func(context.Context, *http.Client) {
 	}
 }
 
-// connections opens connections from another address of this machine, and sends nothing or little.
+// connections opens connections from another address of this machine, and sends nothing or very little.
 func connections(s *harness.Server) func(context.Context, *http.Client) {
 	host := strings.TrimPrefix(s.URL, "http://")
 	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: time.Second}
@@ -266,7 +266,7 @@ func slowBodies(s *harness.Server, body string) func(context.Context, *http.Clie
 	}
 }
 
-// slowReader gives 32 KiB at a time.
+// slowReader returns 32 KiB at a time.
 type slowReader struct {
 	rest *bytes.Reader
 	ctx  context.Context

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// kept is what a result says about its whole text.
+// kept is the information in a result about its full text.
 type kept struct {
 	Content []struct{ Type, Text string }
 	Result  json.RawMessage
@@ -65,7 +65,7 @@ func TestAClientThatAsksGetsAnExcerptOfALongResultAndReadsOn(t *testing.T) {
 	if err != nil || !strings.HasPrefix(on.Content[0].(*mcp.TextContent).Text, "89END\n") {
 		t.Errorf("reading on: %+v, %v", on, err)
 	}
-	for meta, want := range map[string]bool{"": false, `"ropewalk/resultBudget":true,`: true} { // the SDK would answer the second from its cache
+	for meta, want := range map[string]bool{"": false, `"ropewalk/resultBudget":true,`: true} { // the SDK would return the second from its cache
 		a := s.Do(t, "POST", "/mcp/"+harness.Workspace, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{`+meta+`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
 			"Accept: application/json, text/event-stream", "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
 		if a.Status != 200 || strings.Contains(a.Body, `"system__read_result"`) != want {

@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// bearing sends a key with every request.
+// bearing adds a key to every request.
 type bearing string
 
 func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -25,7 +25,8 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connectAs opens a session of the official client at a path. changed gets the changes of the list of tools.
+// connectAs opens a session of the official client at a path. changed receives a value when the list of tools
+// changes.
 func connectAs(t *testing.T, s *harness.Server, path, key string) (_ *mcp.ClientSession, changed <-chan struct{}) {
 	t.Helper()
 	lists := make(chan struct{}, 100)
@@ -53,7 +54,7 @@ func toolsOf(t *testing.T, session *mcp.ClientSession) string {
 	return strings.Join(names, " ")
 }
 
-// withViews is a server with two apps, a view of one of them, and a key that is bound to the view.
+// withViews starts a server with two apps, a view of one of them, and a key that is bound to the view.
 func withViews(t *testing.T, options ...harness.Option) (s *harness.Server, owner, key string) {
 	t.Helper()
 	s = harness.Serve(t, append(options, harness.Env("SERVICE_API_KEY="+harness.APIKey))...)
@@ -123,7 +124,7 @@ func TestAKeyThatIsBoundToAViewSeesNothingElseAnywhere(t *testing.T) {
 		for _, tool := range list {
 			function, _ := tool.(map[string]any)["function"].(map[string]any)
 			name, _ := function["name"].(string)
-			offered[name] = name != "system__read_result" // it reads what the others returned
+			offered[name] = name != "system__read_result" // it reads the results of the other tools
 		}
 	}
 	maps.DeleteFunc(offered, func(_ string, listed bool) bool { return !listed })
@@ -155,7 +156,7 @@ func TestAnAddressNamesAViewWhoseChangesReachItsClients(t *testing.T) {
 		t.Fatalf("listed %s with the view and %s without it", few, all)
 	}
 	events := s.Listen(t, "Authorization: Bearer "+bound)
-	for _, name := range []string{"two__environment", "one__environment"} { // the second event shows that the first did not come
+	for _, name := range []string{"two__environment", "one__environment"} { // the second event shows that there was none for the first call
 		if _, err := whole.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{}}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// officialClient is a client that answers every question, and counts the changes of lists.
+// officialClient is a client that answers every question and counts list changes.
 type officialClient struct {
 	*mcp.ClientSession
 	tools, resources chan struct{}
@@ -81,7 +81,7 @@ func TestToolsAndResourcesAddedInASessionAreOfThatSession(t *testing.T) {
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "unfolding", harness.Unfolding)})
 	alice, bob := connect(t, s, "2025-11-25"), connect(t, s, "2025-11-25")
-	alice.call(t, "unfolding__unfold", "") // from its first question on, the app has an instance for each session
+	alice.call(t, "unfolding__unfold", "") // after its first question, the app has an instance for each session
 	bob.call(t, "unfolding__unfold", "")
 
 	alice.call(t, "unfolding__unfold", "secret")

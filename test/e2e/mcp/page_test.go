@@ -20,22 +20,21 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// visit is what the page received from /mcp in one revision.
+// visit is what the page received from /mcp with one revision.
 type visit struct {
 	Revision, Elicited               string
 	Tools, Order, Questions, Reports []string
 	Closed                           bool
 }
 
-// pageOutcome is what the page received, or why it failed. Others are the methods of unexpected
-// messages.
+// pageOutcome is what the page received, or why it failed. Others are the methods of unexpected messages.
 type pageOutcome struct {
 	Visits  []visit
 	Others  []string
 	Failure string
 }
 
-// servePage serves page.html to one visitor at an origin of its own.
+// servePage serves page.html to one visitor, at its own origin.
 func servePage(t *testing.T) (origin string) {
 	t.Helper()
 	done := make(chan struct{})
@@ -56,15 +55,14 @@ func servePage(t *testing.T) (origin string) {
 	return at.URL
 }
 
-// openPage opens the page in Chromium and returns what it wrote. When the test fails, Chromium's
-// output is logged.
+// openPage opens the page in Chromium and returns its result. If the test fails, it logs Chromium's output.
 func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome {
 	t.Helper()
 	query := url.Values{"server": {s.URL}, "token": {token}, "workspace": {harness.Workspace}}
 	home := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*harness.Timeout)
 	defer cancel()
-	// The sandbox needs more rights than a container has; the page is ours.
+	// The sandbox requires more rights than a container has, and the page is trusted.
 	cmd := exec.CommandContext(ctx, testenv.Chromium(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--disable-background-networking", "--disable-component-update", "--disable-crash-reporter", "--no-first-run", "--enable-logging=stderr",
 		"--user-data-dir="+filepath.Join(home, "profile"), "--dump-dom", origin+"/?"+query.Encode())
@@ -80,7 +78,7 @@ func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome
 		}
 	})
 	dom, err := cmd.Output()
-	killAll(t, home) // its helpers may live a little longer, and write
+	killAll(t, home) // its helpers may live a little longer and write files
 	if err != nil {
 		t.Fatalf("chromium: %v (%v)", err, ctx.Err())
 	}
@@ -93,13 +91,13 @@ func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome
 	return outcome
 }
 
-// withoutDBusLines removes what Chromium prints about message buses that a container lacks.
+// withoutDBusLines removes Chromium's messages about message buses that do not exist in a container.
 func withoutDBusLines(said string) string {
 	lines := strings.Split(said, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "dbus") }), "\n")
 }
 
-// killAll kills every process that belongs to a home, and waits until none runs.
+// killAll kills every process that belongs to a home, and waits until they have ended.
 func killAll(t *testing.T, home string) {
 	t.Helper()
 	if !testkit.Within(harness.Timeout, func() bool {

@@ -4,11 +4,11 @@ import (
 	"sync"
 )
 
-// sharedSession counts the questions of calls that share a session. A question of one call may
-// arrive on the stream of another.
+// sharedSession counts the questions of calls that share a session. A question of one call may arrive on the
+// stream of another.
 type sharedSession struct {
 	mu    sync.Mutex
-	asked map[string]int // how often, by nonce
+	asked map[string]int // number of questions by nonce
 }
 
 // add registers a call by its text.
@@ -18,7 +18,7 @@ func (p *sharedSession) add(nonce string) {
 	p.asked[nonce] = 0
 }
 
-// countQuestion counts a question and reports whether a call of this session is asked.
+// countQuestion counts a question, and reports whether it belongs to a call in this session.
 func (p *sharedSession) countQuestion(nonce string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -27,7 +27,7 @@ func (p *sharedSession) countQuestion(nonce string) bool {
 	return ours
 }
 
-// questions returns how often the call with this text was asked.
+// questions returns how many questions the call with this text got.
 func (p *sharedSession) questions(nonce string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// tenant is a user with a workspace of their own, where an app runs.
+// tenant is a user with their own workspace, in which an app is running.
 type tenant struct {
 	name, bearer, workspace string
 }
@@ -27,8 +27,8 @@ type tenantServer struct {
 	tenants []tenant
 }
 
-// serveTenants starts a server that allows that many sessions, and installs a bundle of the kind
-// for both tenants.
+// serveTenants starts a server that allows the given number of sessions, and installs a bundle with the given
+// character for both tenants.
 func serveTenants(t *testing.T, character string, sessions int, settings string) tenantServer {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -47,7 +47,7 @@ func serveTenants(t *testing.T, character string, sessions int, settings string)
 	return c
 }
 
-// installFor installs the app in the tenant's workspace and returns its id.
+// installFor installs the app in the tenant's workspace and returns the workspace's id.
 func (c tenantServer) installFor(t *testing.T, r tenant) string {
 	t.Helper()
 	var who struct{ Workspaces []struct{ ID string } }
@@ -55,7 +55,7 @@ func (c tenantServer) installFor(t *testing.T, r tenant) string {
 	if err := json.Unmarshal([]byte(a.Body), &who); err != nil || len(who.Workspaces) != 2 {
 		t.Fatalf("the workspaces of %s: %d %s", r.name, a.Status, a.Body)
 	}
-	workspace := who.Workspaces[1].ID // after the one that everybody has
+	workspace := who.Workspaces[1].ID // the first one is shared by everyone
 	install := map[string]any{"path": harness.GoBundle(t, c.app, c.app)}
 	if a := c.Do(t, "POST", "/v1/apps/install", install, "Authorization: "+r.bearer, "X-Workspace-Id: "+workspace); a.Status != http.StatusOK {
 		t.Fatalf("install for %s: %d %s", r.name, a.Status, a.Body)
@@ -66,7 +66,7 @@ func (c tenantServer) installFor(t *testing.T, r tenant) string {
 // tenantOf returns the tenant of the i-th caller.
 func (c tenantServer) tenantOf(i int) tenant { return c.tenants[i%len(c.tenants)] }
 
-// textOf is a text that no other caller sends.
+// textOf returns a text that no other caller sends.
 func (c tenantServer) textOf(i int) string { return fmt.Sprintf("%s-%04d", c.tenantOf(i).name, i) }
 
 // openGate lets the calls that wait in the tenants' apps continue.
@@ -77,15 +77,15 @@ func (c tenantServer) openGate() (err error) {
 	return err
 }
 
-// initializeWithElicitation is an initialize request of a client that answers questions.
+// initializeWithElicitation is an initialize request from a client that answers questions.
 var initializeWithElicitation = strings.Replace(harness.Initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
 
-// clients returns n clients of the tenants in turn. Those that are not stateless have a session
-// each.
+// clients returns n clients, alternating between the tenants. Those that are not stateless have their own
+// session.
 func (c tenantServer) clients(ctx context.Context, t *testing.T, n int, stateless func(i int) bool) []*harness.MCPClient {
 	t.Helper()
 	clients := make([]*harness.MCPClient, n)
-	const lanes = 16 // opening them all at once is not what is asked about
+	const lanes = 16 // opening them all at the same time is not part of the test
 	concurrently(t, lanes, func(lane int) error {
 		for i := lane; i < n; i += lanes {
 			who := c.tenantOf(i)
@@ -105,7 +105,7 @@ func (c tenantServer) clients(ctx context.Context, t *testing.T, n int, stateles
 	return clients
 }
 
-// callTogether makes n calls that wait for the gate, and opens it when all of them have begun.
+// callTogether makes n calls that wait for the gate, and opens it when all of them have started.
 func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun func()) error) {
 	t.Helper()
 	var begun sync.WaitGroup
@@ -117,7 +117,7 @@ func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun f
 	}()
 	concurrently(t, n, func(i int) error {
 		began := sync.OnceFunc(begun.Done)
-		defer began() // one that fails keeps no other waiting
+		defer began() // a call that fails must not block the others
 		return call(i, began)
 	})
 	if err := <-opened; err != nil {
@@ -125,7 +125,7 @@ func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun f
 	}
 }
 
-// concurrently runs n functions at once.
+// concurrently runs n functions at the same time.
 func concurrently(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// streamMessage is a message on the stream that answers a call.
+// streamMessage is a message on the response stream of a call.
 type streamMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -33,20 +33,20 @@ type streamMessage struct {
 	} `json:"result"`
 }
 
-// toolCall is one call of a tool whose messages all contain the text it was given. Clients use the
-// same ids and progress tokens.
+// toolCall is one tool call. All its messages contain the text that it was given. Clients use the same ids and
+// progress tokens.
 type toolCall struct {
 	*harness.MCPClient
 	tool, text string
 	id         int            // unique in its session; also its progress token
-	onProgress func()         // called at the first progress; nil for nobody
-	shared     *sharedSession // who shares the session; nil for nobody
-	received   []string       // of what came
+	onProgress func()         // called at the first progress message; may be nil
+	shared     *sharedSession // the calls that share the session; may be nil
+	received   []string       // kinds of the received messages
 	replies    map[string]json.RawMessage
 	state      string
 }
 
-// run makes the call. Its messages must be of this call and in the wanted order.
+// run makes the call. Its messages must belong to this call and arrive in the given order.
 func (k *toolCall) run(ctx context.Context, want ...string) error {
 	again, err := k.round(ctx)
 	for err == nil && again {
@@ -58,8 +58,8 @@ func (k *toolCall) run(ctx context.Context, want ...string) error {
 	return err
 }
 
-// round sends one request of the call. again is true when the result asks for input, as in the
-// stateless revision.
+// round sends one request of the call. again is true if the result asks for input, as in the stateless
+// revision.
 func (k *toolCall) round(ctx context.Context) (again bool, err error) {
 	resp, err := k.Send(ctx, k.request(), k.headers()...)
 	if err != nil {
@@ -89,7 +89,7 @@ func (k *toolCall) round(ctx context.Context) (again bool, err error) {
 	return false, fmt.Errorf("%s: the stream ended without an answer", k.text)
 }
 
-// request is the call, with the answers to the questions of the round before.
+// request returns the message for the call, with the answers to the questions of the previous round.
 func (k *toolCall) request() string {
 	meta := map[string]any{"progressToken": k.id}
 	params := map[string]any{"name": k.tool, "arguments": harness.TextArguments{Text: k.text}, "_meta": meta}
@@ -100,7 +100,7 @@ func (k *toolCall) request() string {
 	if k.state != "" {
 		params["requestState"], params["inputResponses"] = k.state, k.replies
 	}
-	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": k.id, "method": "tools/call", "params": params}) // strings and numbers
+	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": k.id, "method": "tools/call", "params": params}) // strings and numbers only, so it cannot fail
 	return string(raw)
 }
 
@@ -111,12 +111,12 @@ func (k *toolCall) headers() []string {
 	return []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", k.tool, "Mcp-Param-Text", k.text}
 }
 
-// replyTo is an answer that differs for each text.
+// replyTo returns an answer that differs for each text.
 func replyTo(nonce string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"action":"accept","content":{"name":"answer to %s"}}`, nonce))
 }
 
-// handle checks one message, and answers it when it is a question.
+// handle checks one message, and answers it if it is a question.
 func (k *toolCall) handle(ctx context.Context, m streamMessage) error {
 	switch id := strconv.Itoa(k.id); {
 	case m.Method == "notifications/progress" && m.Params.Message == k.text && string(m.Params.Token) == id:
@@ -158,7 +158,7 @@ func (k *toolCall) reply(ctx context.Context, m streamMessage) error {
 	return err
 }
 
-// noteQuestions records the questions of a result; the next round answers them.
+// noteQuestions records the questions in a result. The next round answers them.
 func (k *toolCall) noteQuestions(m streamMessage) error {
 	k.state, k.replies = m.Result.State, map[string]json.RawMessage{}
 	for name, q := range m.Result.Requests {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// viewSession is a session of the official client, which collects the URIs of updated resources.
+// viewSession opens a session of the official client. updated receives the URIs of updated resources.
 func viewSession(t *testing.T, s *harness.Server) (_ *mcp.ClientSession, updated <-chan string) {
 	t.Helper()
 	uris := make(chan string, 16)
@@ -27,7 +27,7 @@ func viewSession(t *testing.T, s *harness.Server) (_ *mcp.ClientSession, updated
 	return session, uris
 }
 
-// readView returns the data directory of the app whose view a URI names.
+// readView returns the data directory of the app whose view has the URI.
 func readView(t *testing.T, session *mcp.ClientSession, uri string) (dir, answered string, err error) {
 	t.Helper()
 	read, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
@@ -43,7 +43,7 @@ func TestTwoAppsWithTheSameUIURIAreTwoViewsEverywhere(t *testing.T) {
 	session, updated := viewSession(t, s)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "one", harness.Viewed)})
 	view := func(app string) string { return strings.Replace(harness.View, "ui://", "ui://"+app+"/", 1) }
-	for _, uri := range []string{harness.View, view("one")} { // the bare original names the only app that has it
+	for _, uri := range []string{harness.View, view("one")} { // the original URI refers to the only app that has it
 		if dir, answered, err := readView(t, session, uri); err != nil || !strings.Contains(dir, "/apps/one/") || answered != uri {
 			t.Errorf("%s of one app is read from %q as %q: %v", uri, dir, answered, err)
 		}

@@ -30,7 +30,7 @@ mcp:
   maxSessions: many
 `
 
-// Every line with a mistake is reported, with the nearest known name.
+// Every line with a mistake is reported, along with the most similar known name.
 func TestConfigCheckReportsEveryProblem(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ropewalk.yaml")
@@ -95,7 +95,7 @@ func TestTheSchemaAcceptsTheReadmesExampleAndNoTypingError(t *testing.T) {
 		if err := schema.Validate(asJSON(t, example[1])); err != nil {
 			t.Errorf("%v\n%s", err, example[1])
 		}
-		here := t.TempDir() // in place of the example's folder
+		here := t.TempDir() // replaces the directory in the example
 		file := filepath.Join(here, "ropewalk.yaml")
 		harness.WriteFile(t, file, strings.ReplaceAll(example[1], "/srv/bundles", here))
 		if said, status := harness.Command(t, nil, "config", "check", "--config", file); status != 0 {

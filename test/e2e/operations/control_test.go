@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The path of a home can be too long for a socket. The socket lies in it all the same, and a command asks no other: not
-// one in the directory for temporary files, which anyone could have made there.
+// The path of a home may be too long for a socket. The socket is still in the home, and commands connect to no
+// other: in particular not to one in the directory for temporary files, which anyone could have created.
 func TestTheCommandsOfALongHomeAskOnlyTheServerInIt(t *testing.T) {
 	t.Parallel()
 	tmp, err := os.MkdirTemp("/tmp", "c")

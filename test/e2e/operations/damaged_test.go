@@ -27,7 +27,7 @@ func TestADamagedFileIsNotServedAndTheDoctorSaysSoToo(t *testing.T) {
 	if len(good) < 20*page {
 		t.Fatalf("the state has %d bytes only", len(good))
 	}
-	for _, at := range []int{3, len(good) / page / 2, len(good)/page - 2} { // the pages that a start reads are not all of them
+	for _, at := range []int{3, len(good) / page / 2, len(good)/page - 2} { // a start does not normally read all pages
 		bad := bytes.Clone(good)
 		copy(bad[at*page:], bytes.Repeat([]byte{0xA5}, page))
 		if err := os.WriteFile(path, bad, 0o600); err != nil {

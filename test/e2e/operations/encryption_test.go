@@ -14,7 +14,7 @@ import (
 
 const secretOfApp = "canary-5b1e-of-the-app"
 
-// filesWithSecret returns the files below the directories that contain the secret of the app.
+// filesWithSecret returns the files below the directories that contain the app's secret.
 func filesWithSecret(t *testing.T, dirs ...string) (found []string) {
 	t.Helper()
 	for _, dir := range dirs {
@@ -35,13 +35,13 @@ func filesWithSecret(t *testing.T, dirs ...string) (found []string) {
 	return found
 }
 
-// encrypted is a server whose key file is outside of its home.
+// encrypted is a server whose key file is outside its home.
 type encrypted struct {
 	*harness.Server
-	outside string // the directory of the key file and of backups
+	outside string // directory of the key file and of backups
 }
 
-// command runs ropewalk with the server's home and database.
+// command runs ropewalk with the server's home and database, and checks its exit status and output.
 func (e encrypted) command(t *testing.T, status int, want string, args ...string) {
 	t.Helper()
 	environ := append(slices.Clone(e.Environ), "ROPEWALK_HOME="+e.Home)
@@ -54,7 +54,7 @@ func (e encrypted) command(t *testing.T, status int, want string, args ...string
 	}
 }
 
-// seesSecret wants the app to have its secret.
+// seesSecret checks that the app gets its secret.
 func (e encrypted) seesSecret(t *testing.T) {
 	t.Helper()
 	e.WaitForStatus(t, "curious", "running")
@@ -83,7 +83,7 @@ func TestTheSecretOfAnAppIsInNoFileOfTheHomeNorOfABackup(t *testing.T) {
 		e.command(t, 0, "Encrypted with the key ", args...)
 		e.Start()
 		e.seesSecret(t)
-		e.command(t, 1, "", "encryption", "rotate") // a server runs
+		e.command(t, 1, "", "encryption", "rotate") // a server is running
 		e.command(t, 0, "Written", "backup", filepath.Join(e.outside, string(rune('a'+i))))
 		if found := filesWithSecret(t, e.Home, e.outside); len(found) > 0 {
 			t.Errorf("%v: the secret is in %v", args, found)

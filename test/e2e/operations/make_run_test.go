@@ -14,14 +14,15 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// `make run` is the first command of the README; `make test` runs this test.
+// `make run` is the first command in the README. `make test` includes this test.
 func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
 	t.Parallel()
 	clone := filepath.Join(t.TempDir(), "ropewalk")
 	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", "--depth", "1", "file://"+testenv.Root(t), clone).CombinedOutput(); err != nil {
 		t.Fatalf("git clone: %v\n%s", err, out)
 	}
-	// Compiling everything takes as long as the machine needs. make run finds the packages compiled.
+	// Compiling everything takes as long as the machine needs, so it is done first. make run then uses the
+	// compiled packages.
 	if out, err := exec.CommandContext(t.Context(), "make", "-C", clone, "build", "MAKEFLAGS=").CombinedOutput(); err != nil {
 		t.Fatalf("make build: %v\n%s", err, out)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// makeWith runs make with another go command, a shell script, and returns what it prints.
+// makeWith runs make with a shell script as the go command, and returns the output.
 func makeWith(t *testing.T, script string, args ...string) (said string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")
@@ -26,7 +26,8 @@ func makeWith(t *testing.T, script string, args ...string) (said string, err err
 	return string(out), err
 }
 
-// oldGo behaves as a go command that is older than go.mod wants, and downloads what it is asked for when online is set.
+// oldGo behaves like a go command that is older than go.mod requires. It downloads the toolchain if online is
+// set.
 const oldGo = `case "$*" in
 "env GOVERSION") echo go1.26.0 ;;
 version) [ "$GOPROXY" != off ] && [ -n "$online" ] || { echo 'go: download go1.26.11: dial tcp: no such host' >&2; exit 1; } ;;
@@ -78,7 +79,7 @@ func TestMakeDistWithoutNetworkFailsWithOneSentence(t *testing.T) {
 
 func TestWhoeverMayNotInstallPackagesGetsOneCompleteList(t *testing.T) {
 	t.Parallel()
-	path := t.TempDir() // a machine with nothing but a shell, and a user without root
+	path := t.TempDir() // a machine with only a shell, and a user other than root
 	for _, name := range []string{"bash", "dirname", "grep"} {
 		program, err := exec.LookPath(name)
 		if err == nil {
@@ -94,7 +95,7 @@ func TestWhoeverMayNotInstallPackagesGetsOneCompleteList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	copied := filepath.Join(t.TempDir(), "test", "install-deps") // where nothing is in .cache
+	copied := filepath.Join(t.TempDir(), "test", "install-deps") // there is no .cache next to it
 	script, err := os.ReadFile(filepath.Join(testenv.Root(t), "test", "install-deps"))
 	if err != nil {
 		t.Fatal(err)

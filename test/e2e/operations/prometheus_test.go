@@ -25,11 +25,11 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// scrapeInterval is how often the Prometheus of the tests reads the metrics.
+// scrapeInterval is how often the tests' Prometheus reads the metrics.
 const scrapeInterval = time.Second
 
-// A Prometheus reads the metrics of a server under load, on which an app dies meanwhile. Each query of a
-// panel of the dashboard and each value that an alert looks at then exists.
+// A Prometheus reads the metrics of a server under load while one of its apps dies. After that there is data
+// for each query in a dashboard panel, and for each value in an alert.
 func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -46,7 +46,7 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 	}
 	prometheus := startPrometheus(t, address[1])
 	missing := slices.DeleteFunc(append(panelQueries(t), alertValues(t)...), func(q string) bool {
-		return strings.Contains(q, "ropewalk_identity_provider_up") // this server has no provider: TestAProviderThatIsUnavailableAtTheStartIsShownUntilItIsThere
+		return strings.Contains(q, "ropewalk_identity_provider_up") // no provider here; see TestAProviderThatIsUnavailableAtTheStartIsShownUntilItIsThere
 	})
 	all := len(missing)
 	client := s.OpenSession(t)
@@ -65,8 +65,8 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 			}
 		}
 		missing = left
-		<-scraped.C                        // nothing new is known before
-		if !killed && len(missing) < all { // the first values were read
+		<-scraped.C                        // there is no new data before that
+		if !killed && len(missing) < all { // the first values have been read
 			harness.KillProcess(t, s.PID(t, "calc"))
 			s.WaitForStatus(t, "calc", "running")
 			killed = true
@@ -86,7 +86,7 @@ func TestThePrometheusRulesAreValid(t *testing.T) {
 	}
 }
 
-// panelQueries returns the queries of the dashboard with its variables replaced.
+// panelQueries returns the queries in the dashboard with its variables replaced.
 func panelQueries(t *testing.T) (queries []string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(testenv.Root(t), "deploy", "grafana", "ropewalk.json"))
@@ -121,7 +121,7 @@ func alertFile(t *testing.T) string {
 	return filepath.Join(testenv.Root(t), "deploy", "prometheus", "alerts.yaml")
 }
 
-// alertValues returns what the alerts compare with their limits.
+// alertValues returns the expressions that the alerts compare with their limits.
 func alertValues(t *testing.T) (queries []string) {
 	t.Helper()
 	raw, err := os.ReadFile(alertFile(t))
@@ -153,7 +153,7 @@ func alertValues(t *testing.T) (queries []string) {
 // prometheus is a running Prometheus.
 type prometheus struct{ url string }
 
-// startPrometheus starts a Prometheus that reads the metrics of target, until the test ends.
+// startPrometheus starts a Prometheus that reads the metrics of target until the test ends.
 func startPrometheus(t *testing.T, target string) prometheus {
 	t.Helper()
 	dir := t.TempDir()
@@ -194,7 +194,7 @@ func (p prometheus) ready(ctx context.Context) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// hasData reports whether a query returns a number. A query that cannot be evaluated fails the test.
+// hasData reports whether a query returns a number. The test fails if the query cannot be evaluated.
 func (p prometheus) hasData(t *testing.T, query string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Timeout)

@@ -31,8 +31,8 @@ func TestEachPartThatFailsMakesTheServerNotReadyAndDoctorNamesIt(t *testing.T) {
 	faults := []struct {
 		check        string
 		breaks, ends func()
-		also         string // another check that fails with it
-		names        string // what doctor says
+		also         string // another check that may fail at the same time
+		names        string // part of doctor's output
 	}{
 		{"sessionStore", redis.Stop, redis.Start, "", "the sessionstore plugin redis does not answer"},
 		{"store", func() { limitFiles(t, s, 0) }, func() { limitFiles(t, s, unix.RLIM_INFINITY) }, "", "file too large"},
@@ -58,7 +58,8 @@ func TestEachPartThatFailsMakesTheServerNotReadyAndDoctorNamesIt(t *testing.T) {
 	}
 }
 
-// waitForChecks waits until one check fails, with no other but also; "" waits until the server is ready.
+// waitForChecks waits until the check failing fails; no other check except also may fail. If failing is "", it
+// waits until the server is ready.
 func waitForChecks(t *testing.T, s *harness.Server, failing, also string) {
 	t.Helper()
 	var last string
@@ -90,7 +91,7 @@ func waitForChecks(t *testing.T, s *harness.Server, failing, also string) {
 	}
 }
 
-// limitFiles sets how many bytes a file may have that the server writes.
+// limitFiles sets the maximum size, in bytes, of files that the server writes.
 func limitFiles(t *testing.T, s *harness.Server, limit uint64) {
 	t.Helper()
 	var now unix.Rlimit
@@ -126,7 +127,7 @@ func lockNotices(t *testing.T, database string) (unlock func()) {
 	}
 }
 
-// removeAuth ends the auth plugin, which cannot start again without its file.
+// removeAuth kills the auth plugin, which cannot start again without its file.
 func removeAuth(t *testing.T, s *harness.Server, tokens string) {
 	t.Helper()
 	if err := os.Remove(tokens); err != nil {
@@ -141,7 +142,7 @@ func removeAuth(t *testing.T, s *harness.Server, tokens string) {
 	t.Fatal("the auth plugin does not run")
 }
 
-// Without its provider nobody new gets in. The server still serves whoever is in.
+// Without its provider, nobody new can log in. The server still serves people who are already logged in.
 func TestAProviderThatIsUnavailableAtTheStartIsShownUntilItIsThere(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-this-server-0123456789"

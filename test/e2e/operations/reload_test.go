@@ -40,7 +40,7 @@ func TestASignalReloadsAsTheCommandDoes(t *testing.T) {
 	}
 }
 
-// status is the exit status of a reload.
+// status returns the exit status of a reload.
 func status(err error) int {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
@@ -68,7 +68,7 @@ func TestAReloadTurnsTheAccessLogOnAndOff(t *testing.T) {
 	}
 }
 
-// Each of these takes a restart alone, and the second reload of the same file says so again.
+// Each of these changes requires a restart, and a second reload of the same file reports that again.
 func TestAReloadOfWhatTakesARestartExitsWith3(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("log: {level: info}\n"))

@@ -10,13 +10,13 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// balancer sends requests to the servers that are ready, as a load balancer does.
+// balancer sends requests to the servers that are ready, like a load balancer.
 type balancer struct {
 	mu      sync.Mutex
-	servers map[string]string // name -> URL; a server that said it is not ready is taken out
+	servers map[string]string // name to URL; a server that is not ready is removed
 	refused []error
 	served  int
-	noted   chan string // names of servers that said they are not ready
+	noted   chan string // names of servers that reported that they are not ready
 }
 
 func (b *balancer) add(name, url string) {

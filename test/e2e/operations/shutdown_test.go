@@ -14,7 +14,7 @@ func TestSIGTERMWaitsForCallsInProgress(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "slow", harness.WithChildren)})
-	s.Listen(t) // a stream that is open must not keep the server
+	s.Listen(t) // an open stream must not delay the shutdown
 	before := s.Processes()
 	file := s.SharedFile("slow", "go on")
 	answered := s.BeginCall(t.Context(), t, "slow", file)

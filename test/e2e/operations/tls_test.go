@@ -34,7 +34,7 @@ func TestHTTPSIsServedWithACertificateThatIsReloaded(t *testing.T) {
 	}
 	address := strings.TrimPrefix(s.URL, "https://")
 
-	// An event stream, which is hijacked, and a call beside it.
+	// An event stream, whose connection is hijacked, and a call at the same time.
 	events := request(t, first, http.MethodGet, s.URL+"/v1/events", "")
 	reader := bufio.NewReader(events.Body)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.HasPrefix(line, "event:") && !strings.HasPrefix(line, ":") && !strings.HasPrefix(line, "id:") && !strings.HasPrefix(line, "retry:") {

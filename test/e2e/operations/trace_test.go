@@ -19,8 +19,8 @@ const (
 	canary       = "canary-argument"
 )
 
-// traced returns the option that exports traces to c. Only the shutdown flushes: the test would fail if it
-// did not.
+// traced returns the option that exports traces to c. Spans are only flushed at shutdown: without that flush,
+// the test would fail.
 func traced(c *otlptest.Collector, protocol string) harness.Option {
 	endpoint := c.HTTP
 	if protocol == "grpc" {
@@ -31,15 +31,15 @@ func traced(c *otlptest.Collector, protocol string) harness.Option {
 	}
 }
 
-// spans are those of one trace, by name.
+// spans contains the spans of one trace, by name.
 type spans map[string]otlptest.Span
 
-// traceOf returns the spans that c received, which must be of one trace.
+// traceOf returns the spans of the given trace that c received.
 func traceOf(t *testing.T, c *otlptest.Collector, trace string) spans {
 	t.Helper()
 	all := spans{}
 	for _, s := range c.Spans() {
-		if s.Trace != trace { // requests of the test that had no trace context
+		if s.Trace != trace { // from requests of the test without a trace context
 			continue
 		}
 		if s.Service != "ropewalk" {
@@ -55,7 +55,8 @@ func traceOf(t *testing.T, c *otlptest.Collector, trace string) spans {
 	return all
 }
 
-// check compares a span with its parent's id, its kind, and attributes (a name, then its value).
+// check returns the span with the given name, and compares its parent's id, its kind and its attributes (name
+// and value alternate).
 func (all spans) check(t *testing.T, name, kind, parent string, attributes ...string) otlptest.Span {
 	t.Helper()
 	s, ok := all[name]
@@ -77,8 +78,8 @@ func (all spans) check(t *testing.T, name, kind, parent string, attributes ...st
 	return s
 }
 
-// One trace holds a call of /mcp from its client over the gateway and a plugin to the app, which gets the
-// trace context; the access log and the audit log have its id.
+// A single trace contains an /mcp call, from its client through the gateway and a plugin to the app. The app
+// gets the trace context. The access log and the audit log contain the trace id.
 func TestOneTraceHoldsACallFromItsClientToItsApp(t *testing.T) {
 	for _, protocol := range []string{"http/protobuf", "grpc"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestOneTraceHoldsACallFromItsClientToItsApp(t *testing.T) {
 			}
 			session := s.SessionHeader(t, first)
 			call := `{"jsonrpc":"2.0","id":"call-7","method":"tools/call","params":{"name":"traced__environment","arguments":{}}}`
-			// The second token is not known yet: the gate asks the auth plugin within the trace.
+			// The second token is not in the cache, so the gate calls the auth plugin within the trace.
 			a := s.Do(t, "POST", "/mcp", call, harness.WorkspaceHeader, harness.AcceptHeader, session, second, "traceparent: "+clientParent)
 			if a.Status != 200 {
 				t.Fatalf("%d %s", a.Status, a.Body)
@@ -129,7 +130,7 @@ func TestOneTraceHoldsACallFromItsClientToItsApp(t *testing.T) {
 	}
 }
 
-// metaOf returns the _meta that the tool environment got.
+// metaOf returns the _meta that the tool "environment" received.
 func metaOf(t *testing.T, body string) map[string]any {
 	t.Helper()
 	var answer struct {
@@ -154,7 +155,8 @@ func lineWith(text, part string) string {
 	return ""
 }
 
-// One trace holds a chat run with the calls of its model and of a tool, without what was said.
+// A single trace contains a chat run with the calls to its model and to a tool, but no text of the
+// conversation.
 func TestOneTraceHoldsAChatRunWithItsModelAndItsTools(t *testing.T) {
 	p, collector := testenv.StartModelProvider(t), otlptest.Start(t)
 	s := harness.Serve(t, traced(collector, "grpc"), harness.Models(p, "openai"))

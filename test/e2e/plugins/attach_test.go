@@ -14,13 +14,13 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// line is a command whose first line of output was read.
+// line is a command whose first line of output has been read.
 type line struct {
 	*exec.Cmd
 	text string
 }
 
-// startAndReadLine starts ropewalk and returns when it has printed a line.
+// startAndReadLine starts ropewalk and waits until it has printed a line.
 func startAndReadLine(t *testing.T, environ []string, args ...string) line {
 	t.Helper()
 	cmd := exec.Command(harness.Binary(t), args...)
@@ -65,7 +65,7 @@ func TestADebuggedPluginIsAttachedDetachedAndKilledUnderLoadAndNoCallFails(t *te
 			t.Errorf("plugin list says %s", said)
 		}
 		l.WaitForCalls(t, 20)
-		s.OpenSession(t) // on the attached plugin
+		s.OpenSession(t) // with the attached plugin
 		var err error
 		switch end {
 		case "detach":
@@ -78,7 +78,7 @@ func TestADebuggedPluginIsAttachedDetachedAndKilledUnderLoadAndNoCallFails(t *te
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.OpenSession(t) // while it is detached
+		s.OpenSession(t) // while it is being detached
 		if !testkit.Within(harness.Timeout, func() bool {
 			said, status := harness.Command(t, nil, "plugin", "list", "--home", s.Home)
 			return status == 0 && !strings.Contains(said, "attached")

@@ -61,7 +61,7 @@ func TestEveryRecordReachesAnAuditPluginOnceAndInOrderThoughItIsKilledAndNothing
 		l.WaitForCalls(t, 20)
 	}
 	s.MustReload(t, settings+sink("two", second), "audit")
-	l.WaitForCalls(t, 50) // some of them began before the reload
+	l.WaitForCalls(t, 50) // some of them started before the reload
 	l.Stop()
 	for _, o := range l.Failures {
 		t.Errorf("a call failed while the audit plugin was killed: %v", o.Err)
@@ -85,7 +85,7 @@ func TestEveryRecordReachesAnAuditPluginOnceAndInOrderThoughItIsKilledAndNothing
 	}
 }
 
-// refusesWithoutItsSink takes the file of a sink away, and brings it back.
+// refusesWithoutItsSink moves a sink's file away, checks that changes and calls are refused, and moves it back.
 func refusesWithoutItsSink(t *testing.T, s *harness.Server, file string, do func(method, path string, body any, want int) harness.Response) {
 	t.Helper()
 	call := map[string]any{"server": "sample", "tool": "echo", "arguments": map[string]any{"text": "x"}}
@@ -110,8 +110,8 @@ func refusesWithoutItsSink(t *testing.T, s *harness.Server, file string, do func
 	do("POST", "/v1/tools/call", call, http.StatusOK)
 }
 
-// checkTrail checks that a file has a whole chain, and the records of each stream once and in order. It counts
-// the records by action, and those of calls by their tool.
+// checkTrail checks that the hash chain of a file is intact, and that the records of each stream are in order,
+// without gaps or duplicates. It returns the number of records by action; for calls, by action and tool.
 func checkTrail(t *testing.T, file string) map[string]int {
 	t.Helper()
 	raw, err := os.ReadFile(file)

@@ -48,7 +48,7 @@ func TestKilledPluginsAreReplacedWhileCallsGoOn(t *testing.T) {
 	t.Logf("%d calls, 40 kills; the longest that opening a session took is %v", l.Calls, longest)
 }
 
-// killAndWaitForReplacement kills a plugin and waits until the next one serves.
+// killAndWaitForReplacement kills a plugin and waits until its replacement is running.
 func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
 	t.Helper()
 	replaced := func() int { return strings.Count(s.Log.String(), "plugin started again") }
@@ -59,7 +59,7 @@ func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
 	}
 }
 
-// processID returns the id of the process under the server whose command line ends with command.
+// processID returns the id of the server's child process whose command line ends with command.
 func processID(t *testing.T, s *harness.Server, command string) int {
 	t.Helper()
 	id := 0
@@ -77,8 +77,8 @@ func processID(t *testing.T, s *harness.Server, command string) int {
 	return id
 }
 
-// checkForgeriesRefused sends a different forgery of a good token each time until ctx ends. It
-// fails when one is accepted or none was refused.
+// checkForgeriesRefused sends forgeries of a good token, each different, until ctx ends. It returns an error if
+// one is accepted or none was rejected.
 func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string) error {
 	refused := 0
 	pace := time.NewTicker(20 * time.Millisecond)
@@ -101,8 +101,8 @@ func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string)
 	return nil
 }
 
-// openAndCloseSessions opens and closes sessions until ctx ends, and returns how long each took to
-// open. An error while a plugin is replaced must be a temporary one, which says when to try again.
+// openAndCloseSessions opens and closes sessions until ctx ends, and returns how long it took to open each.
+// While a plugin is being replaced, errors must be temporary and say when to try again.
 func openAndCloseSessions(ctx context.Context, t *testing.T, s *harness.Server, bearer string) []time.Duration {
 	var took []time.Duration
 	pace := time.NewTicker(20 * time.Millisecond)
@@ -113,7 +113,7 @@ func openAndCloseSessions(ctx context.Context, t *testing.T, s *harness.Server, 
 		began := time.Now()
 		status, header, body, err := c.Post(context.WithoutCancel(ctx), harness.Initialize)
 		for tries := 0; err == nil && status == http.StatusServiceUnavailable && header.Get("Retry-After") != "" && tries < 10; tries++ {
-			<-pace.C // a machine that is slow enough starts the next plugin too late for the first attempt
+			<-pace.C // on a slow machine the next plugin may start too late for the first attempt
 			status, header, body, err = c.Post(context.WithoutCancel(ctx), harness.Initialize)
 		}
 		took = append(took, time.Since(began))

@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// officialLoad makes calls with the official client at a constant rate, on sessions that are open and on
-// new ones, until it is stopped.
+// officialLoad makes calls with the official client at a constant rate, in open and new sessions, until it is
+// stopped.
 type officialLoad struct {
 	s     *harness.Server
 	stop  context.CancelFunc
@@ -130,8 +130,8 @@ func (l *officialLoad) waitForCalls(t *testing.T, calls, sessions int) {
 	}
 }
 
-// singleWriter builds the example of a store on bbolt, and returns the section that configures a build of
-// it. The builds differ in a byte that nobody reads.
+// singleWriter builds the example of a session store with bbolt. It returns a function that returns the
+// configuration for a build of it. The builds differ in one unused byte.
 func singleWriter(t *testing.T) func(build int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -174,7 +174,7 @@ func TestAStoreWithOneWriterIsExchangedUnder200CallsASecondAndNoneFails(t *testi
 	if said, err := s.Reload(t, broken); err == nil || !strings.Contains(said, "missing/folder") {
 		t.Errorf("a build that cannot have its backend: %v %s", err, said)
 	}
-	l.waitForCalls(t, 100, 5) // the one before serves again
+	l.waitForCalls(t, 100, 5) // the previous one is running again
 	l.end()
 	for _, err := range l.failed {
 		t.Errorf("a call failed: %v", err)

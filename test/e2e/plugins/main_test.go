@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The test binary is also the auth plugin of proof_test.go, under its file name.
+// Under its file name, the test binary is the auth plugin in proof_test.go.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == boundName && os.Getenv(host.Cookie) != "" {
 		auth.Serve(&bound{})

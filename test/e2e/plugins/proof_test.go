@@ -20,9 +20,9 @@ import (
 
 const boundName = "auth-bound"
 
-// bound is an auth adapter whose tokens are the names of their owners. The owner of a token whose name begins with
-// bound proves it in the header DPoP with "<method> <url> <number>", once for each number. A name that ends in
-// -operator has the group operators.
+// bound is an auth adapter whose tokens are the names of their owners. If a name starts with bound, the owner
+// must prove possession of the token with "<method> <url> <number>" in the DPoP header; each number can be used
+// only once. If a name ends in -operator, the owner is in the group operators.
 type bound struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -54,7 +54,7 @@ func (b *bound) Verify(_ context.Context, req auth.VerifyRequest) (auth.Identity
 	return id, nil
 }
 
-// An adapter of a third party checks the proofs of tokens on both endpoints, and its groups make admins.
+// A third-party adapter checks token proofs on both endpoints, and its groups determine the admins.
 func TestAPluginChecksTokensAgainstTheirRequestsAndNamesGroups(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -101,7 +101,7 @@ func TestAPluginChecksTokensAgainstTheirRequestsAndNamesGroups(t *testing.T) {
 	want("a token that is not bound", status("Authorization", "Bearer free-operator"), http.StatusOK)
 
 	client := &harness.MCPClient{URL: s.URL, Headers: []string{"Authorization", "DPoP bound-operator", "DPoP", proof("POST", s.URL+"/mcp")}}
-	for i, good := range []bool{true, false} { // the second request has the proof of the first
+	for i, good := range []bool{true, false} { // the second request repeats the proof of the first
 		got, _, body, err := client.Post(t.Context(), harness.Initialize)
 		if err != nil || (got == http.StatusUnauthorized) == good {
 			t.Errorf("request %d to /mcp: got %d %s, %v", i+1, got, body, err)

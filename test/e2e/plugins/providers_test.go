@@ -13,7 +13,7 @@ import (
 
 const staticToken = "the-token-of-alice-1"
 
-// withStatic is a configuration of an OpenID provider and a token file.
+// withStatic returns a configuration with an OpenID provider and a token file.
 func withStatic(oidc, tokens string) string {
 	return strings.Replace(oidc, "auth:\n  ", "auth:\n- ", 1) + "- {name: file, adapter: static, audience: any, file: " + tokens + "}\n"
 }
@@ -47,7 +47,7 @@ func TestSeveralAuthAdaptersServeTogetherAndComeAndGoByReload(t *testing.T) {
 	if status != 0 || !strings.Contains(said, "oidc") || !strings.Contains(said, "file") {
 		t.Errorf("plugin list: %d %s", status, said)
 	}
-	if login := s.Do(t, "GET", "/v1/auth/authorize", nil); login.Status != http.StatusFound { // the file has no login
+	if login := s.Do(t, "GET", "/v1/auth/authorize", nil); login.Status != http.StatusFound { // the token file does not support logins
 		t.Errorf("a login begins with %d %s", login.Status, login.Body)
 	}
 

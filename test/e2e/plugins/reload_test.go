@@ -86,7 +86,7 @@ func TestReloadingTheProviderChangesWhoseTokensAreAccepted(t *testing.T) {
 	}
 	l := harness.StartLoad(t, 200, s.OpenSession(t, "Authorization", before), s.OpenSession(t, "Authorization", before))
 	l.WaitForCalls(t, 100)
-	asked := time.Now() // from here on the swap may happen at any moment
+	asked := time.Now() // from here on the swap may happen at any time
 	s.MustReload(t, harness.OIDCAuth(provider.Issuer), "auth")
 	newcomer := s.OpenSession(t, "Authorization", after)
 	if _, err := newcomer.Echo(t.Context(), "newcomer"); err != nil {
@@ -108,7 +108,7 @@ func TestReloadingTheProviderChangesWhoseTokensAreAccepted(t *testing.T) {
 	}
 }
 
-// waitForStatusAs waits until an app has the status, as the caller with this bearer token sees it.
+// waitForStatusAs waits until an app has the given status, as the caller with this bearer token sees it.
 func waitForStatusAs(t *testing.T, s *harness.Server, bearer, name, status string) {
 	t.Helper()
 	var a harness.Response
