@@ -10,7 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// models starts a provider of a model that answers hello with a sentence, and returns the setting of that name.
+// models starts a model provider whose model answers hello with a sentence, and returns the setting models for
+// it.
 func models(t *testing.T) string {
 	t.Helper()
 	p := testenv.StartModelProvider(t)
@@ -21,7 +22,7 @@ func models(t *testing.T) string {
 	return "{default: 'anthropic:test-model', providers: {anthropic: {baseUrl: '" + p.URL + "', apiKey: k}}}"
 }
 
-// facts are what a generated client gets as its argument.
+// facts returns the argument for a generated client.
 func facts(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{"url": s.URL, "bundle": everything(t)})
@@ -31,7 +32,7 @@ func facts(t *testing.T, s *harness.Server) string {
 	return string(raw)
 }
 
-// checkSaw checks what a generated client has printed.
+// checkSaw checks the output of a generated client.
 func checkSaw(t *testing.T, out string) {
 	t.Helper()
 	var got saw

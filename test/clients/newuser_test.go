@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// readmeExample is the configuration of the README with an OpenID Connect provider, with the addresses of this
-// machine in place of those of the example.
+// readmeExample returns the README's configuration with an OpenID Connect provider. Each replacement is a pair:
+// a text in the example and the text to use instead, such as an address on this machine.
 func readmeExample(t *testing.T, replacements ...string) string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(testenv.Root(t), "README.md"))
@@ -44,7 +44,7 @@ func readmeExample(t *testing.T, replacements ...string) string {
 	return ""
 }
 
-// serveReadme starts a server with the README's example, in a clean home.
+// serveReadme starts a server with the README's example and a new home.
 func serveReadme(t *testing.T) *harness.Server {
 	t.Helper()
 	port := testenv.FreePort(t)
@@ -58,7 +58,7 @@ func serveReadme(t *testing.T) *harness.Server {
 		"redis://127.0.0.1:6379/0", "redis://"+testenv.StartRedis(t).Addr+"/0",
 		"/srv/bundles/filesystem.mcpb", named(t, everything(t), "filesystem"),
 		"/srv/bundles", bundles,
-		"  - {name: official, adapter: mcp-registry}\n", "", // it is not on this machine
+		"  - {name: official, adapter: mcp-registry}\n", "", // it cannot be reached from this machine
 	)))
 	s.URL = at
 	testkit.Eventually(t, "the declared app runs", func() bool {
@@ -68,7 +68,7 @@ func serveReadme(t *testing.T) *harness.Server {
 	return s
 }
 
-// named gives the bundle in a folder the name @test/name.
+// named gives the bundle in a directory the name @test/name.
 func named(t *testing.T, dir, name string) string {
 	t.Helper()
 	manifest := filepath.Join(dir, "manifest.json")
@@ -83,7 +83,7 @@ func named(t *testing.T, dir, name string) string {
 func TestTheOpenIDExampleOfTheREADMEEndsWithAnAdminLoggedInOnAPage(t *testing.T) {
 	t.Parallel()
 	s := serveReadme(t)
-	home, err := os.MkdirTemp("", "rwc") // short: the browser makes sockets in it
+	home, err := os.MkdirTemp("", "rwc") // short, because the browser creates sockets in it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +102,8 @@ func TestTheOpenIDExampleOfTheREADMEEndsWithAnAdminLoggedInOnAPage(t *testing.T)
 	}
 }
 
-// The provider of this test puts name and email into UserInfo only, not into the ID token, as OpenID Connect
-// Core 5.4 wants it where an access token is issued.
+// The provider in this test puts name and email only into UserInfo and not into the ID token, as OpenID Connect
+// Core 5.4 prescribes if an access token is issued.
 func TestAPersonHasNameAndEmailWhenTheProviderGivesThemAtUserInfoOnly(t *testing.T) {
 	t.Parallel()
 	s := serveReadme(t)
@@ -159,7 +159,8 @@ func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testin
 	}
 }
 
-// ofPackageManagers returns the variables of this machine that say where packages come from and whom to trust.
+// ofPackageManagers returns the environment variables that say where packages come from and which certificates
+// to trust.
 func ofPackageManagers() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return !slices.ContainsFunc([]string{"NPM_CONFIG_", "SSL_CERT_", "NODE_EXTRA_CA_CERTS"}, func(prefix string) bool {
@@ -168,7 +169,7 @@ func ofPackageManagers() []string {
 	})
 }
 
-// The definition is that of the server's own documentation, as people have it in the files of their clients.
+// The definition is from the server's own documentation, which people copy into their clients' configuration.
 func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", ofPackageManagers()...)

@@ -14,11 +14,11 @@ func TestAGeneratedPythonClientTypeChecksAndCallsAToolWithArguments(t *testing.T
 	dir := t.TempDir()
 	copyFile(t, "python.py", filepath.Join(dir, "python.py"))
 	s := serve(t, "models: "+models(t)+"\n")
-	path := []string{"PATH=" + bin + ":" + os.Getenv("PATH")} // it runs ruff
+	path := []string{"PATH=" + bin + ":" + os.Getenv("PATH")} // the generator runs ruff
 	program(t, dir, path, filepath.Join(bin, "openapi-python-client"), "generate", "--url", s.URL+"/v1/openapi.json",
 		"--meta", "none", "--output-path", "ropewalk_client", "--fail-on-warning")
 	program(t, dir, path, filepath.Join(bin, "python"), "-W", "error", "-m", "compileall", "-q", "ropewalk_client")
-	// The generator's own code has flaws of typing, which are silenced; the types that the program uses are checked.
+	// Type errors in the generated code itself are ignored, but the types that the program uses are checked.
 	program(t, dir, path, filepath.Join(bin, "mypy"), "--strict", "--follow-imports=silent", "--no-incremental", "python.py")
 	checkSaw(t, program(t, dir, path, filepath.Join(bin, "python"), "python.py", facts(t, s)))
 }

@@ -19,14 +19,15 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// howLong is how long schemathesis may search in each mode; make schemathesis sets it. Without it, a fixed
-// set of requests is tried, so that what make test finds depends neither on chance nor on how busy the machine is.
+// howLong is how long schemathesis may search in each mode. make schemathesis sets it. Without it, schemathesis
+// tries a fixed set of requests, so that the result of make test depends neither on chance nor on the load of
+// the machine.
 var howLong = flag.Duration("schemathesis", 0, "how long schemathesis searches with random requests in each of its two modes; 0 tries only the boundaries of what the document allows")
 
 func TestSchemathesisFindsNothingInDevMode(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", "PATH="+t.TempDir())
-	search(t, s, "--exclude-checks", "ignored_auth") // there is no login
+	search(t, s, "--exclude-checks", "ignored_auth") // dev mode has no login
 }
 
 func TestSchemathesisFindsNothingWithAKey(t *testing.T) {
@@ -39,7 +40,7 @@ func TestSchemathesisFindsNothingWithAKey(t *testing.T) {
 	search(t, s, "--header", "Authorization: Bearer "+key)
 }
 
-// onlyNode is a folder with node alone.
+// onlyNode returns a directory that contains only node.
 func onlyNode(t *testing.T) string {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -54,8 +55,8 @@ func onlyNode(t *testing.T) string {
 	return dir
 }
 
-// search lets schemathesis try all operations. The server finds no programs on its PATH, so that made up
-// names of packages and commands lead nowhere.
+// search makes schemathesis try all operations. The server finds no programs on its PATH, so that invented
+// package names and commands have no effect.
 func search(t *testing.T, s *harness.Server, args ...string) {
 	t.Helper()
 	bin := filepath.Join(testenv.Python(t, filepath.Join("test", "clients")), "bin")
@@ -86,8 +87,8 @@ func search(t *testing.T, s *harness.Server, args ...string) {
 	}
 }
 
-// withoutEndlessStreams is an address of the server at which event streams end after a moment, because
-// schemathesis reads answers to their end.
+// withoutEndlessStreams returns an address of the server at which event streams end after a short time, because
+// schemathesis reads responses to their end.
 func withoutEndlessStreams(t *testing.T, target string) string {
 	t.Helper()
 	to, err := url.Parse(target)
@@ -110,7 +111,7 @@ func withoutEndlessStreams(t *testing.T, target string) string {
 	return listener.URL
 }
 
-// endless is the body of an event stream, which ends when it is closed.
+// endless is the body of an event stream. When it is closed, it ends without an error.
 type endless struct{ io.ReadCloser }
 
 func (e endless) Read(p []byte) (int, error) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// saw is what a generated client prints at its end.
+// saw is the output of a generated client.
 type saw struct {
 	Installed     string
 	Listed        []string
@@ -43,7 +43,7 @@ func TestAGeneratedTypeScriptClientCompilesAndCallsAToolWithArguments(t *testing
 	checkSaw(t, program(t, dir, nil, "node", "typescript.js", facts(t, s)))
 }
 
-// checkNothingIsNever fails for objects whose members the generator cannot name: they need
+// checkNothingIsNever fails the test if there are objects whose members the generator cannot name. They need
 // additionalProperties.
 func checkNothingIsNever(t *testing.T, schema string) {
 	t.Helper()
