@@ -9,8 +9,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Ada administers a workspace that Bob is a member of. Both link accounts at a remote app in the browser, Bob in the middle of
-// a chat, whose call waits for it. Nobody gets an account by somebody else's link.
+// Ada administers a workspace, and Bob is a member of it. Both link accounts at a remote app in the browser.
+// Bob does so in the middle of a chat whose call waits for it. Nobody can obtain an account through another
+// person's link.
 func TestAccountsAreLinkedAndManagedInTheBrowser(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// While an answer comes, Esc stops it, a call that waits is decided in its card, and what happens is seen in other windows.
+// While an answer arrives, Esc stops it, a pending call can be approved in its card, and other windows show
+// what happens.
 func TestAnAnswerIsStoppedAndItsCallsAreDecidedWhereTheyAreAsked(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// An answer goes on when its page is loaded again, and other pages of the person hear it.
+// An answer continues when its page is reloaded, and the person's other pages show it too.
 func TestAnAnswerGoesOnWithoutItsPage(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})

@@ -1,4 +1,4 @@
-// Package console tests the web interface as people use it: the executable serves it, headless Chromium
-// shows it, and playwright-core drives the browser. What happens in the browser is in the *.mjs files, one
-// for each test; they also take the screenshots of docs/console.md.
+// Package console tests the web interface the way people use it. The executable serves it, headless Chromium
+// shows it, and playwright-core controls the browser. The steps in the browser are in the *.mjs files, one per
+// test. They also take the screenshots in docs/console.md.
 package console

@@ -15,7 +15,7 @@ const (
 	vanilla    = "@modelcontextprotocol/server-basic-vanillajs"
 )
 
-// models configures the provider for chats, and for the titles of conversations.
+// models returns the configuration of the provider for chats and conversation titles.
 func models(p *testenv.ModelProvider) string {
 	return "models:\n  default: anthropic:claude-sonnet-5\n  providers:\n    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n"
 }
@@ -26,7 +26,7 @@ func quoted(text string) string {
 }
 
 // A person logs in, installs a bundle with its form, tries a tool, chats with a model that calls it, uses a
-// view, answers a question of an app, sees it all in Activity and in the audit trail, and logs out.
+// view, answers an app's question, sees all of that in Activity and in the audit trail, and logs out.
 func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"

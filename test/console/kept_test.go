@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// Files, drafts and messages survive what a browser and a server do to them: several files at once are sent, also again in a
-// branch, a draft outlives a reload, and a message that did not reach the server waits for a Retry.
+// Files, drafts and messages survive failures of the browser and the server. Several files are sent at once,
+// and again in a branch. A draft survives a reload. A message that did not reach the server waits for a Retry.
 func TestNothingThatAPersonWroteOrSentIsLost(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

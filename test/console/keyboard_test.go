@@ -6,8 +6,9 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// A person without a pointer logs in, installs an app, chats, approves a call and logs out. The focus can be seen
-// wherever it stops, stays inside of dialogs, and returns to what opened a dialog or a menu when Escape closes it.
+// A person logs in, installs an app, chats, approves a call and logs out using only the keyboard. The focus is
+// always visible. It stays inside dialogs, and when Escape closes a dialog or menu, it returns to the element
+// that opened it.
 func TestTheConsoleIsUsedWithTheKeyboardAlone(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"

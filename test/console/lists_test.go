@@ -2,14 +2,14 @@ package console
 
 import "testing"
 
-// Of 1,000 apps, 10,000 conversations and 100,000 events, only the rows in sight are in the page.
+// With 1,000 apps, 10,000 conversations and 100,000 events, the page contains only the visible rows.
 func TestLongListsKeepOnlyTheRowsInSight(t *testing.T) {
 	t.Parallel()
 	browse(t, "lists.mjs", serve(t, "", "--sample"), nil)
 }
 
-// An event makes the page ask again, once for many, and an answer that was asked for before is not shown; a
-// conversation without its answer is asked for until the answer is there.
+// After an event the page requests the data again, once for many events. It does not show a response to an
+// earlier request. A conversation without its answer is requested until the answer exists.
 func TestThePageAsksAgainForWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	browse(t, "fresh.mjs", serve(t, "", "--sample"), nil)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// greeter is the manifest of a bundle around testdata/greeter.mjs.
+// greeter returns the manifest of a bundle around testdata/greeter.mjs.
 func greeter(t *testing.T, name, title string, userConfig map[string]any, env map[string]string) []byte {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
@@ -25,7 +25,7 @@ func greeter(t *testing.T, name, title string, userConfig map[string]any, env ma
 	return raw
 }
 
-// program is the source of testdata/greeter.mjs.
+// program returns the source of testdata/greeter.mjs.
 func program(t *testing.T) []byte {
 	t.Helper()
 	code, err := os.ReadFile(filepath.Join("testdata", "greeter.mjs"))
@@ -35,7 +35,7 @@ func program(t *testing.T) []byte {
 	return code
 }
 
-// unpacked writes a bundle into a directory.
+// unpacked writes a bundle to a directory.
 func unpacked(t *testing.T, manifest []byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func unpacked(t *testing.T, manifest []byte) string {
 	return dir
 }
 
-// packed writes a bundle into an .mcpb file.
+// packed writes a bundle to an .mcpb file.
 func packed(t *testing.T, path string, manifest []byte) string {
 	t.Helper()
 	file, err := os.Create(path)
@@ -73,13 +73,13 @@ func packed(t *testing.T, path string, manifest []byte) string {
 	return path
 }
 
-// option is the user_config of a bundle that asks for one text.
+// option returns the user_config of a bundle that requires one text.
 func option(name, title, about string) map[string]any {
 	return map[string]any{name: map[string]any{"type": "string", "title": title, "description": about, "required": true}}
 }
 
-// An admin imports, uploads, drops, finds, configures, restarts, updates, stops, starts and uninstalls apps, and
-// accepts the changed definition of a tool.
+// An admin imports, uploads, drops, finds, configures, restarts, updates, stops, starts and uninstalls apps,
+// and accepts a tool's changed definition.
 func TestAppsAreInstalledConfiguredUpdatedAndUninstalledInTheBrowser(t *testing.T) {
 	t.Parallel()
 	code, err := filepath.Abs(filepath.Join("testdata", "greeter.mjs"))

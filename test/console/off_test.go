@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// With http.console: false each path that the console has is an unknown one, and the API is there.
+// With http.console: false, every path of the console returns 404, and the API is still available.
 func TestNothingOfTheConsoleAnswersWhenItIsOff(t *testing.T) {
 	t.Parallel()
 	on, off := serve(t, ""), serve(t, "http: {console: false}\n")

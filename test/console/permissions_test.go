@@ -2,7 +2,8 @@ package console
 
 import "testing"
 
-// A person allows an app a service of this machine on its page, sees it in force, and revokes it.
+// A person allows an app to use a service on this machine on the app's page, sees that it takes effect, and
+// revokes it.
 func TestPermissionsOfAnAppAreDecidedOnItsPage(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")

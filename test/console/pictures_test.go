@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// officeApp is one of testdata/office/apps.json.
+// officeApp is an app in testdata/office/apps.json.
 type officeApp struct {
 	Name        string           `json:"name"`
 	Title       string           `json:"title"`
@@ -22,7 +22,7 @@ type officeApp struct {
 	Tools       []map[string]any `json:"tools"`
 }
 
-// office packs a bundle for each app of testdata/office into a directory, and returns their names.
+// office packs a bundle for each app in testdata/office into a directory, and returns the apps' names.
 func office(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/office/apps.json")
@@ -47,7 +47,7 @@ func office(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// bundle writes the bundle of the app.
+// bundle writes the app's bundle and returns its directory.
 func (a officeApp) bundle(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,8 +79,8 @@ func (a officeApp) bundle(t *testing.T) string {
 	return dir
 }
 
-// The pictures of docs/console.md, of a server that people work with. They are taken with
-// ROPEWALK_SCREENSHOTS=<folder> only.
+// This test takes the screenshots for docs/console.md, on a server with realistic data. It runs only with
+// ROPEWALK_SCREENSHOTS=<directory>.
 func TestThePicturesOfTheDocuments(t *testing.T) {
 	if os.Getenv("ROPEWALK_SCREENSHOTS") == "" {
 		t.Skip("ROPEWALK_SCREENSHOTS names no folder")
@@ -116,7 +116,7 @@ models:
 	browse(t, "pictures.mjs", s, map[string]any{"key": key, "provider": provider.Issuer})
 }
 
-// officeTalk is what the model answers in the pictures.
+// officeTalk returns the model's answers in the screenshots.
 func officeTalk() []string {
 	return []string{
 		`{"match":{"systemMessage":"Write a title","userMessage":"overdue"},"response":{"content":"Overdue invoices"}}`,

@@ -12,8 +12,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A page whose server is killed during an answer shows that it is away. Once it is back on the same address,
-// the page follows its events again, the answer is shown as ended, and the chat goes on.
+// A page whose server is killed during an answer shows that the server is unavailable. When the server is back
+// at the same address, the page receives its events again, the answer is shown as ended, and the chat can be
+// continued.
 func TestAPageGoesOnAfterItsServerWasKilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +28,7 @@ func TestAPageGoesOnAfterItsServerWasKilledAndStartedAgain(t *testing.T) {
 		}
 		_, _ = fmt.Fprintf(w, delta, "The first half")
 		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done() // until the server is gone
+		<-r.Context().Done() // until the server has ended
 	}))
 	t.Cleanup(provider.Close)
 	port := testenv.FreePort(t)
@@ -35,7 +36,7 @@ func TestAPageGoesOnAfterItsServerWasKilledAndStartedAgain(t *testing.T) {
 	browse(t, "restart.mjs", s, map[string]any{"control": killer(t, s)})
 }
 
-// killer is the address of a server that kills s at /kill, and starts it again at any other path.
+// killer returns the address of a server that kills s at /kill, and starts it again at any other path.
 func killer(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

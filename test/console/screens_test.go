@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// Every screen, in both themes and at 1,440 and 375 px, passes axe-core and is no wider than the page.
+// Every screen passes axe-core and is no wider than the page, in both themes and at widths of 1,440 and 375 px.
 func TestEveryScreenIsAccessibleInBothThemesAtBothWidths(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)

@@ -19,10 +19,11 @@ func serve(t *testing.T, config string, args ...string) *harness.Server {
 	return harness.Serve(t, harness.Config(config), harness.Flags(args...))
 }
 
-// localURL is the address of a server with a name, which browsers treat as they do a secure one.
+// localURL returns the server's address with the host name localhost, which browsers treat like a secure
+// address.
 func localURL(s *harness.Server) string { return strings.Replace(s.URL, "127.0.0.1", "localhost", 1) }
 
-// bundle writes a bundle around an npm package of this folder's package.json.
+// bundle writes a bundle around an npm package in this directory's package.json.
 func bundle(t *testing.T, pkg string, extra map[string]any, args ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), strings.TrimPrefix(filepath.Base(pkg), "server-"))
@@ -55,10 +56,10 @@ func bundle(t *testing.T, pkg string, extra map[string]any, args ...string) stri
 
 func packages(t testing.TB) string { return testenv.Packages(t, filepath.Join("test", "console")) }
 
-// browse runs one of the scripts of this folder against a server, with what it is to know as JSON.
+// browse runs one of the scripts in this directory against a server. facts is passed to the script as JSON.
 func browse(t *testing.T, script string, s *harness.Server, facts map[string]any) {
 	t.Helper()
-	home, err := os.MkdirTemp("", "rwc") // short: the browser makes sockets in it
+	home, err := os.MkdirTemp("", "rwc") // short, because the browser creates sockets in it
 	if err != nil {
 		t.Fatal(err)
 	}

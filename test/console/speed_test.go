@@ -13,11 +13,11 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// manyDeltas is how many pieces the long answer comes in.
+// manyDeltas is the number of pieces in the long answer.
 const manyDeltas = 10_000
 
-// streamingModel answers every message with the pieces, one event each, on OpenAI's wire. It returns the
-// configuration of a server that chats with it.
+// streamingModel answers every message with the pieces, one event each, in OpenAI's format. It returns a server
+// configuration that uses it for chats.
 func streamingModel(t *testing.T, pieces []string) string {
 	t.Helper()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,8 +37,8 @@ func streamingModel(t *testing.T, pieces []string) string {
 	return "models:\n  default: local:test\n  providers:\n    local: {type: openai, apiKey: k, baseUrl: '" + provider.URL + "'}\n"
 }
 
-// longAnswer is Markdown in pieces of about a token: paragraphs, then one list, one block of code and one
-// table that are each as long as all paragraphs.
+// longAnswer returns Markdown in pieces of about one token: paragraphs, then a list, a code block and a table,
+// each as long as all paragraphs together.
 func longAnswer() []string {
 	var pieces []string
 	add := func(upTo int, first string, next func(i int) string) {
@@ -63,9 +63,9 @@ func longAnswer() []string {
 	return append(pieces, " |\n\nThe very end.")
 }
 
-// The bytes of a first visit are counted in the browser. With ROPEWALK_CONSOLE_TIMES=1 the time until the
-// chat can be used on a processor that is four times slower has its limit too. With
-// ROPEWALK_CONSOLE_AGAINST=path the console of that executable is measured in turn with this one.
+// The browser counts the bytes of a first visit. With ROPEWALK_CONSOLE_TIMES=1, the time until the chat is
+// usable on a processor slowed down by a factor of four has a limit too. With ROPEWALK_CONSOLE_AGAINST=path,
+// this console and that of the executable at path are measured alternately.
 func TestTheFirstLoadIsSmallAndSoonUsable(t *testing.T) {
 	t.Parallel()
 	config := streamingModel(t, []string{"Yes."})
@@ -77,8 +77,8 @@ func TestTheFirstLoadIsSmallAndSoonUsable(t *testing.T) {
 	browse(t, "load.mjs", serve(t, config, "--sample"), facts)
 }
 
-// What was rendered of an answer stays as it is while the rest arrives: the work of a delta does not grow
-// with the answer. With ROPEWALK_CONSOLE_TIMES=1 no task of the page may take more than 100 ms.
+// The rendered part of an answer does not change while the rest arrives, so that the work per delta does not
+// grow with the answer. With ROPEWALK_CONSOLE_TIMES=1, no task on the page may take more than 100 ms.
 func TestTenThousandDeltasRenderOnlyWhatGrows(t *testing.T) {
 	t.Parallel()
 	pieces := longAnswer()

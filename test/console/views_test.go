@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// canary is a server to which no view may send anything.
+// canary is a server that records requests. No view may send any.
 type canary struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -34,7 +34,8 @@ func (c *canary) heard() []string {
 	return c.hits
 }
 
-// hostileBundle is the app of testdata/hostile, whose views know the canary.
+// hostileBundle returns the directory of the app in testdata/hostile, whose views get the canary's address, and
+// the names of its attacks.
 func hostileBundle(t *testing.T, at string) (dir string, attacks []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "hostile")
@@ -57,7 +58,7 @@ func hostileBundle(t *testing.T, at string) (dir string, attacks []string) {
 	return dir, attacks
 }
 
-// Hostile views read nothing of the page and of the browser, send nothing anywhere, and take nobody away.
+// Hostile views cannot read anything from the page or the browser, send anything, or navigate to another page.
 func TestHostileViewsReadAndSendNothing(t *testing.T) {
 	t.Parallel()
 	c := newCanary(t)
@@ -70,7 +71,7 @@ func TestHostileViewsReadAndSendNothing(t *testing.T) {
 	}
 }
 
-// Apps of the MCP Apps examples, as their authors publish them, show their views, and the views work.
+// The apps from the MCP Apps examples, as published by their authors, show their views, and the views work.
 func TestPublishedViewsRenderAndWork(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
