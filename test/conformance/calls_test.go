@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// runClient installs the server of a scenario as a remote app of the server at base, and makes the calls of
-// the scenario as a client of /mcp.
+// runClient installs the scenario's server as a remote app on the server at base, and makes the scenario's
+// calls as a client of /mcp.
 func runClient(base, url string) error {
 	if _, err := request(http.MethodPost, base+"/v1/apps/install", map[string]any{"url": url, "serverName": "suite"}); err != nil {
 		return err
@@ -25,38 +25,38 @@ func runClient(base, url string) error {
 	ctx := context.Background()
 	client := mcp.NewClient(&mcp.Implementation{Name: "suite", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: accept})
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: base + "/mcp/" + workspace},
-		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}) // a session, in which apps ask the client
+		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}) // a session, so that apps can ask the client
 	if err != nil {
 		return err
 	}
 	for _, c := range calls {
 		if _, err := session.CallTool(ctx, c); err != nil {
-			fmt.Fprintln(os.Stderr, c.Name, err) // the suite decides what that means
+			fmt.Fprintln(os.Stderr, c.Name, err) // the suite decides whether that is a failure
 		}
 	}
 	if err := session.Close(); err != nil {
 		return err
 	}
-	_, err = request(http.MethodDelete, base+"/v1/apps/suite", nil) // the suite waits for the end of its connections
+	_, err = request(http.MethodDelete, base+"/v1/apps/suite", nil) // the suite waits until its connections are closed
 	return err
 }
 
-// accept accepts every question and leaves all fields to their defaults.
+// accept accepts every question and leaves all fields at their default values.
 func accept(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
 }
 
-// tool is a tool of the scenario's server, as the server lists it.
+// tool is a tool of the scenario's server, as listed by the Ropewalk server.
 type tool struct {
-	Name       string // in the namespace
-	Tool       string // as its server calls it
+	Name       string // full name
+	Tool       string // name on the scenario's server
 	Definition struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
 }
 
-// scenarioCalls returns the calls that a scenario prescribes, else one of each tool that the server at base
-// offers of the scenario's.
+// scenarioCalls returns the calls that a scenario prescribes. If it prescribes none, it returns one call for
+// each tool of the scenario's server.
 func scenarioCalls(base string) (calls []*mcp.CallToolParams, err error) {
 	listed, err := request(http.MethodGet, base+"/v1/tools?server=suite", nil)
 	if err != nil {
@@ -84,7 +84,7 @@ func scenarioCalls(base string) (calls []*mcp.CallToolParams, err error) {
 	return calls, nil
 }
 
-// argumentsOf returns the arguments that the scenarios want of a tool.
+// argumentsOf returns the arguments that the scenarios require for a tool.
 func argumentsOf(name string, tools []tool) map[string]any {
 	switch name {
 	case "add_numbers":
@@ -93,7 +93,7 @@ func argumentsOf(name string, tools []tool) map[string]any {
 		return map[string]any{"region": "us-west1"}
 	case "lookup_user":
 		return map[string]any{"id": "alice"}
-	case "json_schema_echo": // the schema of another tool, as it arrived
+	case "json_schema_echo": // the schema of another tool, exactly as it arrived
 		for _, other := range tools {
 			if other.Tool == "json_schema_2020_12_tool" {
 				return map[string]any{"schema": other.Definition.InputSchema}

@@ -12,12 +12,12 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// clientOf names the environment variable with the address of the server that the test executable drives
-// when the suite runs it as a client.
+// clientOf is the environment variable with the address of the server that the test executable uses when the
+// suite runs it as a client.
 const clientOf = "ROPEWALK_CONFORMANCE_CLIENT_OF"
 
-// applicable are the scenarios for clients that a gateway can be in: the suite's server is a remote app of
-// the server, and the calls of the scenario are made through the server.
+// applicable returns the client scenarios that apply to a gateway. The suite's server is a remote app of the
+// server, and the scenario's calls are made through the server.
 func applicable() []string {
 	return []string{
 		"initialize", "tools_call", "request-metadata", "http-standard-headers", "http-custom-headers", "http-invalid-tool-headers",
@@ -26,7 +26,7 @@ func applicable() []string {
 	}
 }
 
-// inapplicable are the beginnings of the names of all other scenarios, and why the server is not in them.
+// inapplicable returns prefixes of the names of all other scenarios, with the reason why they do not apply.
 func inapplicable() map[string]string {
 	return map[string]string{
 		"auth/":     "the server sends a remote app the credentials that the app was installed with; it is no OAuth client",
@@ -87,7 +87,7 @@ func hasReason(scenario string) bool {
 	return false
 }
 
-// suiteCommand is the suite with these arguments.
+// suiteCommand returns the command that runs the suite with the given arguments.
 func suiteCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	modules := filepath.Join(testenv.Packages(t, filepath.Join("test", "conformance")), "node_modules")

@@ -1,9 +1,9 @@
-// Package conformance runs the official conformance suite of MCP against /mcp, in front of the Go
-// SDK's everything-server installed as an app: every scenario that the two newest revisions require.
+// Package conformance runs the official MCP conformance suite against /mcp, with the Go SDK's everything-server
+// installed as an app. It runs every scenario that the two newest revisions require.
 //
-// The suite knows nothing of workspaces and of names with an app's prefix. A small shim of our own
-// stands before /mcp: it adds the header X-Workspace-Id, puts the prefix before the names in what
-// the suite sends, and takes it off what it gets. It changes nothing else.
+// The suite does not know about workspaces or prefixed names. A small proxy in front of /mcp adds the header
+// X-Workspace-Id, adds the app's prefix to the names that the suite sends, and removes it from the names that
+// the suite receives. It changes nothing else.
 //
-// The suite needs Node 22 or newer, so package.json brings one along (Linux on x64).
+// The suite requires Node 22 or newer, which package.json installs (Linux on x64).
 package conformance

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if base := os.Getenv(clientOf); base != "" { // run by the suite, as a client
+	if base := os.Getenv(clientOf); base != "" { // run by the suite as a client
 		if err := runClient(base, os.Args[len(os.Args)-1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// app is the name under which the everything-server is installed, and prefix what its names get.
+// app is the name under which the everything-server is installed, and prefix is the prefix of its names.
 const (
 	app       = "everything"
 	prefix    = app + "__"
 	workspace = "ws_default"
 )
 
-// shim is the address of a proxy to base that adds the workspace and the prefix.
+// shim returns the address of a proxy to base that adds the workspace and the prefix.
 func shim(t *testing.T, base string) string {
 	t.Helper()
 	target, err := url.Parse(base)
@@ -32,7 +32,7 @@ func shim(t *testing.T, base string) string {
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
-			r.Out.Host = r.In.Host // the suite asks under hosts that must be refused
+			r.Out.Host = r.In.Host // the suite also sends hosts that must be rejected
 			r.Out.Header.Set("X-Workspace-Id", workspace)
 			prefixRequest(r.Out)
 		},
@@ -47,13 +47,13 @@ func shim(t *testing.T, base string) string {
 	return proxy.URL + "/mcp"
 }
 
-// prefixRequest puts the prefix before the name that a request names a tool or a prompt by, in its
-// body and in the header that repeats it.
+// prefixRequest adds the prefix to the name of a tool or prompt in a request: in its body and in the header
+// that repeats it.
 func prefixRequest(r *http.Request) {
 	if r.Body == nil {
 		return
 	}
-	body, _ := io.ReadAll(r.Body) // what is missing is what the suite did not send
+	body, _ := io.ReadAll(r.Body) // anything missing was not sent by the suite
 	var message map[string]any
 	if json.Unmarshal(body, &message) == nil {
 		params, _ := message["params"].(map[string]any)
@@ -65,7 +65,7 @@ func prefixRequest(r *http.Request) {
 		case "tools/call", "prompts/get", "completion/complete":
 			if name, ok := where["name"].(string); ok {
 				where["name"] = prefix + name
-				body, _ = json.Marshal(message) // it was JSON before
+				body, _ = json.Marshal(message) // it was decoded from JSON
 			}
 			if name := r.Header.Values("Mcp-Name"); len(name) == 1 && strings.TrimSpace(name[0]) != "" {
 				r.Header.Set("Mcp-Name", strings.Replace(name[0], strings.TrimSpace(name[0]), prefix+strings.TrimSpace(name[0]), 1))
@@ -77,7 +77,7 @@ func prefixRequest(r *http.Request) {
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// bare is an answer whose names have lost the prefix. A message is one line.
+// bare is a response body that removes the prefix from names. A message is one line.
 type bare struct {
 	lines *bufio.Reader
 	io.Closer
