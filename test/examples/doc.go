@@ -1,7 +1,6 @@
-// Package examples proves that third parties can write plugins without our code: it installs each
-// example of examples/ as its README says, loads it as a server would, and holds it against the
-// conformance kit of its kind.
+// Package examples checks that third parties can write plugins without our code. It installs each example in
+// examples/ as its README says, loads it like a server would, and runs the conformance kit of its kind.
 //
-// It owns the installing and what every plugin must survive, whatever its language: being killed
-// under load, strangers at its socket, wrong settings. It holds tests only.
+// It tests what every plugin must survive in any language: being killed under load, unauthorized connections to
+// its socket, and invalid settings. It contains only tests.
 package examples

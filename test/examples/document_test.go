@@ -10,7 +10,7 @@ import (
 
 const document = "../../docs/plugins.md"
 
-// read is the document, and its blocks of a language.
+// read returns the text of the document and its code blocks in a language.
 func read(t *testing.T, language string) (text string, blocks []string) {
 	t.Helper()
 	raw, err := os.ReadFile(document)

@@ -23,7 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// patience is how long an interpreter may take to start on a machine that is busy.
+// patience is how long an interpreter may take to start on a busy machine.
 const patience = 90 * time.Second
 
 func TestMain(m *testing.M) {
@@ -33,9 +33,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// install runs the first block of commands of an example's README in its folder, and returns the
-// folder. It is done again only when one of the files changed that the outcome depends on; the
-// folder into keeps that in mind.
+// install runs the first block of commands in an example's README, in the example's directory, and returns that
+// directory. It does so again only if a file that the result depends on has changed; the directory into records
+// a digest of those files.
 func install(t *testing.T, example, into string, dependsOn ...string) string {
 	t.Helper()
 	root := testenv.Root(t)
@@ -61,7 +61,7 @@ func install(t *testing.T, example, into string, dependsOn ...string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	sh := exec.CommandContext(ctx, "sh", "-e", "-c", commands)
-	// The contracts come from the executable: no example reads the folder proto of this repository.
+	// The contracts come from the executable: no example reads this repository's directory proto.
 	sh.Dir, sh.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(harness.Binary(t))+":"+os.Getenv("PATH"))
 	if out, err := sh.CombinedOutput(); err != nil {
 		t.Fatalf("the commands of the README of %s: %v\n%s", example, err, out)
@@ -72,7 +72,7 @@ func install(t *testing.T, example, into string, dependsOn ...string) string {
 	return dir
 }
 
-// digestOf is a digest of files, and of all files in folders.
+// digestOf returns a digest of files, and of all files in directories.
 func digestOf(t *testing.T, dir string, names ...string) string {
 	t.Helper()
 	hash := sha256.New()
@@ -92,7 +92,7 @@ func digestOf(t *testing.T, dir string, names ...string) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// plugin is the configuration of an example's executable.
+// plugin returns the configuration for an example's executable.
 func plugin(t *testing.T, path, settings string) config.Plugin {
 	t.Helper()
 	sum, err := pluginhost.HashFile(path)
@@ -102,7 +102,7 @@ func plugin(t *testing.T, path, settings string) config.Plugin {
 	return config.Plugin{Adapter: "example", Path: path, SHA256: sum, Settings: config.NewSettings([]byte(settings))}
 }
 
-// newHost is a host as a server has one, and what it logged.
+// newHost returns a plugin host like that of a server, and its log.
 func newHost(t *testing.T) (*pluginhost.Host, *testkit.Log) {
 	t.Helper()
 	lines := &testkit.Log{}
@@ -113,7 +113,8 @@ func newHost(t *testing.T) (*pluginhost.Host, *testkit.Log) {
 	}), lines
 }
 
-// wantPassed wants the report of ropewalk plugin test on a session store: every property passed, or does not apply.
+// wantPassed checks the report of ropewalk plugin test for a session store: every property either passed or
+// does not apply.
 func wantPassed(t *testing.T, report string, err error) {
 	t.Helper()
 	passed := strings.Count(report, "\npass ")
@@ -122,7 +123,8 @@ func wantPassed(t *testing.T, report string, err error) {
 	}
 }
 
-// mustHold waits for a line of the log that holds all of the parts: a plugin's log comes over a pipe.
+// mustHold waits for a log line that contains all of the parts. It waits because a plugin's log arrives through
+// a pipe.
 func mustHold(t *testing.T, log *testkit.Log, parts ...string) {
 	t.Helper()
 	if !testkit.Within(5*time.Second, func() bool {

@@ -29,8 +29,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
-// servesItsServerAlone starts an executable by hand: without a server it says what it is, and it
-// talks to nobody but to the holder of the certificate it was started with, who can end it.
+// servesItsServerAlone starts an executable by hand. Without a server, the executable says what it is. It
+// communicates only with the holder of the certificate that it was started with, who can also end it.
 func servesItsServerAlone(t *testing.T, kind plugins.Kind, path string) {
 	t.Helper()
 	for _, cookie := range []string{"", "registry"} {
@@ -58,7 +58,7 @@ func servesItsServerAlone(t *testing.T, kind plugins.Kind, path string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where the test ended early
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // in case the test ends early
 	ended := make(chan error, 1)
 	lines := bufio.NewScanner(stdout)
 	if !lines.Scan() {
@@ -136,7 +136,7 @@ func dial(t *testing.T, socket string, own []byte, certs []tls.Certificate) *grp
 	return conn
 }
 
-// certificate makes one that signs itself.
+// certificate returns a new self-signed certificate.
 func certificate(t *testing.T) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

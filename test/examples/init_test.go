@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// shell runs commands in a folder, with ropewalk on the PATH, and returns what they print.
+// shell runs commands in a directory, with ropewalk on the PATH, and returns their output.
 func shell(t *testing.T, dir, commands string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands)
@@ -19,14 +19,15 @@ func shell(t *testing.T, dir, commands string) (string, error) {
 	return string(out), err
 }
 
-// withPackages has a skeleton's build find the packages of the example in Python, which has more.
+// withPackages makes a skeleton's build use the packages of the Python example, which include all that it
+// needs.
 func withPackages(t *testing.T, commands string) string {
 	t.Helper()
 	venv := filepath.Join(filepath.Dir(authPython(t)), ".venv")
 	return strings.ReplaceAll(commands, "./build\n", "ln -s '"+venv+"' .venv\n./build\n")
 }
 
-// The session stores are those of the document.
+// TestThePluginsOfTheDocumentPassTheirKit tests the session store skeletons.
 func TestPluginInitWritesAPluginInPythonThatPassesItsKit(t *testing.T) {
 	for _, kind := range []string{"auth", "registry", "audit"} {
 		t.Run(kind, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
 
-// needJava fails without what the plugins in Java are built with.
+// needJava fails the test if the tools to build plugins in Java are missing.
 func needJava(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"javac", "mvn"} {

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// killUnderCalls kills the only plugin of h n times with SIGKILL while several callers call. No
-// call may fail: each waits for the next process.
+// killUnderCalls kills the only plugin of h n times with SIGKILL while several goroutines make calls. No call
+// may fail: each waits for the next process.
 func killUnderCalls(t *testing.T, h *pluginhost.Host, n int, call func(context.Context) error) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -43,7 +43,7 @@ func killUnderCalls(t *testing.T, h *pluginhost.Host, n int, call func(context.C
 	}
 	for range n {
 		killOnce(t, h)
-		for range 10 { // so that every process is killed at work
+		for range 10 { // so that every process is killed while it is working
 			if err := call(t.Context()); err != nil {
 				t.Errorf("a call after the replacement failed: %v", err)
 			}
@@ -57,7 +57,7 @@ func killUnderCalls(t *testing.T, h *pluginhost.Host, n int, call func(context.C
 	t.Logf("%d calls over %d kills; the slowest took %v", calls, n, slowest.Round(time.Millisecond))
 }
 
-// killOnce returns when another process has taken over.
+// killOnce kills the plugin, and returns when another process has replaced it.
 func killOnce(t *testing.T, h *pluginhost.Host) {
 	t.Helper()
 	before := h.Status()[0]

@@ -34,7 +34,7 @@ func newKeys(t *testing.T) *authtest.Keys {
 	return keys
 }
 
-// forged is a token that somebody else signed.
+// forged returns a token with an invalid signature.
 func forged(p *authtest.Provider) string {
 	all := p.Forgeries()
 	return all[slices.IndexFunc(all, func(f authtest.Forgery) bool { return f.Clause == authtest.Signature })].Token

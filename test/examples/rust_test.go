@@ -51,7 +51,7 @@ func TestTheSessionStoreInRustKeepsTheContract(t *testing.T) {
 	}
 }
 
-// TestTheSessionStoreInRustPassesTheKit is `ropewalk plugin test`, which also starts and kills processes.
+// TestTheSessionStoreInRustPassesTheKit runs `ropewalk plugin test`, which also starts and kills processes.
 func TestTheSessionStoreInRustPassesTheKit(t *testing.T) {
 	t.Parallel()
 	path, settings := sessionStoreRust(t), filepath.Join(t.TempDir(), "settings.json")

@@ -63,7 +63,7 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 	alice.callsTheSampleApp(t)
 }
 
-// serve starts a server with the sample app in a home.
+// serve starts a server with the sample app and the given home.
 func serve(t *testing.T, home string) *harness.Server {
 	t.Helper()
 	return harness.Serve(t, func(s *harness.Server) { s.Home = home }, harness.Flags("--sample"))
@@ -85,7 +85,7 @@ func (c *client) open(t *testing.T) {
 	}
 }
 
-// callsTheSampleApp waits for the app, which starts beside the server.
+// callsTheSampleApp waits until the app responds. The app starts in parallel to the server.
 func (c *client) callsTheSampleApp(t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -100,7 +100,7 @@ func (c *client) callsTheSampleApp(t *testing.T) {
 	t.Errorf("the sample app answers %s", body)
 }
 
-// reason is why the server does not know the session.
+// reason returns the reason why the server does not know the session.
 func (c *client) reason(t *testing.T) string {
 	t.Helper()
 	status, _, body := c.post(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)

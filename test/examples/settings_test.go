@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// handle is what a host returns of any kind.
+// handle is what a host returns for any kind of plugin.
 type handle interface{ Close(context.Context) }
 
 func load(ctx context.Context, h *pluginhost.Host, kind plugins.Kind, p config.Plugin) (handle, error) {
@@ -21,7 +21,7 @@ func load(ctx context.Context, h *pluginhost.Host, kind plugins.Kind, p config.P
 	return h.SessionStore(ctx, p)
 }
 
-// wantProblems wants the same problems from a start and from a check.
+// wantProblems checks that starting and checking a plugin return the same problems with its settings.
 func wantProblems(t *testing.T, kind plugins.Kind, path, settings string, want ...string) {
 	t.Helper()
 	h, _ := newHost(t)

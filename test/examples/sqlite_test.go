@@ -22,7 +22,7 @@ import (
 
 const sqlite = "../../examples/sessionstore-sqlite-go"
 
-// stores is the folder of the store, once a test has built it.
+// stores is the directory of the built session store, or "" before the first test has built it.
 var (
 	built  sync.Once
 	stores string
