@@ -227,7 +227,7 @@ func TestAHomeThatOthersCanChangeHasNoSocket(t *testing.T) {
 	}
 }
 
-// impostorVariable turns the test into another user's process that listens on descriptor 3.
+// impostorVariable is the socket path for the test as another user's process, which listens there.
 const impostorVariable = "CONTROL_TEST_IMPOSTOR"
 
 func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
@@ -287,7 +287,7 @@ func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "read 0 bytes" {
 		t.Error(lines.Text())
 	}
-	for lines.Scan() { // to the end, before Wait closes it
+	for lines.Scan() { // Wait closes it, so read to the end first
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
