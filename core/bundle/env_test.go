@@ -56,7 +56,7 @@ func TestAVariableThatIsNotDenied(t *testing.T) {
 	}
 }
 
-// An entry arrives byte-identical or is refused; none is read by a shell.
+// A value arrives byte-identical or is refused. No shell ever interprets it.
 func TestValuesArriveByteIdentical(t *testing.T) {
 	tricks := []string{
 		"", " ", "plain", "two words", "\ttab\n", "$HOME", "${HOME}", "${__dirname}", "${user_config.other}", "$(id)", "`id`", ";id", "|id", "&&id", "> /tmp/x",

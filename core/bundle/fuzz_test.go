@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// FuzzManifest: whatever the document, nothing panics, and what is accepted can be asked
-// everything; no value of the operator becomes part of the program's path.
+// FuzzManifest checks that no document causes a panic, that every method works on an accepted manifest, and
+// that no configured value becomes part of the program's path.
 func FuzzManifest(f *testing.F) {
 	f.Add(encode(f, minimal()))
 	f.Add(encode(f, with(with(minimal(), "user_config.k", map[string]any{"type": "string", "multiple": true, "default": []any{"a"}}),
@@ -41,8 +41,9 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzUnpack: an archive is unpacked whole or leaves nothing; either way nothing but plain files
-// and directories, and nothing outside. Flushing to disk is left to TestUnpack: it is slow.
+// FuzzUnpack checks that an archive is either unpacked completely or leaves nothing behind. Only regular files
+// and directories may be created, and nothing outside the destination. It calls stage instead of Unpack because
+// flushing to disk is slow.
 func FuzzUnpack(f *testing.F) {
 	f.Add(bundleOf(f, rawEntry{name: "a/b", data: "x", method: 8}))
 	f.Add(bundleOf(f, rawEntry{name: "../a", data: "x"}))

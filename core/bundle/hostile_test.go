@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// hostileNames are entry names that must be refused wherever they stand.
+// hostileNames returns entry names that must be refused wherever they appear.
 func hostileNames() []string {
 	names := []string{
 		"../evil", "../../evil", "a/../../evil", "a/../evil", "./evil", "a/./evil", "a//evil", "/evil", "//evil", "/etc/passwd", "..", ".", "a/..", "/", "",
@@ -27,7 +27,7 @@ func hostileNames() []string {
 	return names
 }
 
-// hostileArchives are archives that must be refused, by what is wrong with them.
+// hostileArchives returns archives that must be refused. The key says what is wrong with the archive.
 func hostileArchives(t testing.TB) map[string][]byte {
 	all := map[string][]byte{}
 	add := func(name string, raw []byte) { all[name] = raw }
@@ -89,7 +89,7 @@ func hostileSizes(t testing.TB, add func(string, []byte)) {
 	add("too many files", rawZip(many))
 }
 
-// pointInside adds a central header for the entry of inner that lies within raw's last file.
+// pointInside adds a central header for the entry of inner, which is within raw's last file.
 func pointInside(raw []byte, inner string) []byte {
 	at := strings.Index(string(raw), inner)
 	end := len(raw) - endLen
@@ -150,7 +150,8 @@ func promise(raw []byte, n uint16) []byte {
 	return out
 }
 
-// docs/security.md 9: refused, nothing left, nothing outside, at most 64 MB more.
+// Row 9 of docs/security.md: hostile archives are refused, leave nothing behind, write nothing outside, and use
+// at most 64 MB of additional memory.
 func TestHostileArchivesAreRefused(t *testing.T) {
 	archives := hostileArchives(t)
 	if len(archives) < 200 {
@@ -207,7 +208,7 @@ func TestLimitsAreCountedInWhatIsWritten(t *testing.T) {
 	}
 }
 
-// docs/security.md 9: at most 64 MB more, whatever an archive says.
+// Memory use does not depend on the size of the archive (row 9 of docs/security.md).
 func TestUnpackKeepsMemoryBounded(t *testing.T) {
 	path := writeFile(t, bundleOf(t, rawEntry{name: "big", data: strings.Repeat("0123456789abcdef", 12<<20/16), method: 0},
 		rawEntry{name: "bomb", data: strings.Repeat("\x00", 60<<20), method: 8}))

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// input is a launch on Linux where node, python3 and uv are installed in /opt/bin.
+// input returns the input for a launch on Linux with node, python3 and uv in /opt/bin.
 func input(_ testing.TB, values map[string]core.Secret) LaunchInput {
 	return LaunchInput{
 		Dir: "/bundles/hello", Home: "/data/hello", Data: "/data/hello", OS: "linux", Values: values,

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// minimal is a manifest with everything that is required, as a document to be changed.
+// minimal returns a manifest with only the required fields, as a document that tests can change.
 func minimal() map[string]any {
 	return map[string]any{
 		"manifest_version": "0.3",
@@ -26,7 +26,7 @@ func minimal() map[string]any {
 	}
 }
 
-// with sets one value at a dotted path; nil removes it.
+// with sets the value at a dotted path, or removes it if value is nil. It changes and returns doc.
 func with(doc map[string]any, path string, value any) map[string]any {
 	at := doc
 	parts := strings.Split(path, ".")

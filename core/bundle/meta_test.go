@@ -63,7 +63,7 @@ func TestServerName(t *testing.T) {
 		"io.github.acme/my_server.x":    "my-server-x",
 		"@acme/größe":                   "gr--e",
 		"UPPER":                         "upper",
-		strings.Repeat("a", 128):        strings.Repeat("a", 128), // never cut
+		strings.Repeat("a", 128):        strings.Repeat("a", 128), // never truncated
 		strings.Repeat("a", 31) + "--b": strings.Repeat("a", 31) + "--b",
 	} {
 		if got, err := ServerName(in); err != nil || got != want {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// planted makes a directory of files, of which those in bin/ are executable and those that begin with
-// -> are links.
+// planted creates a directory with files. Files in bin/ are executable. Contents that start with -> are targets
+// of symbolic links.
 func planted(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

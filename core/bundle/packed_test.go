@@ -22,7 +22,7 @@ func mcpb(t *testing.T, args ...string) {
 	}
 }
 
-// source is a bundle directory whose server prints its arguments and a variable.
+// source creates a bundle directory. The bundle's server prints its arguments and an environment variable.
 func source(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -11,22 +11,22 @@ import (
 	"testing"
 )
 
-// rawEntry is one entry of a zip that no honest packing tool would write.
+// rawEntry is an entry in a zip file that no normal packing tool would create.
 type rawEntry struct {
 	name     string
-	local    string // the name in the local header; "" means the same
+	local    string // name in the local header; "" means the same name
 	data     string
-	mode     fs.FileMode // 0 means a regular file of mode 0644
+	mode     fs.FileMode // 0 means a regular file with mode 0644
 	flags    uint16
-	method   uint16  // 0 store, 8 deflate, others are written as stored
-	declared *uint32 // the uncompressed size it claims
+	method   uint16  // 0 is store, 8 is deflate; data with other methods is written uncompressed
+	declared *uint32 // the uncompressed size in the headers, if not the real one
 	crc      *uint32
-	at       *int // the local header it points to, in place of one of its own: the index of an earlier entry
+	at       *int // if not nil, the index of an earlier entry whose local header is used
 	dos      bool
-	packed   []byte // data as it is compressed, where that was worked out before
+	packed   []byte // compressed data, if it was already calculated
 }
 
-// rawZip writes a zip by hand: local headers and data, the central directory, the end record.
+// rawZip writes a zip file by hand: the local headers and data, the central directory, and the end record.
 func rawZip(entries []rawEntry) []byte {
 	var out, dir bytes.Buffer
 	offsets := make([]int, len(entries))
@@ -67,7 +67,7 @@ func put(out *bytes.Buffer, signature uint32, fields ...any) {
 	}
 }
 
-// header is what local and central headers share, from the needed version to the sizes.
+// header returns the part that local and central headers share, from the required version to the sizes.
 func (e rawEntry) header(body []byte) []byte {
 	var h bytes.Buffer
 	size, crc := uint32(len(e.data)), crc32.ChecksumIEEE([]byte(e.data))
@@ -110,12 +110,12 @@ func unixMode(mode fs.FileMode) uint16 {
 	return kinds[mode.Type()] | perm
 }
 
-// manifestEntry is the entry that every bundle must have.
+// manifestEntry returns the entry that every bundle must have.
 func manifestEntry(t testing.TB) rawEntry {
 	return rawEntry{name: ManifestName, data: string(encode(t, minimal()))}
 }
 
-// bundleOf is an archive of a manifest and the given entries.
+// bundleOf returns an archive with a manifest and the given entries.
 func bundleOf(t testing.TB, entries ...rawEntry) []byte {
 	return rawZip(append([]rawEntry{manifestEntry(t)}, entries...))
 }

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// signedBundle is a bundle that the official tool packed and signed, and the certificate of the authority that
-// issued the signer's.
+// signedBundle returns a bundle that the official tool packed and signed, and a pool with the certificate of
+// the authority that issued the signer's certificate.
 func signedBundle(t *testing.T) (path string, trusted *x509.CertPool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func signedBundle(t *testing.T) (path string, trusted *x509.CertPool) {
 	return path, trusted
 }
 
-// certificate makes a certificate for signing code that issuer has signed; nil for one that signs itself.
+// certificate returns a code signing certificate that is signed by issuer, or self-signed if issuer is nil.
 func certificate(t *testing.T, name string, issuer *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -88,7 +88,7 @@ func TestASignatureOfTheOfficialToolIsVerified(t *testing.T) {
 	if s, err := VerifySignature(t.Context(), unsigned); s != nil || err != nil {
 		t.Errorf("without a signature: %+v, %v", s, err)
 	}
-	counted := append([]byte{}, raw...) // newer tools count the signature as the comment of the zip
+	counted := append([]byte{}, raw...) // newer tools treat the signature as the zip comment
 	binary.LittleEndian.PutUint16(counted[cut-2:], uint16(len(raw)-cut))
 	if err := os.WriteFile(unsigned, counted, 0o600); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestASignatureOfTheOfficialToolIsVerified(t *testing.T) {
 	}
 }
 
-// TestOneFlippedByteOfASignedBundleIsRefused flips each byte, of the signature too.
+// TestOneFlippedByteOfASignedBundleIsRefused flips a bit in each byte, including those of the signature.
 func TestOneFlippedByteOfASignedBundleIsRefused(t *testing.T) {
 	path, trusted := signedBundle(t)
 	raw, err := os.ReadFile(path)
@@ -111,7 +111,8 @@ func TestOneFlippedByteOfASignedBundleIsRefused(t *testing.T) {
 		if err := os.WriteFile(changed, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// A certificate that was changed may be whole but for its issuer's signature: nobody trusts it.
+		// If only the certificate has changed, its issuer's signature may be the only thing that is wrong. It
+		// must not be trusted.
 		switch s, err := VerifySignature(t.Context(), changed); {
 		case err != nil && !errors.Is(err, ErrSignature):
 			t.Errorf("byte %d of %d: %v", i, len(raw), err)

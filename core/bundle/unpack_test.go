@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// tree is every path beneath dir with its mode, directories with a slash.
+// tree returns the mode and the relative path of everything below dir, separated by a space.
 func tree(t testing.TB, dir string) []string {
 	t.Helper()
 	var out []string
@@ -77,8 +77,8 @@ func TestUnpackMakesABinaryServerExecutable(t *testing.T) {
 	}
 }
 
-// sign appends a signature block as packing tools do; counted says whether the zip's comment length
-// counts it.
+// sign appends a signature block like packing tools do. counted says whether the zip's comment length includes
+// it.
 func sign(raw []byte, signature string, counted bool) []byte {
 	var block bytes.Buffer
 	block.WriteString(signatureStart)
@@ -138,7 +138,7 @@ func TestUnpackRefusesEverythingButFilesAndDirectories(t *testing.T) {
 	}
 }
 
-// countdown is a context that ends after it was asked n times.
+// countdown is a context that is cancelled after n calls to Err.
 type countdown struct {
 	context.Context
 	n *int
@@ -180,7 +180,7 @@ func TestUnpackOfAnOrdinaryZip(t *testing.T) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for name, data := range map[string][]byte{ManifestName: encode(t, minimal()), "big": bytes.Repeat([]byte("0123456789"), 1<<20)} {
-		f, err := w.Create(name) // streamed: sizes follow the data
+		f, err := w.Create(name) // streamed, so the sizes follow the data
 		if err == nil {
 			_, err = f.Write(data)
 		}
