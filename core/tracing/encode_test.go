@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// kept is an OTLP client that keeps what it should upload.
+// kept is an OTLP client that stores the batches instead of uploading them.
 type kept struct{ batches []*otlp.ResourceSpans }
 
 func (*kept) Start(context.Context) error { return nil }
@@ -29,7 +29,7 @@ func (k *kept) UploadTraces(_ context.Context, batches []*otlp.ResourceSpans) er
 	return nil
 }
 
-// spansOfAllKinds returns spans that together have every field that a span can have.
+// spansOfAllKinds returns spans that together use every field that a span can have.
 func spansOfAllKinds(t testing.TB) []sdktrace.ReadOnlySpan {
 	t.Helper()
 	out := tracetest.NewInMemoryExporter()
@@ -95,7 +95,7 @@ func TestTextThatIsNotUTF8DoesNotLoseTheBatch(t *testing.T) {
 	}
 }
 
-// The encoding of a batch as it is exported, by this package and by the SDK.
+// BenchmarkEncode measures the encoding of a batch for export, by this package and by the SDK.
 func BenchmarkEncode(b *testing.B) {
 	out := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(out))

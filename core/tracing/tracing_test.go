@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// whole starts and ends the spans of a tool call.
+// whole starts and ends the spans of a complete tool call.
 func whole(ctx context.Context, t *Tracer, from Wire) {
 	request := t.StartRequest("POST", from)
 	ctx = request.In(ctx)
@@ -36,7 +36,8 @@ func TestACallCostsNoAllocationWhileTracingIsOff(t *testing.T) {
 	}
 }
 
-// The spans of a whole call, off and on: `go test -bench Call ./core/tracing`.
+// BenchmarkCall measures the spans of a complete tool call, with tracing off and on. Run it with `go test
+// -bench Call ./core/tracing`.
 func BenchmarkCall(b *testing.B) {
 	run := func(name string, tracer *Tracer) {
 		b.Run(name, func(b *testing.B) {
@@ -53,7 +54,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// recorder returns a tracer and an exporter with what it records.
+// recorder returns a tracer and the exporter that records its spans.
 func recorder(t *testing.T) (*Tracer, *tracetest.InMemoryExporter) {
 	t.Helper()
 	out := tracetest.NewInMemoryExporter()
@@ -173,7 +174,7 @@ func TestTheVariablesOfOpenTelemetryTurnTracingOnAndOff(t *testing.T) {
 	}
 }
 
-// failing is an exporter whose collector is unavailable.
+// failing is an exporter that behaves as if its collector were unavailable.
 type failing struct{ sdktrace.SpanExporter }
 
 func (failing) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error {
@@ -211,7 +212,7 @@ func TestAnUnavailableCollectorBlocksNeitherCallsNorShutdown(t *testing.T) {
 		}
 		calls := time.Since(began)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_ = tracer.Close(ctx) // it may report that spans are left
+		_ = tracer.Close(ctx) // it may report that spans have not been exported
 		cancel()
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("%s: 3000 calls took %v, and with the shutdown %v", protocol, calls, took)
