@@ -16,7 +16,7 @@ type Row struct {
 	Number   string `json:"number"`   // of the row; for tables without numbers, the threat
 	Done     string `json:"done"`     // what was done, with counts
 	Figure   string `json:"figure"`   // what was measured
-	Required string `json:"required"` // what must hold
+	Required string `json:"required"` // the requirement
 	OK       bool   `json:"ok"`
 }
 

@@ -38,7 +38,7 @@ type Set struct {
 
 	mu     sync.Mutex
 	file   *File
-	number int       // of the current file: one more than that of the newest closed one
+	number int       // number of the current file: one more than the newest closed file
 	began  time.Time // time of its first record; zero if there is none
 	purged time.Time // when closed files were last checked
 }

@@ -21,7 +21,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// has fails the test unless the file contains the text; what says what is missing there.
+// has fails the test unless the file contains the text. what describes what is missing.
 func has(t *testing.T, path, text, what string) {
 	t.Helper()
 	if raw, err := os.ReadFile(filepath.Join(root, path)); err != nil || !strings.Contains(string(raw), text) {
@@ -29,7 +29,7 @@ func has(t *testing.T, path, text, what string) {
 	}
 }
 
-// folders returns the names of the folders in a folder, except these.
+// folders returns the names of the subdirectories of a directory, except the given ones.
 func folders(t *testing.T, path string, except ...string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(root, path))
@@ -45,7 +45,7 @@ func folders(t *testing.T, path string, except ...string) []string {
 	return names
 }
 
-// sources returns the text of the Go files under these folders for which keep is true.
+// sources returns the text of the Go files below these directories for which keep returns true.
 func sources(t *testing.T, keep func(path string) bool, under ...string) string {
 	t.Helper()
 	var all strings.Builder
@@ -164,7 +164,7 @@ func TestEveryKindOfPluginIsComplete(t *testing.T) {
 		has(t, filepath.Join("cmd/ropewalk/skeleton/files/any", kind, "words.tmpl"), "{{define \"usage\"}}", "the kind in plugin init")
 		has(t, filepath.Join("cmd/ropewalk/skeleton/files/go", kind, "main.go.tmpl"), kind+".Serve", "the kind in plugin init")
 		has(t, filepath.Join("cmd/ropewalk/skeleton/files/python", kind, "src/adapter.py.tmpl"), "kind = \""+kind+"\"", "the kind in plugin init --lang python")
-		if kind != "sessionstore" { // which is the example
+		if kind != "sessionstore" { // it is the example
 			has(t, filepath.Join("cmd/ropewalk/skeleton/files/java", kind, "src/main/java/com/example/Adapter.java.tmpl"), "return \""+kind+"\";", "the kind in plugin init --lang java")
 		}
 		has(t, "core/pluginhost/find.go", "plugins."+constant+"}", "the adapters of the kind that a configuration names")

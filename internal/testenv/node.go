@@ -86,7 +86,7 @@ func Packages(t testing.TB, folder string) string {
 	return dir
 }
 
-// Lock takes a lock that every process on this machine respects, and returns a function that releases it.
+// Lock takes the lock on the file at path, which all processes share, and returns a function that releases it.
 func Lock(t testing.TB, path string) func() {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)

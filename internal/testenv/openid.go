@@ -28,7 +28,7 @@ func StartOpenIDProvider(t testing.TB, callback string) *OpenIDProvider {
 	return startOpenIDProvider(t, callback)
 }
 
-// StartOpenIDProviderWithForm is StartOpenIDProvider with a page that asks for the account.
+// StartOpenIDProviderWithForm is like StartOpenIDProvider, but the login page asks for the account.
 func StartOpenIDProviderWithForm(t testing.TB, callback string) *OpenIDProvider {
 	t.Helper()
 	return startOpenIDProvider(t, callback, "form")

@@ -22,7 +22,7 @@ type Server struct {
 	t       testing.TB
 	command func() *exec.Cmd
 	ready   func(context.Context) bool
-	quit    syscall.Signal // asks it to shut down at once, but cleanly
+	quit    syscall.Signal // makes it shut down cleanly and immediately
 
 	cmd    *exec.Cmd
 	output *output

@@ -65,7 +65,7 @@ func (l *Log) Entries() []map[string]any {
 	return entries
 }
 
-// Logger returns a logger that writes into l at the given level, as JSON if asked for.
+// Logger returns a logger that writes to l at the given level, as JSON if json is true.
 func (l *Log) Logger(level hclog.Level, json bool) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{Output: l, Level: level, JSONFormat: json})
 }

@@ -9,7 +9,7 @@ type check struct {
 	tests string // a regular expression, the name of a fuzz target, or a Makefile target
 }
 
-// checks returns the tests, those of the most important rows first.
+// checks returns the tests. Those of the most important rows come first.
 func checks() []check { return slices.Concat(attacks(), trust(), costs(), floods(), fuzzTargets()) }
 
 // costs returns the checks of what protection costs, and of third-party code.

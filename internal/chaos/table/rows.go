@@ -10,8 +10,8 @@ import (
 // row is a row of docs/security.md.
 type row struct{ number, threat, required string }
 
-// readRows reads the rows of the tables in a document. Those of the first table are numbered; the others have a
-// threat, what must hold and what was measured.
+// readRows reads the rows of the tables in a document. The rows of the first table are numbered. The other
+// tables have columns for the threat, the requirement and the measurement.
 func readRows(path string) ([]row, error) {
 	f, err := os.Open(path)
 	if err != nil {
