@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/protocoltest"
 )
 
-// runProtocol checks what must hold for every plugin, whatever its kind.
+// runProtocol checks the requirements for every plugin, whatever its kind.
 func (t *trial) runProtocol(ctx context.Context, r *report) error {
 	settings, end, err := t.goodSettings()
 	if err != nil {

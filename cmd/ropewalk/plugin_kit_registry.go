@@ -18,7 +18,7 @@ import (
 // cataloguePlaceholder stands for the directory with the generated catalogue, in a registry's settings.
 const cataloguePlaceholder = "${catalogue}"
 
-// prepareRegistry reads what is known about the bundles, and creates the directory that the settings ask for.
+// prepareRegistry reads the facts about the bundles, and creates the directory that the settings refer to.
 func (t *trial) prepareRegistry() (err error) {
 	if t.bundlesFile, err = givenOrDefault(t.plugin.Path, t.bundlesFile, "bundles.json"); err != nil {
 		return err
@@ -98,7 +98,8 @@ func (t *trial) publishCatalogue(ctx context.Context, c registrytest.Catalogue) 
 	return nil
 }
 
-// folder is the backend of a registry that reads the catalogue's directory itself: it is moved away and back.
+// folder is the backend of a registry that reads the catalogue's directory directly. To make it unavailable,
+// the directory is moved away.
 type folder string
 
 func (f folder) Stop(context.Context) error  { return os.Rename(string(f), string(f)+".away") }

@@ -35,7 +35,7 @@ func (r *report) title(t *trial) {
 	r.print("effort %s, seed %d\n\n", t.kit.Effort, t.kit.Seed)
 }
 
-// judge tries properties one by one, so that the report shows each as it ends.
+// judge checks properties one at a time, so that the report shows each result as soon as it is known.
 func judge[S any](ctx context.Context, r *report, properties []kit.Property[S], trial kit.Trial, subject S) {
 	for _, property := range properties {
 		if ctx.Err() != nil {

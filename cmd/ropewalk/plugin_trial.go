@@ -136,7 +136,7 @@ type trial struct {
 	who          pluginhost.Identity
 	settingsFile string // may be ""
 	settings     config.Settings
-	bundlesFile  string            // what is known about a registry's bundles; may be ""
+	bundlesFile  string            // facts about a registry's bundles; may be ""
 	samplesFile  string            // may be ""
 	samples      *authtest.Samples // only for the kind auth
 	keys         *authtest.Keys    // only for adapters of OpenID providers
@@ -154,7 +154,7 @@ type trial struct {
 	keep         string // file for a failing recorded history
 }
 
-// prepare finds out what the plugin is and reads what is needed to test it.
+// prepare determines what the plugin is, and reads everything needed to test it.
 func (t *trial) prepare(ctx context.Context, path string, kinds []plugins.Kind, settings, samples string) (err error) {
 	if t.plugin, err = pluginhost.Executable(path); err != nil {
 		return err

@@ -270,7 +270,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 	}
 }
 
-// said writes what an error of Load says, a problem on a line.
+// said formats the problems in an error from Load, one per line.
 func said(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {

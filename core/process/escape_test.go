@@ -141,7 +141,8 @@ func (v *victim) share(t *testing.T) {
 	}
 }
 
-// fullService returns a service that accepts no more connections, so that connecting to it takes long.
+// fullService returns the address of a service that accepts no more connections, so that connecting to it takes
+// a long time.
 func fullService(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

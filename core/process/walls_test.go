@@ -87,8 +87,8 @@ func TestAnAppReachesNoOwnAddressWhenDescriptorsAreUsedUp(t *testing.T) {
 	}
 }
 
-// useUp makes connects that wait, and meanwhile tries another address from several threads, which take
-// descriptors from each other.
+// useUp makes connects that wait. In the meantime it tries another address from several threads, which compete
+// for descriptors.
 func useUp(full, own string) {
 	<-time.After(time.Millisecond) // opens the descriptors that the Go runtime needs
 	var probes []int
@@ -178,7 +178,7 @@ func bombedServer(apps, level string) error {
 		}
 		p, err := process.Start(c)
 		if err != nil && i > 0 && !c.Sandbox.OwnTasks() {
-			break // the threads of all apps count together, and the others have them
+			break // the limit counts the threads of all apps together, and the other apps have them
 		}
 		if err != nil {
 			return fmt.Errorf("app %d: %w", i, err)

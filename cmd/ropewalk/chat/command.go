@@ -100,7 +100,7 @@ func findConversation(ctx context.Context, client *apiclient.Client, id string) 
 // readLines sends the lines of r, and closes the channel at the end.
 func readLines(r io.Reader) <-chan string {
 	lines := make(chan string)
-	go func() { // ends with the process when nobody reads any more
+	go func() { // ends with the process when nobody reads any longer
 		defer close(lines)
 		for scan := bufio.NewScanner(r); scan.Scan(); {
 			lines <- scan.Text()

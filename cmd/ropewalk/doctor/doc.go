@@ -1,2 +1,2 @@
-// Package doctor contains `ropewalk doctor`: checks of a server and of what it needs, each with advice.
+// Package doctor contains `ropewalk doctor`: checks of a server and its dependencies, each with advice.
 package doctor

@@ -130,7 +130,7 @@ func (e *examination) checkCertificates() {
 	e.add("certificates", ok, "root certificates are installed", "")
 }
 
-// program is a program that bundles need; modules imports those of its modules that an installation needs.
+// program is a program that bundles need. modules is code that imports the modules needed for an installation.
 type program struct{ name, args, need, modules string }
 
 func runtimes() []program {

@@ -43,7 +43,7 @@ func (o Options) configured(at place) ([]pluginhost.Configured, error) {
 	return all, nil
 }
 
-// isIdentity reports whether a path is that of a section, or of the key in it that says which plugin to use.
+// isIdentity reports whether a path is a section, or the key in it that selects the plugin.
 func isIdentity(at, path string) bool {
 	at = strings.TrimSuffix(at, ".")
 	return path == at || path == at+".adapter" || path == at+".path" || path == at+".sha256"
