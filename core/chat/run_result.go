@@ -25,6 +25,7 @@ const (
 	UnknownEnd    StopReason = "unknown_end"    // the provider gave an unknown reason
 	ProviderError StopReason = "provider_error" // the provider failed in the middle of an answer
 	Incomplete    StopReason = "incomplete"     // the server ended in the middle of the run
+	Queued        StopReason = "queued"         // there is no run yet: the message waits for the one in progress
 )
 
 // StopReasons returns every reason with which the history may mark a run that did not end as Complete.

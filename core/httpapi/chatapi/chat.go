@@ -22,8 +22,11 @@ import (
 // disconnects, unless it is detached, and when the caller loses their rights.
 func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
 	a, err := h.admit(c, caller, r)
-	if err != nil || a.queued {
+	if err != nil {
 		return nil, err
+	}
+	if a.queued != nil {
+		return a.queued, nil
 	}
 	ctx, cancel := context.WithCancel(c.UserContext())
 	defer cancel()
@@ -53,8 +56,11 @@ func answered(a chat.Answer, err error) (any, error) {
 // SendMessage. Errors that occur before the run starts are ordinary error responses.
 func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
 	a, err := h.admit(c, caller, r)
-	if err != nil || a.queued {
+	if err != nil {
 		return nil, err
+	}
+	if a.queued != nil {
+		return a.queued, nil
 	}
 	if r.Detach {
 		return nil, h.follow(c, caller, h.Chat.Detach(a.run, a.within, a.release), func() {})
@@ -79,10 +85,10 @@ type admitted struct {
 	run     *chat.Run
 	within  func(context.Context) (context.Context, context.CancelFunc)
 	release func()
-	queued  bool // there is nothing to run yet
+	queued  *chat.Answer // the response if there is nothing to run yet
 }
 
-// admit admits a run. It may queue the message instead and write the response.
+// admit admits a run or, if the request allows it, queues the message.
 func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a admitted, err error) {
 	cred, err := authn.FromRequest(c)
 	if err != nil {
@@ -109,8 +115,11 @@ func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a ad
 				return a, err
 			}
 			if q != nil {
-				a.queued = true
 				c.Status(fiber.StatusAccepted).Location("/v1/conversations/" + r.ConversationID + "/queue")
+				a.queued = &chat.Answer{
+					ConversationID: r.ConversationID, WorkspaceID: caller.Workspace.ID, ToolCalls: []chat.ToolCall{},
+					StopReason: chat.Queued, StopMessage: "The message is queued until the run in progress ends.",
+				}
 				return a, nil
 			}
 		}
