@@ -105,16 +105,6 @@ func publish(tmp, dest string) error {
 	return syncDir(filepath.Dir(dest))
 }
 
-// ReadArchive reads the manifest of an .mcpb file without unpacking it.
-func ReadArchive(archivePath string) (*Manifest, error) {
-	a, err := openArchive(archivePath, Limits{}.withDefaults())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = a.Close() }()
-	return a.manifest()
-}
-
 // unpack writes every entry to dir, which must be empty.
 func (a *archive) unpack(ctx context.Context, dir string, limits Limits) error {
 	m, err := a.manifest()

@@ -111,7 +111,12 @@ func TestUnpackIgnoresASignature(t *testing.T) {
 			if got := tree(t, dest); !slices.Equal(got, []string{"-rw-r--r-- a.txt", "-rw-r--r-- manifest.json"}) {
 				t.Fatalf("got %q", got)
 			}
-			if m, err := ReadArchive(path); err != nil || m.Name != "@acme/hello" {
+			a, err := openArchive(path, Limits{}.withDefaults())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = a.Close() }()
+			if m, err := a.manifest(); err != nil || m.Name != "@acme/hello" {
 				t.Fatalf("got %v, %v", m, err)
 			}
 		})

@@ -178,12 +178,3 @@ func Valid(data []byte) bool {
 	s.Space()
 	return s.Value() == nil && s.End()
 }
-
-// Skip returns the end of the value that begins at from. data must be valid.
-func Skip(data []byte, from int) int {
-	s := Scanner{Data: data, pos: from}
-	if s.Value() != nil {
-		return len(data)
-	}
-	return s.pos
-}

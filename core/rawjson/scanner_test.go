@@ -66,13 +66,14 @@ func TestNestingIsBounded(t *testing.T) {
 	}
 }
 
-func TestSkipFindsWhereAValueEnds(t *testing.T) {
+func TestAValueEndsWhereItsTextEnds(t *testing.T) {
 	const text = `{"a" : [1,{"b":"]}\\\""}] , "c":-1.5e3,"d":null}`
 	for from, want := range map[int]string{
 		0: text, 1: `"a"`, strings.Index(text, "["): `[1,{"b":"]}\\\""}]`, strings.Index(text, "-1"): `-1.5e3`, strings.Index(text, "null"): `null`,
 	} {
-		if got := text[from:Skip([]byte(text), from)]; got != want {
-			t.Errorf("from %d: %q, want %q", from, got, want)
+		s := Scanner{Data: []byte(text), pos: from}
+		if err := s.Value(); err != nil || text[from:s.pos] != want {
+			t.Errorf("from %d: %q, %v, want %q", from, text[from:s.pos], err, want)
 		}
 	}
 }
