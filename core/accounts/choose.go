@@ -23,7 +23,7 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 	case err != nil:
 		return core.Account{}, err
 	case !auth.UsesAccounts() && w.Name != "":
-		return core.Account{}, core.Errorf(core.CodeBadRequest, "app %s is not called with accounts: leave out account", app)
+		return core.Account{}, core.Errorf(core.CodeBadRequest, "app %s does not use accounts: leave out account", app)
 	case !auth.UsesAccounts():
 		return core.Account{}, nil
 	}

@@ -106,7 +106,7 @@ func (h *testServer) preflight(t *testing.T, origin string, asked ...string) str
 
 func TestWhatIsSwitchedOffAnswersEveryMethodItself(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
-		o.Closed = func(ctx *fasthttp.RequestCtx) bool {
+		o.RespondIfDisabled = func(ctx *fasthttp.RequestCtx) bool {
 			off := string(ctx.Path()) == "/mcp"
 			if off {
 				ctx.SetStatusCode(http.StatusNotFound)

@@ -40,7 +40,7 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			return
 		}
 		switch {
-		case s.options.Closed(ctx):
+		case s.options.RespondIfDisabled(ctx):
 		case !knownMethod(ctx):
 			ctx.Request.Header.SetMethod(fiber.MethodTrace) // no route has this method, so the router lists the path's methods in Allow
 			next(ctx)

@@ -92,11 +92,11 @@ type Options struct {
 
 	// Mounts add routes outside /v1. Their errors are written like all others.
 	Mounts []func(Router)
-	// Closed responds on behalf of a mount that is switched off, whatever the method, and reports whether it did. Nil
-	// means that none ever is.
-	Closed  func(*fasthttp.RequestCtx) bool
-	Streams *stream.Streams // shared with the mounts; nil creates a new one
-	MaxBody int             // bytes per body outside /v1; 0 means 16 MiB
+	// RespondIfDisabled responds on behalf of a mount that is switched off, whatever the method, and reports whether it
+	// did. Nil means that none ever is.
+	RespondIfDisabled func(*fasthttp.RequestCtx) bool
+	Streams           *stream.Streams // shared with the mounts; nil creates a new one
+	MaxBody           int             // bytes per body outside /v1; 0 means 16 MiB
 
 	Landing bool        // whether to serve a small page at /, for when the console is switched off
 	Login   func() bool // whether browsers can log in at an identity provider; nil means never
@@ -146,8 +146,8 @@ func (o *Options) setDefaults() {
 	if o.Streams == nil {
 		o.Streams = stream.New(o.Logger)
 	}
-	if o.Closed == nil {
-		o.Closed = func(*fasthttp.RequestCtx) bool { return false }
+	if o.RespondIfDisabled == nil {
+		o.RespondIfDisabled = func(*fasthttp.RequestCtx) bool { return false }
 	}
 	if o.Login == nil {
 		o.Login = func() bool { return false }

@@ -23,12 +23,12 @@ const gateTimeout = 10 * time.Second
 const headerWorkspace = "X-Workspace-Id"
 
 // foreign is the response to a Host or Origin that this endpoint does not serve.
-const foreign = "Forbidden: this Host or Origin is not one this server serves"
+const foreign = "Forbidden: this server does not serve this Host or Origin"
 
 // serve handles every request to /mcp and below: the gates, top to bottom. The user context is for all work done for
 // the request. It ends with the endpoint and carries the request's trace.
 func (e *Endpoint) serve(c *fiber.Ctx) error {
-	if e.Closed(c.Context()) {
+	if e.RespondIfDisabled(c.Context()) {
 		return nil
 	}
 	if !e.admits(c) {
@@ -76,9 +76,9 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	}
 }
 
-// Closed responds to a request to /mcp with 404 while the feature is switched off, and reports whether it did. It
+// RespondIfDisabled responds to a request to /mcp with 404 while the feature is switched off, and reports whether it did. It
 // treats all methods alike, including preflights.
-func (e *Endpoint) Closed(ctx *fasthttp.RequestCtx) bool {
+func (e *Endpoint) RespondIfDisabled(ctx *fasthttp.RequestCtx) bool {
 	if e.o.Features.Enabled(config.FlagMCPServer) || !isEndpoint(string(ctx.Path())) {
 		return false
 	}
@@ -166,7 +166,7 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, err
 	}
 	if !ok || workspace != "" && !core.ValidWorkspaceID(workspace) {
 		return core.Caller{}, core.Errorf(core.CodeBadRequest,
-			"the header X-Workspace-Id is malformed: it is one id of the form ws_<alphanumeric>; GET /v1/workspace (or GET /v1/bootstrap) lists yours")
+			"the header X-Workspace-Id is malformed: send one id of the form ws_<alphanumeric>; GET /v1/workspace (or GET /v1/bootstrap) lists yours")
 	}
 	named := workspace
 	switch resource {
@@ -178,7 +178,7 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, err
 	}
 	caller, err := e.o.Access.Caller(c.UserContext(), identity, named)
 	if err == nil && workspace != "" && workspace != caller.Workspace.ID {
-		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header X-Workspace-Id names another workspace than the address; leave the header out")
+		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header X-Workspace-Id names a different workspace from the address; leave the header out")
 	}
 	caller.View = strings.Clone(c.Params("view"))
 	if err == nil && caller.View != "" && (e.o.Views == nil || !e.o.Views.Has(caller.Workspace.ID, caller.View)) {

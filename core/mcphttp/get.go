@@ -48,7 +48,7 @@ func lastEvent(c *fiber.Ctx) (of, number int64, f *fault) {
 		return sse.GETStream, -1, nil
 	}
 	if of, number, ok = sse.ParseEventID(id); !ok {
-		f = badRequest(codeServer, "Last-Event-ID names no event that this server sent")
+		f = badRequest(codeServer, "Last-Event-ID does not name an event that this server sent")
 	}
 	return of, number, f
 }

@@ -32,15 +32,15 @@ func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *Message) *f
 	value, ok := single(c, headerName)
 	decoded, fits := headerparam.Decode(value)
 	if !ok || value == "" || !fits || decoded != name {
-		return mismatch("the header Mcp-Name must be there once and say params." + field + " of the body")
+		return mismatch("send the header Mcp-Name exactly once, with the value of params." + field + " in the body")
 	}
 	if m.Method != "tools/call" {
 		return nil
 	}
 	for _, mirror := range e.o.Tools.Mirrors(caller, tools.From{Stateless: true}, name) {
 		if !headerparam.Agrees(headerValues(c, headerparam.Prefix+mirror.Header), mirror, m.Param("arguments")) {
-			return mismatch("the header " + headerparam.Prefix + clip(mirror.Header) + " must say arguments." + clip(strings.Join(mirror.Path, ".")) +
-				" of the body, and be absent where that is absent or null")
+			return mismatch("the header " + headerparam.Prefix + clip(mirror.Header) + " must have the value of arguments." + clip(strings.Join(mirror.Path, ".")) +
+				" in the body, and be absent if that is absent or null")
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
 	all, start := e.o.Tools.ItemsFor(k.caller, k.from(), kind), 0
 	if cursor != nil {
 		if start = pageStart(all, cursor); start < 0 {
-			return nil, invalidParams("cursor is not one that %s gave; start again without it", k.Method)
+			return nil, invalidParams("this cursor did not come from %s; start again without it", k.Method)
 		}
 	}
 	raw, end := []byte(open+"["), start

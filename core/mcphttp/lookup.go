@@ -20,7 +20,7 @@ const maxSessionID = 128
 func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session.Session, *fault) {
 	id, ok := rawHeader(c, headerSession)
 	if !ok || len(id) == 0 {
-		return nil, badRequest(codeServer, "this request needs the header Mcp-Session-Id, once")
+		return nil, badRequest(codeServer, "this request needs exactly one Mcp-Session-Id header")
 	}
 	return e.session(c.UserContext(), id, caller)
 }
@@ -77,7 +77,7 @@ func (e *Endpoint) recorded(ctx context.Context, id string, caller core.Caller) 
 }
 
 func (e *Endpoint) storeAway(err error) *fault {
-	e.log.Warn("session not looked up: the session store is unavailable", "error", err)
+	e.log.Warn("could not look up a session: the session store is unavailable", "error", err)
 	return retryLater(fiber.StatusServiceUnavailable, "the session store is unavailable; try again", 5*time.Second)
 }
 

@@ -61,7 +61,7 @@ func notJSON() *MessageError {
 }
 
 func notObject() *MessageError {
-	return invalid("a message is a JSON object whose names come once, in lower case")
+	return invalid("a message must be a JSON object with lower-case names, each used once")
 }
 
 // parseBody parses a body: one message or a batch. It refuses what two readers could read differently: text that is not
@@ -222,7 +222,7 @@ func (m *Message) readParams(e *envelope) *MessageError {
 		m.Progress = members.Get("progressToken") != nil
 	}
 	if !ok {
-		err := invalid("params and its _meta are JSON objects whose names come once, in their exact case")
+		err := invalid("params and its _meta must be JSON objects, with each name used once and in its exact case")
 		err.ID = m.ID
 		return err
 	}

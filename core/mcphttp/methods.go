@@ -53,9 +53,9 @@ func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
 	case "ping":
 		return onePart(empty(), nil)
 	case "resources/subscribe":
-		return e.aboutResource(k, k.session.Tools.Subscribe)
+		return e.subscription(k, k.session.Tools.Subscribe)
 	case "resources/unsubscribe":
-		return e.aboutResource(k, k.session.Tools.Unsubscribe)
+		return e.subscription(k, k.session.Tools.Unsubscribe)
 	case "logging/setLevel":
 		return e.setLevel(k)
 	case "initialize":
@@ -88,16 +88,16 @@ func (e *Endpoint) callTool(k *call) (result json.RawMessage, err error) {
 	if err == nil {
 		return result, nil
 	}
-	if known, ok := errors.AsType[*core.Error](err); ok && e.forTheModel(k, name, known.Code) {
+	if known, ok := errors.AsType[*core.Error](err); ok && e.isForModel(k, name, known.Code) {
 		k.failed = true
 		return badInput(known)
 	}
 	return nil, e.refusal(k, e.o.Tools.Called(request), err)
 }
 
-// forTheModel reports whether a refusal is about how the tool was used, and should be a result for the model to read. A
+// isForModel reports whether a refusal is about how the tool was used, and should be a result for the model to read. A
 // tool that the caller sees is never reported as unknown, even if the caller may not use it.
-func (e *Endpoint) forTheModel(k *call, name string, code core.Code) bool {
+func (e *Endpoint) isForModel(k *call, name string, code core.Code) bool {
 	switch code {
 	case core.CodeInvalidInput, core.CodeBadRequest, core.CodeToolHeld, core.CodeApprovalPending, core.CodeApprovalRefused, core.CodeLoginNeeded:
 		return true

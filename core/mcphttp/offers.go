@@ -61,9 +61,9 @@ func (e *Endpoint) passOn(k *call, to func(context.Context, core.Caller, tools.R
 	return onePart(result, nil)
 }
 
-// aboutResource handles resources/subscribe and resources/unsubscribe. Updates reach only this session, on its GET
+// subscription handles resources/subscribe and resources/unsubscribe. Updates reach only this session, on its GET
 // stream.
-func (e *Endpoint) aboutResource(k *call, do func(context.Context, string) error) ([][]byte, error) {
+func (e *Endpoint) subscription(k *call, do func(context.Context, string) error) ([][]byte, error) {
 	uri := rawjson.Text(k.Param("uri"))
 	if uri == "" {
 		return nil, invalidParams("params.uri must be the URI of a resource")
@@ -104,7 +104,7 @@ func (e *Endpoint) recordState(ctx context.Context, s *session.Session) {
 	lease := s.Lease()
 	next := s.RecordFor(lease)
 	if _, err := e.writer.Replace(ctx, next, lease, func() { s.Keep(next) }); err != nil {
-		e.log.Warn("log level of a session not recorded", "error", err)
+		e.log.Warn("could not record a session's log level", "error", err)
 	}
 }
 

@@ -24,7 +24,7 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	}
 	id, ok := rawHeader(c, headerSession)
 	if !ok {
-		return badRequest(codeServer, "Mcp-Session-Id comes more than once").send(c)
+		return badRequest(codeServer, "Mcp-Session-Id appears more than once").send(c)
 	}
 	if len(id) == 0 {
 		return e.postWithoutSession(c, caller, body)
@@ -41,7 +41,7 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 		return unreadable(err).send(c)
 	}
 	if batch && s.Revision() >= "2025-06-18" {
-		return badRequest(jsonrpc.CodeInvalidRequest, "this session's protocol revision has no batches; send one message per request").send(c)
+		return badRequest(jsonrpc.CodeInvalidRequest, "this session's protocol revision does not support batches; send one message per request").send(c)
 	}
 	if !batch && messages[0].IsCall() && namesRevision(&messages[0]) {
 		return e.answerStateless(c, caller, messages[0])
@@ -61,7 +61,7 @@ func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []b
 		return e.answerStateless(c, caller, messages[0])
 	}
 	if batch || messages[0].Method != "initialize" {
-		return badRequest(codeServer, "this request needs a session: send initialize first, then the Mcp-Session-Id it answers with").send(c)
+		return badRequest(codeServer, "this request needs a session: send initialize first, then the Mcp-Session-Id it returns").send(c)
 	}
 	if f := checkProtocol(c); f != nil {
 		return f.send(c)
@@ -172,5 +172,5 @@ func checkProtocol(c *fiber.Ctx) *fault {
 	if len(version) == 0 || ok && hasSessions(string(version)) {
 		return nil
 	}
-	return badRequest(codeServer, "Mcp-Protocol-Version names no revision supported here; supported: "+strings.Join(revisions(), ", "))
+	return badRequest(codeServer, "Mcp-Protocol-Version does not name a supported revision; supported: "+strings.Join(revisions(), ", "))
 }

@@ -82,7 +82,7 @@ func TestTransportRules(t *testing.T) {
 		{"not JSON, without a session", alice, `nope`, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the body is not valid JSON"},"id":null}`},
 		{"an empty body", w, ``, nil, 400, "-32700"},
 		{"a second value after the first", w, ping + ping, nil, 400, "-32700"},
-		{"a request without a session", alice, ping, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"this request needs a session: send initialize first, then the Mcp-Session-Id it answers with"},"id":null}`},
+		{"a request without a session", alice, ping, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"this request needs a session: send initialize first, then the Mcp-Session-Id it returns"},"id":null}`},
 		{"initialize in a batch", alice, `[` + hello("2025-03-26") + `]`, nil, 400, `"code":-32000`},
 		{"initialize twice", w, hello("2025-11-25"), nil, 200, `duplicate`},
 		{"an unknown method", w, `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, nil, 200, `"code":-32601`},

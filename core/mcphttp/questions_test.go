@@ -125,7 +125,7 @@ func TestAQuestionWhoseCallIsOverGoesWhereItsClientListens(t *testing.T) {
 		_, err := s.Ask(t.Context(), over, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?"}`)})
 		return err
 	}
-	if err := ask(); err == nil || !strings.Contains(err.Error(), "no stream open") {
+	if err := ask(); err == nil || !strings.Contains(err.Error(), "no open stream") {
 		t.Errorf("nowhere: %v", err)
 	}
 	for i, open := range []func() *http.Response{

@@ -46,7 +46,7 @@ func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) 
 		return unreadable(err).send(c)
 	}
 	if batch {
-		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision has no batches; send one message per request").send(c)
+		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision does not support batches; send one message per request").send(c)
 	}
 	return e.answerStateless(c, caller, messages[0])
 }
@@ -55,7 +55,7 @@ func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) 
 // the connection. It refuses responses, because the server sends no requests in this revision.
 func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) error {
 	if m.IsResponse() {
-		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision asks its clients nothing that a response could answer").of(m.ID).send(c)
+		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision sends its clients no requests, so it accepts no responses").of(m.ID).send(c)
 	}
 	f := e.checkStateless(c, caller, &m)
 	if f != nil {
@@ -92,13 +92,13 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) 
 func (e *Endpoint) checkStateless(c *fiber.Ctx, caller core.Caller, m *Message) *fault {
 	version, ok := single(c, headerProtocol)
 	if !ok || version == "" {
-		return mismatch("the header MCP-Protocol-Version must be there once")
+		return mismatch("send the header MCP-Protocol-Version exactly once")
 	}
 	if f := checkVersion(version, m); f != nil {
 		return f
 	}
 	if method, ok := single(c, headerMethod); !ok || method != m.Method {
-		return mismatch("the header Mcp-Method must be there once and equal the method of the body")
+		return mismatch("send the header Mcp-Method exactly once, with the method in the body")
 	}
 	if !m.IsCall() {
 		return nil
@@ -117,7 +117,7 @@ func checkVersion(header string, m *Message) *fault {
 		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyProtocolVersion+", a string")
 	}
 	if version != header {
-		return mismatch("the header MCP-Protocol-Version does not equal the one in params._meta")
+		return mismatch("the header MCP-Protocol-Version does not match the one in params._meta")
 	}
 	if f := unsupported(version); f != nil {
 		return f

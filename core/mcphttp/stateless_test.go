@@ -66,7 +66,7 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 	r := start(t, nil)
 	list, headers := statelessRequest("tools/list", "")
 	call, _ := statelessRequest("tools/call", `"name":"demo__echo","arguments":{}`)
-	without := func(text string) string { return strings.Replace(list, text, `"x":1`, 1) }
+	remove := func(text string) string { return strings.Replace(list, text, `"x":1`, 1) }
 	for _, c := range []struct {
 		name   string
 		body   string
@@ -74,9 +74,9 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"no version in _meta", without(`"io.modelcontextprotocol/protocolVersion":"2026-07-28"`), headers, 400, `-32602`},
-		{"no capabilities in _meta", without(`"io.modelcontextprotocol/clientCapabilities":{}`), headers, 400, `-32602`},
-		{"capabilities that are no object", without(`"io.modelcontextprotocol/clientCapabilities":{}`), headers, 400, `-32602`},
+		{"no version in _meta", remove(`"io.modelcontextprotocol/protocolVersion":"2026-07-28"`), headers, 400, `-32602`},
+		{"no capabilities in _meta", remove(`"io.modelcontextprotocol/clientCapabilities":{}`), headers, 400, `-32602`},
+		{"capabilities that are no object", remove(`"io.modelcontextprotocol/clientCapabilities":{}`), headers, 400, `-32602`},
 		{"a log level that is none", strings.Replace(list, `Capabilities":{}`, `Capabilities":{},"io.modelcontextprotocol/logLevel":"loud"`, 1), headers, 400, `-32602`},
 		{"no _meta", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, headers, 400, `-32602`},
 		{"the version in the body alone", list, []string{"Mcp-Method: tools/list"}, 400, `-32020`},

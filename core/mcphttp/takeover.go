@@ -153,10 +153,10 @@ func (e *Endpoint) giveUp(ctx context.Context, id, lease string) {
 		rec = s.RecordFor(lease)
 	}
 	if _, err := e.writer.GiveUp(ctx, rec, lease); err != nil {
-		e.log.Warn("session not given up: the session store is unavailable", "error", err)
+		e.log.Warn("could not hand over a session: the session store is unavailable", "error", err)
 		return
 	}
-	e.log.Info("session given up for another server", "workspace", rec.WorkspaceID)
+	e.log.Info("session handed over to another server", "workspace", rec.WorkspaceID)
 }
 
 // keepLease renews the lease at intervals, as long as there are sessions, until the endpoint is closed.

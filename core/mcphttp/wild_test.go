@@ -39,7 +39,7 @@ func TestCallsAreAnsweredOnceWhateverAppsAndClientsDo(t *testing.T) {
 		all.Go(c.session)
 	}
 	for range 4 {
-		all.Go(c.stranger)
+		all.Go(c.callWithoutSession)
 	}
 	all.Wait()
 	w.close()
@@ -84,8 +84,8 @@ func (c *crowd) session() {
 	}
 }
 
-// stranger makes calls without sessions.
-func (c *crowd) stranger() {
+// callWithoutSession makes calls without sessions.
+func (c *crowd) callWithoutSession() {
 	for time.Now().Before(c.until) {
 		c.call(alice)
 	}

@@ -295,7 +295,7 @@ func (s *Server) openEndpoints(context.Context) error {
 	})
 	s.http = httpapi.New(httpapi.Options{
 		Access: s.access, Apps: s.apps, Tools: s.tools, Views: s.views, Accounts: s.accounts, People: s.people, Features: s.features, Pins: s.pins, Approvals: s.approvals, Events: s.bus, Chat: s.chat, State: s.store, Metrics: s.metrics, Registries: s.adapters, Logger: s.log.Named("http"), Version: s.version, Audit: s.auditor(), AuditTrail: s.audit.log, Settings: func() []config.Value { return s.config().Effective() }, Plugins: s.pluginStates,
-		Mounts: s.mounts(), Closed: s.endpoint.Closed, Streams: streams,
+		Mounts: s.mounts(), RespondIfDisabled: s.endpoint.RespondIfDisabled, Streams: streams,
 		AllowedOrigins: c.AllowedOrigins, AllowedHosts: c.HTTP.AllowedHosts, TrustedProxies: c.HTTP.TrustedProxies,
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: s.hasProviders,
 		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access, Tracer: s.tracer,

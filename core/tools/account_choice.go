@@ -65,7 +65,7 @@ func (r *toolCall) choose(ctx context.Context, name string) (core.Account, error
 // then sets r.reply.
 func (r *toolCall) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
 	params, err := json.Marshal(map[string]any{
-		"mode": "form", "message": "You have several accounts at " + several.App + ". Which one is " + r.Name + " called with? Your choice holds for this conversation.",
+		"mode": "form", "message": "You have several accounts at " + several.App + ". Which one should " + r.Name + " use? Your choice applies to this conversation.",
 		"requestedSchema": map[string]any{
 			"type": "object", "required": []string{"account"},
 			"properties": map[string]any{"account": map[string]any{"type": "string", "title": "Account", "enum": several.Names}},
@@ -95,13 +95,13 @@ func (r *toolCall) askWhich(ctx context.Context, several core.SeveralAccounts, u
 	}
 	var answer accountAnswer
 	if json.Unmarshal(raw, &answer) != nil || answer.name() == "" {
-		return core.Account{}, core.Errorf(core.CodeBadRequest, "%s was not called: your person was asked which account at %s it is called with, and chose none", r.Name, several.App)
+		return core.Account{}, core.Errorf(core.CodeBadRequest, "%s was not called: the user was asked which account at %s to use, and did not choose one", r.Name, several.App)
 	}
 	if a, err = r.choose(ctx, answer.name()); err != nil {
 		return a, err
 	}
 	if err := r.Session.accounts.ChooseAccount(ctx, r.server, a.ID); err != nil {
-		r.n.log.Warn("the account that a person chose is not remembered; the next call asks again", "app", r.server, "error", err)
+		r.n.log.Warn("could not remember the account that a person chose; the next call asks again", "app", r.server, "error", err)
 	}
 	return a, nil
 }

@@ -57,7 +57,7 @@ func (r *toolCall) nameWith() string {
 func (r *toolCall) chooseAccount(ctx context.Context) (err error) {
 	if r.n.accounts == nil || r.system != nil {
 		if r.Account != "" {
-			return core.Errorf(core.CodeBadRequest, "%s is not called with accounts: leave out account", r.Name)
+			return core.Errorf(core.CodeBadRequest, "%s does not use accounts: leave out account", r.Name)
 		}
 		return nil
 	}
@@ -92,7 +92,7 @@ func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progr
 	id := core.RandomID("login_")
 	params, err := json.Marshal(map[string]string{
 		"mode": "url", "elicitationId": id, "url": want.URL,
-		"message": "The app " + want.App + " takes a login: open the page to link the account " + want.Name + ".",
+		"message": "The app " + want.App + " needs a login: open the page to link the account " + want.Name + ".",
 	})
 	if err != nil {
 		return core.Account{}, err

@@ -146,7 +146,7 @@ func (r *toolCall) resolve(ctx context.Context) error {
 	tool := lists.tool(r.Name, r.Session)
 	if plain, account := SplitAccount(r.Name); tool == nil && account != "" && r.n.accounts != nil {
 		if r.Account != "" && r.Account != account {
-			return core.Errorf(core.CodeBadRequest, "account is %.50q, and the name of the tool names another, %.50q", r.Account, account)
+			return core.Errorf(core.CodeBadRequest, "account is %.50q, but the tool's name is for another account, %.50q", r.Account, account)
 		}
 		r.Name, r.Account = plain, account
 		r.server, r.name, _ = strings.Cut(plain, "__")

@@ -61,7 +61,7 @@ func (n *Namespace) budgetOf(meta json.RawMessage) (int, error) {
 	}
 	tokens, err := strconv.ParseFloat(asked, 64)
 	if err != nil || tokens != math.Trunc(tokens) || tokens < leastBudget || tokens > math.MaxInt32 {
-		return 0, core.Errorf(core.CodeBadRequest, "_meta[%q] must be true or a whole number of tokens, %d at least", metaResultBudget, leastBudget)
+		return 0, core.Errorf(core.CodeBadRequest, "_meta[%q] must be true or a whole number of tokens, at least %d", metaResultBudget, leastBudget)
 	}
 	return int(tokens), nil
 }
@@ -75,7 +75,7 @@ func (n *Namespace) FitText(ctx context.Context, c core.Caller, tool, text strin
 	s := shapeOf(text)
 	kept, err := n.keep(ctx, c, tool, text, s)
 	if err != nil {
-		n.log.Warn("a long result is not kept", "tool", tool, "workspace", c.Workspace.ID, "error", err)
+		n.log.Warn("could not keep a long result", "tool", tool, "workspace", c.Workspace.ID, "error", err)
 	}
 	return excerpt(text, n.resultBudget, s, kept.ID)
 }
@@ -114,7 +114,7 @@ func (n *Namespace) fitResult(ctx context.Context, c core.Caller, tool string, b
 	s := shapeOf(text)
 	kept, err := n.keep(ctx, c, tool, text, s)
 	if err != nil {
-		n.log.Warn("a long result is sent whole: it is not kept", "tool", tool, "workspace", c.Workspace.ID, "error", err)
+		n.log.Warn("a long result is sent whole: it could not be kept", "tool", tool, "workspace", c.Workspace.ID, "error", err)
 		return result
 	}
 	return orUnchanged(result, func() (json.RawMessage, error) {
@@ -258,12 +258,12 @@ func wholeLines(head string) string {
 // ReadResult returns system__read_result.
 func (n *Namespace) ReadResult() System {
 	return System{
-		Name: readResultName, Title: "Read on in a result", ReadOnly: true, ReadsOn: true,
-		Description: "Reads on in a tool result that was too long and is kept for an hour. The excerpt of the result names the id and the offset.",
+		Name: readResultName, Title: "Read more of a result", ReadOnly: true, ReadsOn: true,
+		Description: "Reads more of a tool result that was too long to send whole and is kept for an hour. The excerpt gives the id and the offset.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"id":{"type":"string","minLength":1,"description":"the id of the result, or its URI"},` +
-			`"offset":{"type":"integer","minimum":0,"default":0,"description":"the character to begin at"},` +
-			`"length":{"type":"integer","minimum":1,"description":"how many characters to return; as many as fit when it is left out"}},` +
+			`"offset":{"type":"integer","minimum":0,"default":0,"description":"the character to start at"},` +
+			`"length":{"type":"integer","minimum":1,"description":"how many characters to return; by default, as many as fit"}},` +
 			`"required":["id"],"additionalProperties":false}`),
 		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			in := struct {
@@ -293,7 +293,7 @@ func (n *Namespace) readOn(ctx context.Context, c core.Caller, id string, offset
 		return "", err
 	}
 	if offset >= r.Length {
-		return "", core.Errorf(core.CodeBadRequest, "offset is %d, and the result has %d characters", offset, r.Length)
+		return "", core.Errorf(core.CodeBadRequest, "offset is %d, but the result has %d characters", offset, r.Length)
 	}
 	part := r.Text[:cut(r.Text, min(room, len(r.Text)))]
 	end := offset + utf8.RuneCountInString(part)

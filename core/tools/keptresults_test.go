@@ -215,7 +215,7 @@ func TestAResultIsReadOnToItsEnd(t *testing.T) {
 		arguments map[string]any
 		want      string
 	}{
-		"beyond the end":       {me, map[string]any{"id": id, "offset": 30_004}, "offset is 30004, and the result has 30004 characters"},
+		"beyond the end":       {me, map[string]any{"id": id, "offset": 30_004}, "offset is 30004, but the result has 30004 characters"},
 		"another id":           {me, map[string]any{"id": "res_x"}, "no kept result"},
 		"with an API key":      {key, map[string]any{"id": id}, "no kept result"},
 		"in another workspace": {other, map[string]any{"id": id}, "no kept result"},

@@ -322,7 +322,7 @@ func text(params json.RawMessage, member string) (string, error) {
 	var members map[string]json.RawMessage
 	var value string
 	if json.Unmarshal(params, &members) != nil || json.Unmarshal(members[member], &value) != nil || value == "" {
-		return "", core.Errorf(core.CodeBadRequest, "params.%s must be a string that is not empty", member)
+		return "", core.Errorf(core.CodeBadRequest, "params.%s must be a non-empty string", member)
 	}
 	return value, nil
 }

@@ -166,7 +166,7 @@ func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) 
 		return resourceRef{}, false, noResource(uri)
 	}
 	if p.shared[uri] || p.shared[normal] {
-		return resourceRef{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q: name one as %.200s", uri, resourceRef{"<app>", uri}.listed()).
+		return resourceRef{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q: choose one, as in %.200s", uri, resourceRef{"<app>", uri}.listed()).
 			WithDetails(map[string]any{"uri": uri})
 	}
 	fits := map[string]struct{}{}

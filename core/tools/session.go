@@ -100,7 +100,7 @@ func (s *Session) end(ctx context.Context) bool {
 	s.n.sessions.remove(s)
 	for uri, at := range resources {
 		if err := s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri); err != nil {
-			s.n.log.Debug("subscription not ended", "server", at.server, "uri", uri, "error", err)
+			s.n.log.Debug("could not end a subscription", "server", at.server, "uri", uri, "error", err)
 		}
 	}
 	return true

@@ -64,7 +64,7 @@ func (n *Namespace) searchList(r *mergedLists, mask uint64) (list []Listed) {
 func (n *Namespace) SearchTools() System {
 	return System{
 		Name: searchToolsName, Title: "Search tools", ReadOnly: true, OnSearch: true,
-		Description: "Finds tools of this workspace by what they do. It returns the best ones with their input schema. " +
+		Description: "Finds tools in this workspace by what they do. Returns the best matches with their input schemas. " +
 			"Call one with system__call_tool, or by its own name.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"query":{"type":"string","description":"what the tool should do, in a few words, such as: create an issue"},` +
@@ -90,11 +90,11 @@ func (n *Namespace) CallTool() System {
 		Name: callToolName, Title: "Call a tool", OnSearch: true,
 		Description: "Calls a tool that system__search_tools found.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
-			`"name":{"type":"string","minLength":1,"description":"the tool's full name, as it was found"},` +
-			`"arguments":{"type":"object","description":"the tool's own arguments, as its inputSchema says"}},"required":["name"],"additionalProperties":false}`),
+			`"name":{"type":"string","minLength":1,"description":"the tool's full name, as system__search_tools returned it"},` +
+			`"arguments":{"type":"object","description":"the arguments for that tool, as its inputSchema describes"}},"required":["name"],"additionalProperties":false}`),
 		Requirement: core.Requirement{Flags: []string{config.FlagToolDiscovery}},
 		Run: func(context.Context, core.Caller, json.RawMessage) (any, error) {
-			return nil, core.Errorf(core.CodeBadRequest, "name must be that of another tool")
+			return nil, core.Errorf(core.CodeBadRequest, "name must be another tool's name")
 		},
 	}
 }

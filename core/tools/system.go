@@ -115,7 +115,7 @@ func result(answer any, isError bool) (json.RawMessage, error) {
 func (n *Namespace) Status(m Manager, version string, since time.Time) System {
 	return System{
 		Name: "status", Title: "Status", ReadOnly: true,
-		Description: "Tells how the server and the apps of this workspace are.",
+		Description: "Reports the health of the server and of this workspace's apps.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
 		Run: func(_ context.Context, c core.Caller, _ json.RawMessage) (any, error) {
 			states := map[core.State]int{}

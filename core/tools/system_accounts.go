@@ -36,13 +36,13 @@ type listedAccount struct {
 func ManageAccounts(d AccountDirectory, apps AccountApps) System {
 	return System{
 		Name: "accounts", Title: "Linked accounts",
-		Description: "Lists the accounts that the person has linked at remote apps and the apps that take one, says where to link another one, " +
-			"makes one the default of its app, or unlinks one. A tool is called with a certain account by its name, as in github_work__create_issue.",
+		Description: "Lists the accounts that the user has linked at remote apps and the apps that take one, gives the page to link another, " +
+			"makes one its app's default, or unlinks one. To call a tool with a particular account, use that account's tool name, such as github_work__create_issue.",
 		Schema: json.RawMessage(`{
   "type": "object",
   "properties": {
     "action": {"type": "string", "enum": ["list", "link", "use", "unlink"]},
-    "app": {"type": "string", "description": "the app's short name; all actions but list"},
+    "app": {"type": "string", "description": "the app's short name; all actions except list"},
     "account": {"type": "string", "description": "the account's name; without it, main", "default": "main"}
   },
   "required": ["action"],
@@ -76,7 +76,7 @@ func ManageAccounts(d AccountDirectory, apps AccountApps) System {
 			}
 			i := slices.IndexFunc(all, func(a core.Account) bool { return a.App == in.App && a.Name == in.Account })
 			if i < 0 {
-				return nil, core.Errorf(core.CodeNotFound, "no account %.50q is linked at %.50q", in.Account, in.App)
+				return nil, core.Errorf(core.CodeNotFound, "no account %.50q is linked to %.50q", in.Account, in.App)
 			}
 			if in.Action == "use" {
 				_, err := d.Change(ctx, c, all[i].ID, core.AccountChange{Default: true})

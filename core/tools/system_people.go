@@ -12,13 +12,13 @@ import (
 func ManageUsers(p *people.Directory) System {
 	return System{
 		Name: "manage_users", Title: "Manage users", Requirement: people.ManageUsers(),
-		Description: "Lists the users, gives one a role in the organization, or deletes one with everything that is theirs alone. " +
-			"Users come by logging in. A role given here counts more than what the identity provider says; an empty one leaves it to the provider again.",
+		Description: "Lists the users, gives one a role in the organization, or deletes one along with everything that belongs only to them. " +
+			"Users are created when they log in. A role set here takes precedence over the identity provider's; an empty one goes back to the provider's.",
 		Schema: json.RawMessage(`{
   "type": "object",
   "properties": {
     "action": {"type": "string", "enum": ["list", "set_role", "delete"]},
-    "user": {"type": "string", "description": "set_role, delete: the user's id, as list tells it"},
+    "user": {"type": "string", "description": "set_role, delete: the user's id, as list returns it"},
     "role": {"type": "string", "enum": ["owner", "admin", "member", ""], "description": "set_role"}
   },
   "required": ["action"],
@@ -50,13 +50,13 @@ func ManageUsers(p *people.Directory) System {
 func ManageWorkspaces(p *people.Directory) System {
 	return System{
 		Name: "manage_workspaces", Title: "Manage workspaces", Requirement: people.ManageWorkspaces(),
-		Description: "Lists, creates, renames or deletes workspaces, and says who is in them. Whoever creates one is its first admin. " +
-			"One in which apps are installed, a personal one and the default one cannot be deleted.",
+		Description: "Lists, creates, renames or deletes workspaces, and manages their members. Whoever creates a workspace is its first admin. " +
+			"A workspace with installed apps, a personal workspace and the default one cannot be deleted.",
 		Schema: json.RawMessage(`{
   "type": "object",
   "properties": {
     "action": {"type": "string", "enum": ["list", "create", "rename", "delete", "list_members", "put_member", "remove_member"]},
-    "workspace": {"type": "string", "description": "its id, ws_...; all actions but list and create"},
+    "workspace": {"type": "string", "description": "its id, ws_...; all actions except list and create"},
     "name": {"type": "string", "description": "create, rename"},
     "user": {"type": "string", "description": "put_member, remove_member: the user's id or email"},
     "role": {"type": "string", "enum": ["admin", "member"], "default": "member", "description": "put_member"}

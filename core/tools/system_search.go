@@ -51,7 +51,7 @@ const searchLimit = 10
 func (n *Namespace) Search(bundles Bundles) System {
 	return System{
 		Name: "search", Title: "Search", ReadOnly: true,
-		Description: "Searches the tools of this workspace (scope tools) or the bundles of the registries (scope registry). " +
+		Description: "Searches the tools in this workspace (scope tools) or the bundles of the registries (scope registry). " +
 			"Tools come with their input schema, ready to be called.",
 		Schema:       searchSchema(true, true),
 		ListedSchema: searchSchema,

@@ -21,7 +21,7 @@ const (
 // maxQuestions is how many questions may be pending for one client at a time.
 const maxQuestions = 64
 
-var errNotAsked = errors.New("the client has no stream open on which it could be asked")
+var errNotAsked = errors.New("the client has no open stream to receive the question on")
 
 // answer is a client's answer: a result, or an error as *rpc.Error.
 type answer struct {
@@ -62,7 +62,7 @@ func (s *Session) Ask(ctx context.Context, c *Call, q rpc.Question) (json.RawMes
 		}
 		return a.result, a.err
 	case <-ctx.Done():
-		reason, err = "the app no longer asks", ctx.Err()
+		reason, err = "the app withdrew its question", ctx.Err()
 	case <-late.C:
 		reason, err = "the answer took too long", fmt.Errorf("the client did not answer %s within %v", q.Method, timeout)
 	}
@@ -113,7 +113,7 @@ func (s *Session) openQuestion(q rpc.Question) (id string, open *openQuestion, p
 		return "", nil, nil, ErrEnded
 	}
 	if len(s.questions) >= maxQuestions {
-		return "", nil, nil, fmt.Errorf("%d questions wait for this client, which is the limit", maxQuestions)
+		return "", nil, nil, fmt.Errorf("%d questions are already waiting for this client, which is the limit", maxQuestions)
 	}
 	s.lastQuestion++
 	id = `"ask-` + strconv.FormatInt(s.lastQuestion, 10) + `"`

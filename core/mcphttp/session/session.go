@@ -249,7 +249,7 @@ type Call struct {
 // Reasons why a call or a session cannot start.
 var (
 	ErrEnded        = errors.New("the session has ended")
-	ErrTooManyCalls = fmt.Errorf("too many requests of this session are in flight: the limit is %d", maxCalls)
+	ErrTooManyCalls = fmt.Errorf("this session has too many requests in flight: the limit is %d", maxCalls)
 	ErrShutdown     = errors.New("the server is shutting down")
 	ErrFull         = errors.New("the limit is reached")
 	ErrShare        = fmt.Errorf("the user has too many: %w", ErrFull) // for sessions of one user

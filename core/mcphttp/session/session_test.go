@@ -51,7 +51,7 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 			_, err := s.Ask(t.Context(), nil, rpc.Question{Method: method})
 			return err
 		}
-		if err := ask("roots/list"); err == nil || !strings.Contains(err.Error(), "no stream") {
+		if err := ask("roots/list"); err == nil || !strings.Contains(err.Error(), "no open stream") {
 			t.Errorf("without a stream: %v", err)
 		}
 		out := s.OpenStream(-1)

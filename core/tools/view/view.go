@@ -118,7 +118,7 @@ func checkRelabels(all map[string]core.Relabel) error {
 			return core.Errorf(core.CodeBadRequest, "tools.%.80s is not the full name of a tool, such as files__read", full)
 		}
 		if server == systemServer {
-			return core.Errorf(core.CodeBadRequest, "tools.%.80s is a tool of the server, which keeps its name and description", full)
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s is a tool of the server, which keeps its own name and description", full)
 		}
 		if as == (core.Relabel{}) {
 			return core.Errorf(core.CodeBadRequest, "tools.%.80s changes nothing; give it a name or a description", full)
@@ -131,7 +131,7 @@ func checkRelabels(all map[string]core.Relabel) error {
 		}
 		name := server + separator + as.Name
 		if !ownName.MatchString(as.Name) || len(name) > core.MaxToolName {
-			return core.Errorf(core.CodeBadRequest, "tools.%.80s.name is %.80q; a name has letters, digits, dots, hyphens and underscores, and at most %d characters with the name of its app",
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s.name is %.80q; a name has letters, digits, dots, hyphens and underscores, and at most %d characters including the app's name",
 				full, as.Name, core.MaxToolName)
 		}
 		if taken[name] != "" {

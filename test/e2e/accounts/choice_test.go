@@ -45,7 +45,7 @@ func TestAClientIsAskedOnceWhichOfTwoAccountsToUse(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		before := a.Seen("change alice")
-		if text, failed := callWith(t, c, "far__change"); !failed || !strings.Contains(text, "chose none") {
+		if text, failed := callWith(t, c, "far__change"); !failed || !strings.Contains(text, "did not choose one") {
 			t.Errorf("declined: %q", text)
 		}
 		if text, failed := callWith(t, c, "far__whoami"); failed {
