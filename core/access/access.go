@@ -139,7 +139,7 @@ func (a *Access) SetProviders(providers []Provider, audiences []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	if err := a.RetainAdmins(ctx); err != nil { // this server does not let them act as admins in any case
-		a.log.Error("admins that auth.admins no longer names are still stored as such", "error", err)
+		a.log.Error("could not demote the stored admins that auth.admins no longer names", "error", err)
 	}
 	a.MembersChanged("")
 }

@@ -80,7 +80,7 @@ func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity,
 		return core.Identity{}, err
 	}
 	if a.gate.Load().isForgotten(ctx, key.Issuers) {
-		a.log.Warn("API key refused: no identity provider that knows the person who made it is configured", "key", key.ID, "user", key.User.ID, "issuers", key.Issuers)
+		a.log.Warn("API key refused: the identity provider of the person who made it is not configured", "key", key.ID, "user", key.User.ID, "issuers", key.Issuers)
 		return core.Identity{}, unauthenticated()
 	}
 	if now := time.Now(); now.Sub(key.LastUsedAt) > usedEvery {
@@ -100,7 +100,7 @@ func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity,
 // recordUse records the time of a key's last use. If it fails, the recorded time is merely too old.
 func (a *Access) recordUse(ctx context.Context, bearer string, key core.APIKey, now time.Time) {
 	if err := a.keys.store.APIKeyUsed(ctx, key.ID, now); err != nil {
-		a.log.Debug("the use of an API key was not recorded", "key", key.ID, "error", err)
+		a.log.Debug("could not record the use of an API key", "key", key.ID, "error", err)
 		return
 	}
 	a.keys.known.update(fingerprintOf(bearer), func(k *core.APIKey) { k.LastUsedAt = now })

@@ -77,7 +77,7 @@ func (a *Access) BeginLogin(ctx context.Context, r LoginRequest) (LoginStart, er
 	}
 	i := slices.IndexFunc(all, func(p loginProvider) bool { return r.Provider == "" || p.Name == r.Provider })
 	if i < 0 {
-		return LoginStart{}, core.Errorf(core.CodeBadRequest, "no provider is named like this; omit provider for a list")
+		return LoginStart{}, core.Errorf(core.CodeBadRequest, "there is no such provider; omit provider for a list")
 	}
 	provider := all[i]
 	if !core.LocalPath(r.ReturnTo) {
@@ -134,15 +134,15 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Fini
 	binding := fingerprintOf(answer.Binding)
 	i := slices.IndexFunc(all, func(p loginProvider) bool { return login.of(p.trusted, p.about) })
 	if i < 0 {
-		return done, refusedLogin("the auth adapter was replaced since the login began")
+		return done, refusedLogin("the auth adapter was replaced after the login started")
 	}
 	provider := all[i]
 	done.Provider, done.ReturnTo = provider.Name, login.ReturnTo
 	switch {
 	case answer.Code == "":
-		return done, refusedLogin("the identity provider sent no code")
+		return done, refusedLogin("the identity provider did not send a code")
 	case subtle.ConstantTimeCompare(binding[:], login.Binding[:]) != 1:
-		return done, refusedLogin("the login began in another browser, or the browser did not send the login cookie")
+		return done, refusedLogin("the login started in another browser, or the browser did not send the login cookie")
 	}
 	said, err := provider.exchange(ctx, login, answer)
 	var id core.Identity
@@ -183,7 +183,7 @@ func (p loginProvider) exchange(ctx context.Context, login pendingLogin, answer 
 		})
 	})
 	if err == nil && said.Issuer != p.about.Issuer {
-		err = fmt.Errorf("the provider %s logged in somebody of another issuer: %w", p.Name, plugins.ErrUnauthenticated)
+		err = fmt.Errorf("the provider %s logged in a user of another issuer: %w", p.Name, plugins.ErrUnauthenticated)
 	}
 	return said, err
 }
@@ -210,11 +210,11 @@ func (p loginProvider) checkIssuer(ctx context.Context, stated string) error {
 	}
 	switch {
 	case stated == "" && metadata.States:
-		return fmt.Errorf("the answer states no issuer (iss), which those of the provider %s do: %w", p.Name, plugins.ErrUnauthenticated)
+		return fmt.Errorf("the answer has no issuer (iss), although the provider %s promises one: %w", p.Name, plugins.ErrUnauthenticated)
 	case stated == "", stated == metadata.Issuer:
 		return nil
 	}
-	return fmt.Errorf("the answer is not of the provider %s, with which the login began: it states another issuer (iss): %w", p.Name, plugins.ErrUnauthenticated)
+	return fmt.Errorf("the answer is not from the provider %s, where the login started: it has another issuer (iss): %w", p.Name, plugins.ErrUnauthenticated)
 }
 
 // loginProviders returns the providers that support logins and are configured for them, or

@@ -137,6 +137,6 @@ func (l *staleLog) report(log hclog.Logger, err error) {
 	defer l.mu.Unlock()
 	if now := time.Now(); !now.Before(l.next) {
 		l.next = now.Add(staleLogInterval)
-		log.Warn("the database cannot be read; users and memberships count as they were last read", "error", err)
+		log.Warn("the database is unavailable; using users and memberships as they were last read", "error", err)
 	}
 }

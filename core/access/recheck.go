@@ -89,7 +89,7 @@ func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trus
 		return sessions.CheckSession(ctx, auth.SessionCheck{Renewal: renewal, Subject: c.Identity.Subject})
 	})
 	if err == nil && (said.Issuer != c.Identity.Issuer || said.Subject != c.Identity.Subject) {
-		err = fmt.Errorf("the login is about another subject now: %w", plugins.ErrUnauthenticated)
+		err = fmt.Errorf("the login now has another subject: %w", plugins.ErrUnauthenticated)
 	}
 	if err == nil && !said.ExpiresAt.IsZero() {
 		_, err = a.admit(ctx, p, said)
@@ -105,7 +105,7 @@ func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trus
 		said.Renewal = "" // the adapter was replaced by one that cannot recheck logins
 	case err != nil:
 		a.rechecks.next.Add(hash, time.Now().Add(recheckPause))
-		a.log.Warn("login not checked: the identity provider cannot be asked", "provider", p.Name, "error", err)
+		a.log.Warn("login not checked: the identity provider cannot be reached", "provider", p.Name, "error", err)
 		return err
 	}
 	return a.recordCheck(ctx, token, c, said)

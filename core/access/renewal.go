@@ -49,7 +49,7 @@ func openRenewal(token, sealed string) (plugins.Secret, error) {
 	}
 	plain, err := aead.Open(nil, nil, raw, nil)
 	if err != nil {
-		return "", errors.New("what a login is renewed with cannot be decrypted")
+		return "", errors.New("the renewal token of a login cannot be decrypted")
 	}
 	return plugins.Secret(plain), nil
 }

@@ -208,7 +208,7 @@ type provisionedAs struct {
 // server's own issuers.
 func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (core.Identity, error) {
 	if said.Issuer == "" || said.Subject == "" || said.Issuer == core.IssuerLocal || said.Issuer == core.IssuerKey {
-		return core.Identity{}, fmt.Errorf("the adapter returned no issuer, no subject, or an issuer of the server: %w", plugins.ErrUnauthenticated)
+		return core.Identity{}, fmt.Errorf("the adapter returned no issuer, no subject, or one of the server's own issuers: %w", plugins.ErrUnauthenticated)
 	}
 	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{
 		Email: core.PlainText(said.Email), DisplayName: core.PlainText(said.DisplayName), OrgRole: rank(said.OrgRole),

@@ -52,7 +52,7 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 	case !chosen && !w.ReadOnly:
 		return core.Account{}, severalAccounts(app, own)
 	case a.State == core.AccountLoginNeeded:
-		return core.Account{}, m.needed(c, app, a.Name, nil, "the login of the account "+a.Name+" has ended")
+		return core.Account{}, m.needed(c, app, a.Name, nil, "the login for the account "+a.Name+" has ended")
 	}
 	return a, nil
 }
@@ -63,7 +63,7 @@ func (m *Manager) ownerFor(c core.Caller, auth core.RemoteAuth) (string, error) 
 	case auth.Type == core.AuthShared:
 		return "", nil
 	case c.Issuer == core.IssuerLocal && !m.o.Dev:
-		return "", core.Errorf(core.CodeForbidden, "SERVICE_API_KEY belongs to no person, and uses only accounts that are shared: log in through an identity provider")
+		return "", core.Errorf(core.CodeForbidden, "SERVICE_API_KEY does not belong to a person, and can use only shared accounts: log in through an identity provider")
 	case c.Scope.Key != "" && !c.Scope.Accounts:
 		return "", core.Errorf(core.CodeForbidden, "this API key was made without accounts: make one with accounts (ropewalk key create --accounts)")
 	}
@@ -105,7 +105,7 @@ func (m *Manager) Needed(c core.Caller, a core.Account, err error) error {
 	if known, ok := asNeeded(err); ok {
 		scopes = known.Scopes
 	}
-	reason := "the login of the account " + a.Name + " has ended"
+	reason := "the login for the account " + a.Name + " has ended"
 	if len(scopes) > 0 {
 		reason = "the account " + a.Name + " lacks rights"
 	}
@@ -114,7 +114,7 @@ func (m *Manager) Needed(c core.Caller, a core.Account, err error) error {
 
 func (m *Manager) needed(c core.Caller, app, name string, scopes []string, reason string) error {
 	want := core.AccountNeeded{App: app, Name: name, Scopes: scopes, URL: m.LinkURL(c, app, name, scopes)}
-	return core.Errorf(core.CodeLoginNeeded, "app %s takes a login: %s. Open %s in a browser, then make the call again", app, reason, want.URL).WithDetails(want)
+	return core.Errorf(core.CodeLoginNeeded, "app %s needs a login: %s. Open %s in a browser, then make the call again", app, reason, want.URL).WithDetails(want)
 }
 
 // LinkPath is the path of the page where a person links an account.
@@ -178,11 +178,11 @@ func (m *Manager) mayChange(ctx context.Context, c core.Caller, id string, unlin
 	case err != nil && core.CodeOf(err) != core.CodeNotFound:
 		return err
 	case err != nil || a.Workspace != c.Workspace.ID || a.Owner != "" && a.Owner != c.User.ID && !admin:
-		return core.Errorf(core.CodeNotFound, "this workspace has no account %.100q of yours", id)
+		return core.Errorf(core.CodeNotFound, "you have no account %.100q in this workspace", id)
 	case a.Owner == "" && !admin:
-		return core.Errorf(core.CodeForbidden, "an account that everybody uses is changed by admins of the workspace")
+		return core.Errorf(core.CodeForbidden, "only admins of the workspace can change a shared account")
 	case a.Owner != "" && a.Owner != c.User.ID && !unlink:
-		return core.Errorf(core.CodeForbidden, "an account is changed by the person whose it is; admins may unlink it")
+		return core.Errorf(core.CodeForbidden, "only the account's owner can change it; admins can only unlink it")
 	case c.Scope.Key != "" && !c.Scope.Accounts:
 		return core.Errorf(core.CodeForbidden, "this API key was made without accounts")
 	}

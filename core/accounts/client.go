@@ -90,7 +90,7 @@ func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server,
 	case s.Documents && m.isPublic() && redirectURI == m.o.BaseURL+CallbackPath:
 		return core.OAuthClient{ID: m.o.BaseURL + ClientPath, Method: methodNone}, nil
 	case s.Register == "":
-		return core.OAuthClient{}, core.Errorf(core.CodeNotConfigured, "%s registers no clients: register this server there by hand, with the redirect URI %s, and install the app with transport.auth.clientId", hostOf(s.Issuer), redirectURI)
+		return core.OAuthClient{}, core.Errorf(core.CodeNotConfigured, "%s does not register clients: register this server there by hand, with the redirect URI %s, and install the app with transport.auth.clientId", hostOf(s.Issuer), redirectURI)
 	}
 	r := core.ClientRegistration{Workspace: in.Workspace, App: in.Name, Issuer: s.Issuer, RedirectURI: redirectURI}
 	known, err := m.o.Store.OAuthClient(ctx, r)
@@ -146,7 +146,7 @@ func (m *Manager) register(ctx context.Context, s server, redirectURI string) (c
 	bad := json.Unmarshal(answer, &said) != nil
 	switch {
 	case status != http.StatusOK && status != http.StatusCreated:
-		return core.OAuthClient{}, fmt.Errorf("%s did not register this server as a client: it answered %d %.100q", hostOf(s.Issuer), status, said.Error)
+		return core.OAuthClient{}, fmt.Errorf("%s did not register this server as a client: it returned %d %.100q", hostOf(s.Issuer), status, said.Error)
 	case bad || said.ID == "" || len(said.ID) > 4096 || len(said.Secret) > 4096:
 		return core.OAuthClient{}, fmt.Errorf("%s did not register this server as a client: its answer has no client_id", hostOf(s.Issuer))
 	}

@@ -90,7 +90,7 @@ func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge rem
 		return s, nil
 	}
 	if failed == nil {
-		failed = errors.New("the app names no authorization server")
+		failed = errors.New("the app does not name an authorization server")
 	}
 	return server{}, core.Wrap(core.CodeUnavailable, failed, "the authorization server of the app cannot be used: "+failed.Error())
 }
@@ -141,7 +141,7 @@ func (m *Manager) resource(ctx context.Context, app *url.URL, named string, priv
 		case err != nil:
 			return about, core.Wrap(core.CodeUnavailable, err, "the metadata of the app cannot be read: "+err.Error())
 		case !covers(about.Resource, app):
-			return about, core.Errorf(core.CodeUnavailable, "the metadata of the app is about %.200q, which is another resource", about.Resource)
+			return about, core.Errorf(core.CodeUnavailable, "the metadata of the app is for %.200q, which is a different resource", about.Resource)
 		}
 		return about, nil
 	}
@@ -190,7 +190,7 @@ func (m *Manager) describe(ctx context.Context, issuer string, private bool) (se
 		}
 		return s, s.check(issuer, private)
 	}
-	return server{}, fmt.Errorf("%s publishes no metadata (RFC 8414)", u.Host)
+	return server{}, fmt.Errorf("%s does not publish metadata (RFC 8414)", u.Host)
 }
 
 // metadataOf returns the possible addresses of an issuer's metadata. RFC 8414 inserts the well-known path before the
@@ -210,7 +210,7 @@ func metadataOf(issuer *url.URL) []string {
 func (s server) check(issuer string, private bool) error {
 	switch {
 	case strings.TrimSuffix(s.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
-		return fmt.Errorf("the metadata of %.200q is that of another issuer, %.200q", issuer, s.Issuer)
+		return fmt.Errorf("the metadata of %.200q names another issuer, %.200q", issuer, s.Issuer)
 	case !slices.Contains(s.Challenges, "S256"):
 		return fmt.Errorf("%.200q does not say that it supports PKCE with S256 (code_challenge_methods_supported)", issuer)
 	case s.Authorize == "" || s.Token == "":
@@ -261,16 +261,16 @@ func (m *Manager) getJSON(ctx context.Context, address string, private bool, int
 	case response.StatusCode >= 400 && response.StatusCode < 500 && response.StatusCode != http.StatusTooManyRequests:
 		return errNoDocument
 	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s answered %d", request.URL.Host, response.StatusCode)
+		return fmt.Errorf("%s returned %d", request.URL.Host, response.StatusCode)
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s did not answer completely", request.URL.Host)
+		return fmt.Errorf("%s did not send its whole answer", request.URL.Host)
 	case len(data) > maxDocument:
 		return fmt.Errorf("%s sent more than %d bytes", request.URL.Host, maxDocument)
 	case json.Unmarshal(data, into) != nil:
-		return fmt.Errorf("%s sent no JSON object that fits", request.URL.Host)
+		return fmt.Errorf("%s did not send a valid JSON object", request.URL.Host)
 	}
 	return nil
 }

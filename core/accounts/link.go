@@ -97,11 +97,11 @@ func (m *Manager) prepare(ctx context.Context, c core.Caller, w Want) (in core.I
 func (m *Manager) mayLink(c core.Caller, in core.Installation) (owner string, err error) {
 	switch {
 	case in.Remote == nil || !in.Remote.Auth.UsesAccounts():
-		return "", core.Errorf(core.CodeBadRequest, "app %s is not called with linked accounts: they are for remote apps that are installed with transport.auth.type user or shared", in.Name)
+		return "", core.Errorf(core.CodeBadRequest, "app %s does not use linked accounts: only remote apps installed with transport.auth.type user or shared do", in.Name)
 	case in.Remote.Auth.Type == core.AuthShared && !c.Workspace.Role.Admin():
-		return "", core.Errorf(core.CodeForbidden, "app %s is called with one account for everybody, which an admin of the workspace links", in.Name)
+		return "", core.Errorf(core.CodeForbidden, "app %s uses one account for everybody: only an admin of the workspace can link it", in.Name)
 	case !m.o.Store.Encrypts() && m.o.MakeKey == nil:
-		return "", core.Errorf(core.CodeNotConfigured, "tokens of accounts are stored encrypted only, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside of its home, name the file in storage.keyFile, and restart the server")
+		return "", core.Errorf(core.CodeNotConfigured, "account tokens are only stored encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, name the file in storage.keyFile, and restart the server")
 	}
 	return m.ownerFor(c, in.Remote.Auth)
 }
@@ -169,7 +169,7 @@ type Answer struct {
 func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (core.Account, error) {
 	record, err := m.o.Store.TakeLogin(ctx, stateKey(answer.State))
 	if core.CodeOf(err) == core.CodeNotFound {
-		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not under way: it was finished, has expired, or never began. Begin again")
+		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not in progress: it finished, expired, or never started. Start again")
 	}
 	if err != nil {
 		return core.Account{}, err
@@ -181,15 +181,15 @@ func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (cor
 	p.Client = core.OAuthClient{ID: p.ClientID, Secret: core.Secret(p.ClientSecret), Method: p.ClientMethod, ExpiresAt: p.ClientExpires}
 	switch {
 	case subtle.ConstantTimeCompare([]byte(hashOf(answer.Binding)), []byte(p.Binding)) != 1:
-		return core.Account{}, core.Errorf(core.CodeForbidden, "this login began in another browser. Begin again in this one")
+		return core.Account{}, core.Errorf(core.CodeForbidden, "this login started in another browser. Start again in this one")
 	case userID != p.By:
-		return core.Account{}, core.Errorf(core.CodeForbidden, "this login was begun by somebody else")
+		return core.Account{}, core.Errorf(core.CodeForbidden, "somebody else started this login")
 	case answer.Issuer == "" && p.StatesIss, answer.Issuer != "" && answer.Issuer != p.Issuer: // RFC 9207 section 2.4
-		return core.Account{}, core.Errorf(core.CodeForbidden, "the answer is not that of %s, with which the login began", hostOf(p.Issuer))
+		return core.Account{}, core.Errorf(core.CodeForbidden, "the answer is not from %s, where the login started", hostOf(p.Issuer))
 	case answer.Error != "":
 		return core.Account{}, core.Errorf(core.CodeForbidden, "%s granted nothing: %.100q", hostOf(p.Issuer), answer.Error)
 	case answer.Code == "":
-		return core.Account{}, core.Errorf(core.CodeForbidden, "%s sent no code", hostOf(p.Issuer))
+		return core.Account{}, core.Errorf(core.CodeForbidden, "%s did not send a code", hostOf(p.Issuer))
 	}
 	return m.complete(ctx, p, answer.Code)
 }
@@ -198,7 +198,7 @@ func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (cor
 func (m *Manager) complete(ctx context.Context, p pending, code string) (core.Account, error) {
 	in, err := m.o.Store.Installation(ctx, p.Workspace, p.App)
 	if err != nil || in.ID != p.AppID { // another app must not get what was granted for its predecessor
-		return core.Account{}, core.Errorf(core.CodeConflict, "app %s was uninstalled or replaced meanwhile", p.App)
+		return core.Account{}, core.Errorf(core.CodeConflict, "app %s was uninstalled or replaced in the meantime", p.App)
 	}
 	grant := core.Grant{Client: p.Client, TokenURL: p.Token, RevokeURL: p.Revoke, Resource: p.Resource, Private: p.Private}
 	token, err := m.exchange(ctx, grant, url.Values{

@@ -61,12 +61,12 @@ func describe(issuer string, err error) string {
 		return hostOf(issuer) + " refused it (" + clip(code) + ")"
 	}
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
-		return hostOf(issuer) + " answered " + refused.Response.Status
+		return hostOf(issuer) + " returned " + refused.Response.Status
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return hostOf(issuer) + " cannot be reached: " + failed.Err.Error()
 	}
-	return hostOf(issuer) + " sent no valid answer"
+	return hostOf(issuer) + " did not send a valid answer"
 }
 
 func clip(text string) string { return text[:min(len(text), 100)] }
@@ -135,7 +135,7 @@ func (t authorizer) Token(ctx context.Context, refused core.Secret) (core.Secret
 			return "", context.Cause(ctx)
 		}
 	}
-	return "", core.Errorf(core.CodeUnavailable, "the app refuses the token of the account")
+	return "", core.Errorf(core.CodeUnavailable, "the app rejects the account's token")
 }
 
 // renew returns an account with a usable token, from the store or from the authorization server.
@@ -150,7 +150,7 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 		case m.renewing <- struct{}{}:
 			defer func() { <-m.renewing }()
 		case <-ctx.Done():
-			return a, core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are renewed").WithRetryAfter(5 * time.Second)
+			return a, core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are being renewed").WithRetryAfter(5 * time.Second)
 		}
 		a, err = m.o.Store.RenewAccount(ctx, id, func(ctx context.Context, a *core.Account) (bool, error) {
 			if usable(*a, refused) { // a peer server has renewed it
@@ -163,7 +163,7 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 	}
 	if ended {
 		m.Changed(id)
-		m.log.Warn("an account needs a new login: its authorization server does not renew it", "account", id, "app", a.App, "workspace", a.Workspace, "issuer", a.Issuer)
+		m.log.Warn("an account needs a new login: its authorization server will not renew it", "account", id, "app", a.App, "workspace", a.Workspace, "issuer", a.Issuer)
 		m.publish(core.EventAccountLoginNeeded, a)
 	}
 	switch {
@@ -188,7 +188,7 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 	case a.State == core.AccountLoginNeeded:
 		return false, loginEnded()
 	case refused != "" && refused == a.Grant.AccessToken && time.Since(a.Grant.RenewedAt) < pause(*a):
-		return false, core.Errorf(core.CodeUnavailable, "the app refuses the account although its token is fresh").WithRetryAfter(renewPause)
+		return false, core.Errorf(core.CodeUnavailable, "the app rejected the account's token, although it was just renewed").WithRetryAfter(renewPause)
 	case a.Grant.RefreshToken == "" && still:
 		return false, nil
 	case a.Grant.RefreshToken == "":
@@ -213,7 +213,7 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 }
 
 func loginEnded() error {
-	return core.Errorf(core.CodeLoginNeeded, "the login of the account has ended")
+	return core.Errorf(core.CodeLoginNeeded, "the login for the account has ended")
 }
 
 // asNeeded returns the details of an error that says that a login is needed.

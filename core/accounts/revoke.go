@@ -68,7 +68,7 @@ func (m *Manager) finishRevocation(ctx context.Context, one core.AccountRevocati
 		m.log.Warn("tokens of an unlinked account could not be revoked; they are forgotten", "account", one.Account, "attempts", one.Attempts, "reason", err)
 	}
 	if err := m.o.Store.RevocationDone(ctx, one.Account); err != nil && ctx.Err() == nil {
-		m.log.Warn("a revocation is made again: that it was made could not be recorded", "account", one.Account, "error", err)
+		m.log.Warn("a revocation will be repeated: it could not be recorded as done", "account", one.Account, "error", err)
 	}
 }
 
@@ -115,7 +115,7 @@ func (m *Manager) revokeOne(ctx context.Context, g core.Grant, hint string, toke
 	}
 	_ = response.Body.Close()
 	if response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests {
-		return fmt.Errorf("%s answered %d", request.URL.Host, response.StatusCode)
+		return fmt.Errorf("%s returned %d", request.URL.Host, response.StatusCode)
 	}
 	return nil // status 200, or the server does not revoke this kind of token
 }

@@ -50,7 +50,7 @@ type userMetadata struct {
 // that are too large.
 func checkAttachments(all []Attachment) error {
 	if len(all) > maxAttachments {
-		return core.Errorf(core.CodeBadRequest, "attachments: %d files are more than the %d of one message", len(all), maxAttachments)
+		return core.Errorf(core.CodeBadRequest, "attachments: %d files exceed the limit of %d per message", len(all), maxAttachments)
 	}
 	total := 0
 	for i, a := range all {
@@ -58,7 +58,7 @@ func checkAttachments(all []Attachment) error {
 			return err
 		}
 		if total += base64.StdEncoding.DecodedLen(len(a.Data)); total > maxAttachmentsAll+3*len(all) {
-			return core.Errorf(core.CodePayloadTooLarge, "attachments are larger than %d MiB together", maxAttachmentsAll>>20)
+			return core.Errorf(core.CodePayloadTooLarge, "attachments exceed %d MiB in total", maxAttachmentsAll>>20)
 		}
 	}
 	return nil
@@ -114,7 +114,7 @@ func (a Attachment) checkType(i int) error {
 		return core.Errorf(core.CodeBadRequest, "attachments[%d].url must be an https address of at most %d bytes", i, maxAttachmentURL)
 	}
 	if !b.IsImage() {
-		return core.Errorf(core.CodeBadRequest, "attachments[%d].url: only images are taken from an address; send other files as data", i)
+		return core.Errorf(core.CodeBadRequest, "attachments[%d].url: only images can be sent by address; send other files as data", i)
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func TestAttachmentsHaveLimits(t *testing.T) {
 	}{
 		"too many":       {make([]chat.Attachment, 11), core.CodeBadRequest, "10"},
 		"one too large":  {with(func(a *chat.Attachment) { a.Data = encoded(strings.Repeat("x", 5<<20+3)) }), core.CodePayloadTooLarge, "attachments[0].data"},
-		"all too large":  {[]chat.Attachment{large, large, large}, core.CodePayloadTooLarge, "10 MiB together"},
+		"all too large":  {[]chat.Attachment{large, large, large}, core.CodePayloadTooLarge, "10 MiB in total"},
 		"no name":        {with(func(a *chat.Attachment) { a.Name = "" }), core.CodeBadRequest, "attachments[0].name"},
 		"a path":         {with(func(a *chat.Attachment) { a.Name = "../x" }), core.CodeBadRequest, "attachments[0].name"},
 		"a directory":    {with(func(a *chat.Attachment) { a.Name = ".." }), core.CodeBadRequest, "attachments[0].name"},

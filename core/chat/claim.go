@@ -227,7 +227,7 @@ func (l *claimLease) extend(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case code == core.CodeNotFound || code == core.CodeRunInProgress || time.Now().After(until):
-			cs.log.Warn("chat run ended: its claim of the conversation was lost", "conversation", l.claim.ref.ID, "error", err)
+			cs.log.Warn("chat run ended: its claim on the conversation was lost", "conversation", l.claim.ref.ID, "error", err)
 			l.claim.cancelRun()
 			return
 		}
@@ -241,6 +241,6 @@ func (l *claimLease) release() {
 	defer cancel()
 	cs := l.claim.claims
 	if err := cs.store.ReleaseRun(ctx, l.claim.ref, l.holder); err != nil {
-		cs.log.Warn("claim of a conversation not released; other servers wait for the end of its lease", "conversation", l.claim.ref.ID, "error", err)
+		cs.log.Warn("could not release the claim on a conversation; other servers wait until its lease ends", "conversation", l.claim.ref.ID, "error", err)
 	}
 }

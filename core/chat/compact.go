@@ -25,8 +25,8 @@ const (
 	summaryTokens = 2_000
 	mostShrunk    = 3 // times a run compacts messages that the provider rejects as too long
 
-	summaryPrompt = "You get the older part of a conversation between a person and an assistant that calls tools. Write a summary that " +
-		"replaces it, so that the assistant can go on without it: what the person wants, what was decided, what was found (with " +
+	summaryPrompt = "You are given the older part of a conversation between a person and an assistant that calls tools. Write a summary to " +
+		"replace it, so that the assistant can continue without it: what the person wants, what was decided, what was found (with " +
 		"names, numbers, paths and ids as they were written), what was done, and what is left to do. Write in the person's " +
 		"language, in at most 600 words, and add nothing of your own."
 	resultNote = "\n[The rest of this result was left out: the conversation is long.]"
@@ -63,7 +63,7 @@ func (l *loop) keepFitting(ctx context.Context, emit Emit) {
 		return
 	}
 	if _, err := l.compact(ctx, emit, room); err != nil && ctx.Err() == nil {
-		l.e.log.Warn("conversation not summarized; the model gets all of it", "conversation", l.conversation, "model", l.llm.full, "error", err)
+		l.e.log.Warn("could not summarize a conversation; the model gets all of it", "conversation", l.conversation, "model", l.llm.full, "error", err)
 	}
 }
 

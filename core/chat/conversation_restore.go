@@ -24,7 +24,7 @@ func (e *Engine) Restore(ctx context.Context, c core.Caller, title *string, meta
 		made.Title = strings.TrimSpace(*title)
 	}
 	if len([]rune(made.Title)) > titleLimit {
-		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "conversation.title must have %d characters at most", titleLimit)
+		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "conversation.title must have at most %d characters", titleLimit)
 	}
 	if len(metadata) > 0 && string(metadata) != "null" {
 		if !isObject(metadata) {
@@ -44,7 +44,7 @@ func (e *Engine) Restore(ctx context.Context, c core.Caller, title *string, meta
 
 func checkRestored(messages []core.Message) error {
 	if len(messages) > maxRestored {
-		return core.Errorf(core.CodeBadRequest, "messages must be %d at most", maxRestored)
+		return core.Errorf(core.CodeBadRequest, "messages must have at most %d entries", maxRestored)
 	}
 	for i, m := range messages {
 		if m.Role != "user" && m.Role != "assistant" {

@@ -61,7 +61,7 @@ func (e *Engine) Fork(ctx context.Context, c core.Caller, id string, atMessage *
 		return e.store.ForkConversation(ctx, c.Conversation(id), -1)
 	}
 	if *atMessage < 0 {
-		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "atMessage must be 0 or more: it is how many messages are copied")
+		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "atMessage must be 0 or more: it is the number of messages to copy")
 	}
 	return e.store.ForkConversation(ctx, c.Conversation(id), *atMessage)
 }

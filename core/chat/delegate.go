@@ -18,8 +18,8 @@ const (
 	delegateMost       = 25
 	delegateTimeout    = 10 * time.Minute
 
-	delegatePrompt = "You work on one task that another assistant gave you. Nobody answers questions: do what can be done, and say what could not. " +
-		"Your last message is all that the other assistant gets: put everything it needs into it."
+	delegatePrompt = "You are working on one task for another assistant. Nobody will answer questions: do what you can, and say what you could not do. " +
+		"The other assistant receives only your last message: put everything it needs into it."
 )
 
 // task is the tool call on whose behalf something runs.
@@ -46,12 +46,12 @@ func (e *Engine) Delegate() tools.System {
 	return tools.System{
 		Name: "delegate", Title: "Delegate a task", Requirement: core.Requirement{Flags: []string{config.FlagDelegation}},
 		Description: "Gives one self-contained task to another assistant with the same tools, and returns its last message. " +
-			"Use it for work that needs many calls of tools whose results you do not need to see.",
+			"Use it for work that needs many tool calls with results that you do not need to see.",
 		Schema: json.RawMessage(`{
   "type": "object",
   "properties": {
     "task": {"type": "string", "minLength": 1, "description": "what to do, with everything the other assistant must know"},
-    "allowedTools": {"type": "array", "items": {"type": "string"}, "description": "patterns of the tools it may use, such as files__*; none: all"},
+    "allowedTools": {"type": "array", "items": {"type": "string"}, "description": "patterns of the tools it may use, such as files__*; all if left out"},
     "maxIterations": {"type": "integer", "minimum": 1, "maximum": 25, "default": 10}
   },
   "required": ["task"],

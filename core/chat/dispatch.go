@@ -87,7 +87,7 @@ func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMe
 		}
 	}()
 	if !l.toolset.allows(c.Name) {
-		return nil, fmt.Sprintf("There is no tool %q that may be used here.", c.Name), false
+		return nil, fmt.Sprintf("There is no tool %q that you can use here.", c.Name), false
 	}
 	if err := l.admitted(ctx); err != nil {
 		return nil, "The tool was not called. " + sentenceOf(err), false

@@ -42,11 +42,11 @@ func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
 	case model.Auth:
 		return core.Wrap(core.CodeProviderAuth, err, provider+" does not accept the server's key ("+KeySetting(s.full)+"), or the key may not use this model")
 	case model.RateLimited:
-		return core.Wrap(core.CodeRateLimited, err, provider+" limits the number of requests; try again later").WithRetryAfter(p.RetryAfter)
+		return core.Wrap(core.CodeRateLimited, err, provider+" is limiting the number of requests; try again later").WithRetryAfter(p.RetryAfter)
 	case model.Overloaded:
 		return core.Wrap(core.CodeProviderOverloaded, err, provider+" is overloaded; try again later").WithRetryAfter(p.RetryAfter)
 	case model.ServerError:
-		return core.Wrap(core.CodeProviderError, err, provider+" reports an error of its own; try again later").WithRetryAfter(p.RetryAfter)
+		return core.Wrap(core.CodeProviderError, err, provider+" reported an internal error; try again later").WithRetryAfter(p.RetryAfter)
 	case model.TooLong:
 		return core.Wrap(core.CodeProviderError, err, "the conversation is too long for "+s.full+": continue in a new one, or fork this one at an earlier message")
 	case model.Unreachable:
@@ -57,6 +57,6 @@ func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
 	case model.Broken:
 		return core.Wrap(core.CodeProviderError, err, "the connection to "+provider+" broke in the middle of its answer; the part that arrived is kept")
 	default:
-		return core.Wrap(core.CodeProviderError, err, provider+" did not take the request; the server's log has its reason")
+		return core.Wrap(core.CodeProviderError, err, provider+" did not accept the request; the server's log has the reason")
 	}
 }

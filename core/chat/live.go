@@ -19,7 +19,7 @@ const (
 )
 
 // errServerEnds is the cancellation cause of detached runs when their server shuts down.
-var errServerEnds = errors.New("the server ends")
+var errServerEnds = errors.New("the server is shutting down")
 
 // Live is a run that continues even if its client disconnects. It keeps the run's latest events for clients that
 // join.
@@ -156,7 +156,7 @@ func (e *Engine) StopRun(ctx context.Context, c core.Caller, id string) error {
 }
 
 func errNoRun() error {
-	return core.Errorf(core.CodeNotFound, "no run goes on in this conversation; its history has what was said")
+	return core.Errorf(core.CodeNotFound, "no run is in progress in this conversation; its messages are in its history")
 }
 
 func (l *Live) add(e *Engine, ev Event) {

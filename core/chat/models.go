@@ -123,7 +123,7 @@ func (m *Models) find(full string) (selected, error) {
 	case !ok || of == "" || len(full) > modelLength || strings.ContainsFunc(full, unicode.IsControl):
 		return selected{}, core.Errorf(core.CodeBadRequest, "model must be of the form provider:model, such as anthropic:claude-sonnet-5")
 	case !known:
-		return selected{}, core.Errorf(core.CodeBadRequest, "model: there is no provider %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(m.providers)), ", "))
+		return selected{}, core.Errorf(core.CodeBadRequest, "model: there is no provider %q; the providers are %s", name, strings.Join(slices.Sorted(maps.Keys(m.providers)), ", "))
 	case !p.usable:
 		return selected{}, core.Errorf(core.CodeModelNotConfigured,
 			"the model provider %s has no key: set models.providers.%s.apiKey%s", name, name, environmentHint(name))

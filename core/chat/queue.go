@@ -119,7 +119,7 @@ func (e *Engine) leaveQueued(ref core.ConversationRef, id string, why error) {
 	if err := e.store.HoldQueued(ctx, ref, id, 0); core.CodeOf(err) == core.CodeNotFound {
 		return
 	}
-	e.log.Warn("queued message was not run; it is in its conversation", "conversation", ref.ID, "error", why)
+	e.log.Warn("queued message not run; it stays in the conversation without an answer", "conversation", ref.ID, "error", why)
 	e.publishQueued(ref, false)
 }
 

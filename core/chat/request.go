@@ -66,7 +66,7 @@ func isObject(raw json.RawMessage) bool {
 func checkGlobs(field string, globs []string) error {
 	for _, g := range globs {
 		if _, err := path.Match(g, ""); err != nil {
-			return core.Errorf(core.CodeBadRequest, "%s: %q is not a pattern: use *, ? and [ ] with characters between, as in files__*", field, g)
+			return core.Errorf(core.CodeBadRequest, "%s: %q is not a pattern: use *, ? and [ ] with characters in between, as in files__*", field, g)
 		}
 	}
 	return nil

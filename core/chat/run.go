@@ -217,7 +217,7 @@ func (r *Run) saveTurn(ctx context.Context, t *turn) {
 		m = &stored
 	}
 	if err := r.e.store.SaveUnfinished(ctx, r.ref, m); err != nil && core.CodeOf(err) != core.CodeNotFound {
-		r.e.log.Warn("a part of an answer was not saved; the answer goes on", "conversation", r.ref.ID, "error", err)
+		r.e.log.Warn("could not save a part of an answer; the run continues", "conversation", r.ref.ID, "error", err)
 	}
 }
 

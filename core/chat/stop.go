@@ -36,28 +36,28 @@ func reasonOf(end model.End) StopReason {
 func (l *loop) stopMessage(reason StopReason) string {
 	switch reason {
 	case MaxIterations:
-		return fmt.Sprintf("The run ended after %d turns of the model, the most that it may take.", l.limit)
+		return fmt.Sprintf("The run ended after %d turns of the model, the most it may take.", l.limit)
 	case TokenBudget:
 		if l.cutCall {
-			return "The answer reached the limit of its length in the middle of a tool call. The call was not made."
+			return "The answer reached its length limit in the middle of a tool call. The call was not made."
 		}
-		return "The answer reached the limit of its length, or the run its budget of tokens."
+		return "The answer reached its length limit, or the run reached its token budget."
 	case Cancelled:
 		return cmp.Or(l.lost, "The run was cancelled.")
 	case NoToolCalls:
-		return "The model announced tool calls, and made none."
+		return "The model announced tool calls, but made none."
 	case ContentFilter:
 		return "The provider's content filter withheld the rest of the answer."
 	case Refusal:
-		return "The model refused to go on."
+		return "The model refused to continue."
 	case ContextWindow:
 		return "The conversation fills the model's context window. Continue in a new conversation, or fork this one at an earlier message."
 	case UnknownEnd:
-		return fmt.Sprintf("The provider ended the answer for a reason that is not known here: %.100q.", l.word)
+		return fmt.Sprintf("The provider ended the answer for an unknown reason: %.100q.", l.word)
 	case ProviderError:
 		return "The provider broke off in the middle of its answer. The part that arrived is kept."
 	case Incomplete:
-		return "The server ended in the middle of the answer. The part that was saved is kept."
+		return "The server stopped in the middle of the answer. The part that was saved is kept."
 	default:
 		return ""
 	}

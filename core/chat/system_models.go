@@ -13,8 +13,8 @@ import (
 func (e *Engine) SetModelConfig() tools.System {
 	return tools.System{
 		Name: "set_model_config", Title: "Set the models", Requirement: SetModels(),
-		Description: "Sets the model of chats (default) and the one of small things such as titles (fast), each as provider:model. " +
-			"An empty text goes back to the configuration's. Without either it tells which are in force.",
+		Description: "Sets the model for chats (default) and the one for small tasks such as titles (fast), each as provider:model. " +
+			"An empty string restores the configured model. Without either, returns the models in use.",
 		Schema: json.RawMessage(`{
   "type": "object",
   "properties": {

@@ -16,8 +16,8 @@ import (
 func (e *Engine) ManageSkills() tools.System {
 	return tools.System{
 		Name: "manage_skills", Title: "Manage skills", Requirement: core.Requirement{Flags: []string{config.FlagSkillManagement}},
-		Description: "Lists, reads, writes or deletes skills: texts that tell the assistant how to do something. " +
-			"A skill of type context is in every prompt; one of type skill is when a message holds one of its triggers, or two of its keywords.",
+		Description: "Lists, reads, writes or deletes skills: instructions that tell the assistant how to do something. " +
+			"A skill of type context is added to every prompt; one of type skill only if a message contains one of its triggers, or two of its keywords.",
 		Schema: json.RawMessage(`{
   "type": "object",
   "properties": {
@@ -28,7 +28,7 @@ func (e *Engine) ManageSkills() tools.System {
     "priority": {"type": "integer", "minimum": 0, "maximum": 1000, "default": 50, "description": "put: the lower one comes first"},
     "triggers": {"type": "array", "items": {"type": "string"}, "description": "put"},
     "keywords": {"type": "array", "items": {"type": "string"}, "description": "put"},
-    "allowedTools": {"type": "array", "items": {"type": "string"}, "description": "put: patterns of the tools it may use, such as files__*; none: all"},
+    "allowedTools": {"type": "array", "items": {"type": "string"}, "description": "put: patterns of the tools it may use, such as files__*; all if left out"},
     "body": {"type": "string", "description": "put: what to do, in Markdown"}
   },
   "required": ["action"],

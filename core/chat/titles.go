@@ -80,7 +80,7 @@ func (e *Engine) startTitle(c core.Caller, ref core.ConversationRef, message, an
 		ctx, cancel := context.WithTimeout(t.ctx, titleTimeout)
 		defer cancel()
 		if err := e.findTitle(ctx, c, ref, message, answer); err != nil && t.ctx.Err() == nil && core.CodeOf(err) != core.CodeNotFound {
-			e.log.Debug("no title found for a conversation", "conversation", ref.ID, "error", err)
+			e.log.Debug("could not find a title for a conversation", "conversation", ref.ID, "error", err)
 		}
 	})
 }

@@ -33,8 +33,8 @@ func TestThePageOfALinkIsForOnePerson(t *testing.T) {
 		{"a workspace of others", "GET", strings.Replace(page, core.DefaultWorkspaceID, "ws_other", 1), as("alice"), 403, "not a member", ""},
 		{"no such app", "GET", strings.Replace(page, "app=far", "app=near", 1), as("alice"), 404, "no app named near", ""},
 		{"a page of another site agrees", "POST", page, map[string]string{"Authorization": "", "Cookie": "service_session=alice", "Origin": "https://evil.example"}, 403, "another site", ""},
-		{"a login that is not under way", "GET", "/v1/accounts/callback?state=other&code=c", as("alice"), 403, "not under way", ""},
-		{"a login of another browser", "GET", "/v1/accounts/callback?state=state&code=c", as("alice"), 403, "not under way", ""},
+		{"a login that is not in progress", "GET", "/v1/accounts/callback?state=other&code=c", as("alice"), 403, "not in progress", ""},
+		{"a login of another browser", "GET", "/v1/accounts/callback?state=state&code=c", as("alice"), 403, "not in progress", ""},
 		{"a login of this browser", "GET", "/v1/accounts/callback?state=state&code=c", map[string]string{"Authorization": "", "Cookie": "service_session=alice; service_account=binding"}, 200, "The account is linked", ""},
 	} {
 		r := h.do(t, call{method: c.method, path: c.path, header: c.header})

@@ -83,7 +83,7 @@ func (s *Server) keepOut(c *fiber.Ctx) error {
 		return c.Next()
 	}
 	if !s.guard.OriginAllowed(ctx) {
-		return core.Errorf(core.CodeForbidden, "a page of another site may not do this; http.allowedOrigins (ALLOWED_ORIGINS) names the sites that may")
+		return core.Errorf(core.CodeForbidden, "a page from another site may not do this; http.allowedOrigins (ALLOWED_ORIGINS) names the sites that may")
 	}
 	return c.Next()
 }

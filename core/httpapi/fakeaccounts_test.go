@@ -57,7 +57,7 @@ func (f fakeAccounts) Begin(ctx context.Context, c core.Caller, w accounts.Want,
 
 func (f fakeAccounts) Finish(_ context.Context, _ string, answer accounts.Answer) (core.Account, error) {
 	if answer.State != "state" || answer.Binding != "binding" {
-		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not under way")
+		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not in progress")
 	}
 	return f.one(), nil
 }

@@ -54,11 +54,11 @@ func (s *Server) stateHealth(ctx context.Context) (status, reason string) {
 	if err == nil {
 		return "ok", ""
 	}
-	s.log.Warn("the state takes no writes", "error", err)
+	s.log.Warn("the state does not accept writes", "error", err)
 	if known, ok := errors.AsType[*core.Error](err); ok {
 		return "degraded", known.Message
 	}
-	return "degraded", "the state does not take writes at the moment"
+	return "degraded", "the state does not accept writes at the moment"
 }
 
 // bundlesHealth handles GET /v1/bundles/health.

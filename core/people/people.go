@@ -104,7 +104,7 @@ func (d *Directory) Users(ctx context.Context) (UserList, error) {
 // user, core.CodeForbidden for the instance's owner.
 func (d *Directory) Merge(ctx context.Context, c core.Caller, from, into string) (ChangedUser, error) {
 	if from == "" {
-		return ChangedUser{}, missing("from", "the id of the user who is removed")
+		return ChangedUser{}, missing("from", "the id of the user to remove")
 	}
 	second, err := d.subject(ctx, c, into, false)
 	if err == nil && second.ID == c.User.ID {
@@ -145,7 +145,7 @@ func (d *Directory) DeleteUser(ctx context.Context, c core.Caller, id string) (D
 		return DeletedUser{}, err
 	}
 	if user.ID == c.User.ID {
-		return DeletedUser{}, core.Errorf(core.CodeBadRequest, "nobody can delete themselves; ask another admin")
+		return DeletedUser{}, core.Errorf(core.CodeBadRequest, "you cannot delete yourself; ask another admin")
 	}
 	return DeletedUser{user.ID, true}, d.store.DeleteUser(ctx, user.ID)
 }
@@ -158,7 +158,7 @@ func (d *Directory) subject(ctx context.Context, c core.Caller, id string, becom
 	}
 	user, err := d.store.User(ctx, id)
 	if err == nil && (becomesOwner || user.OrgRole == core.RoleOwner) && c.User.OrgRole != core.RoleOwner {
-		err = core.Errorf(core.CodeForbidden, "what concerns an owner needs the organization role owner")
+		err = core.Errorf(core.CodeForbidden, "changing an owner, or making one, needs the organization role owner")
 	}
 	return user, err
 }

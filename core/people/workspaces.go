@@ -59,7 +59,7 @@ func (d *Directory) Workspaces(ctx context.Context) (WorkspaceList, error) {
 // CreateWorkspace creates a workspace with the caller as its first admin.
 func (d *Directory) CreateWorkspace(ctx context.Context, c core.Caller, name string) (CreatedWorkspace, error) {
 	if name == "" {
-		return CreatedWorkspace{}, missing("name", "that of the workspace")
+		return CreatedWorkspace{}, missing("name", "the workspace's name")
 	}
 	if err := core.CheckText("name", name); err != nil {
 		return CreatedWorkspace{}, err
@@ -74,7 +74,7 @@ func (d *Directory) RenameWorkspace(ctx context.Context, id, name string) (Renam
 		return RenamedWorkspace{}, err
 	}
 	if name == "" {
-		return RenamedWorkspace{}, missing("name", "the new one of the workspace")
+		return RenamedWorkspace{}, missing("name", "the workspace's new name")
 	}
 	if err := core.CheckText("name", name); err != nil {
 		return RenamedWorkspace{}, err
@@ -150,7 +150,7 @@ func (d *Directory) memberID(ctx context.Context, workspace, user string) (id st
 		id = u.ID
 	}
 	if id == "" {
-		return "", core.Errorf(core.CodeNotFound, "no user has the email %s; users appear with their first login", user)
+		return "", core.Errorf(core.CodeNotFound, "no user has the email %s; users appear when they first log in", user)
 	}
 	return id, nil
 }

@@ -124,7 +124,7 @@ func distinguish(ctx context.Context, c *config.Config, all []pluginhost.Member[
 			return pluginhost.Located(c, m.Plugin, err)
 		}
 		if other, twice := first[about.Issuer]; twice {
-			return pluginhost.Located(c, m.Plugin, fmt.Errorf("its issuer %q is that of %s already; each auth adapter needs an issuer of its own", about.Issuer, other))
+			return pluginhost.Located(c, m.Plugin, fmt.Errorf("its issuer %q is already used by %s; each auth adapter needs its own issuer", about.Issuer, other))
 		}
 		first[about.Issuer] = m.At
 	}

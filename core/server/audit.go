@@ -20,7 +20,7 @@ func (s *Server) openAudit() error {
 	if c.File != "" {
 		file, err := audit.OpenFile(c.File, audit.FileOptions{
 			Durable: c.FailClosed, MaxBytes: c.MaxBytes, MaxAge: c.MaxAge, Keep: c.Retention,
-			Problem: func(err error) { log.Error("audit files are not rotated", "error", err) },
+			Problem: func(err error) { log.Error("audit files cannot be rotated", "error", err) },
 		})
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (s *Server) reconnectSinks(ctx context.Context) {
 	s.audit.log.Use(sinks)
 	for _, stream := range gone {
 		if err := stream.Close(ctx); err != nil {
-			s.log.Error("an audit sink was removed before it had taken every record", "error", err)
+			s.log.Error("an audit sink was removed before it had received every record", "error", err)
 		}
 	}
 }

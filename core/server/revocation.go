@@ -51,7 +51,7 @@ func (f feed) run(ctx context.Context) {
 			return
 		}
 		f.access.ForgetVerdicts()
-		f.log.Warn("the revocations of the auth adapter are not received; retrying", "error", err)
+		f.log.Warn("cannot receive the revocations of the auth adapter; retrying", "error", err)
 		if time.Since(opened) > longestFeedPause {
 			pause.Reset()
 		}
@@ -78,7 +78,7 @@ func (f feed) apply(ctx context.Context, r auth.Revocation) error {
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
 		err := f.access.Revoke(ctx, revocation)
 		if err != nil && ctx.Err() == nil {
-			f.log.Error("a revocation is not recorded; retrying", "error", err)
+			f.log.Error("could not record a revocation; retrying", "error", err)
 		}
 		return struct{}{}, err
 	}, backoff.WithMaxElapsedTime(0))

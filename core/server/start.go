@@ -84,7 +84,7 @@ func (s *Server) openState(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.store.EndUnfinished(ctx); err != nil {
-		s.log.Warn("answers that a killed server left behind stay unfinished until their conversations go on", "error", err)
+		s.log.Warn("answers that a killed server left unfinished stay so until their conversations continue", "error", err)
 	}
 	s.closers.add("store", func(context.Context) error { return s.store.Close() })
 	return nil
@@ -99,7 +99,7 @@ func listenError(address string, err error) error {
 	remedy := "listen on an address of this machine with --host or http.host"
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		remedy = "choose another port with --port or http.port; `ropewalk doctor` says whether it is another Ropewalk that has it"
+		remedy = "choose another port with --port or http.port; `ropewalk doctor` reports whether another Ropewalk is using it"
 	case errors.Is(err, syscall.EACCES):
 		remedy = "choose a port of 1024 or more with --port or http.port, or let the executable use lower ones (setcap cap_net_bind_service=+ep)"
 	}
@@ -223,10 +223,10 @@ func declaredViews(c *config.Config) (all []view.Declared) {
 func (s *Server) makeKey() error {
 	keys, path, err := statekey.Create(s.config().Home)
 	if err != nil {
-		return core.Wrap(core.CodeNotConfigured, err, "the key that encrypts tokens cannot be made: "+err.Error()+"; name a file in storage.keyFile")
+		return core.Wrap(core.CodeNotConfigured, err, "cannot create the key that encrypts tokens: "+err.Error()+"; name a file in storage.keyFile")
 	}
 	s.store.UseKeys(keys)
-	s.log.Warn("a key was made that encrypts tokens, and all secrets of apps from the next start on: keep a copy of it, not together with backups", "file", path)
+	s.log.Warn("created a key that encrypts tokens and, from the next start, all app secrets: keep a copy of it, apart from the backups", "file", path)
 	return nil
 }
 

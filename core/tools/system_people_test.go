@@ -31,7 +31,7 @@ func TestManagingUsersAndWorkspaces(t *testing.T) {
 		"an admin who deletes an owner":  {"manage_users", `{"action":"delete","user":"olga"}`, core.RoleAdmin, "", nil, core.CodeForbidden},
 		"an owner who makes one":         {"manage_users", `{"action":"set_role","user":"ann","role":"owner"}`, core.RoleOwner, `"owner"`, []string{"role ann owner"}, ""},
 		"a user who is deleted":          {"manage_users", `{"action":"delete","user":"ann"}`, core.RoleAdmin, `"deleted":true`, []string{"delete ann"}, ""},
-		"oneself":                        {"manage_users", `{"action":"delete","user":"me"}`, core.RoleAdmin, "nobody can delete themselves", nil, ""},
+		"oneself":                        {"manage_users", `{"action":"delete","user":"me"}`, core.RoleAdmin, "you cannot delete yourself", nil, ""},
 		"nobody":                         {"manage_users", `{"action":"delete","user":"no"}`, core.RoleAdmin, "there is no user no", nil, ""},
 		"a member":                       {"manage_users", `{"action":"list"}`, core.RoleMember, "", nil, core.CodeForbidden},
 		"an action that is none":         {"manage_users", `{"action":"promote"}`, core.RoleAdmin, "", nil, core.CodeInvalidInput},

@@ -131,7 +131,7 @@ func (c client) CheckSession(ctx context.Context, req SessionCheck) (Identity, e
 	}
 	id, err := fromProto(resp.GetIdentity())
 	if err == nil && id.Subject != req.Subject {
-		err = fmt.Errorf("%w: the login is about another subject now", plugins.ErrUnauthenticated)
+		err = fmt.Errorf("%w: the login now has another subject", plugins.ErrUnauthenticated)
 	}
 	if err != nil {
 		return Identity{}, err

@@ -23,7 +23,7 @@ ABOUT_STATE = {"invalid_input", "credentials_required", "permissions_required", 
 
 # Reasons for bad_request that a JSON Schema cannot express, as the message gives them.
 INEXPRESSIBLE = [
-    ("nobody can delete themselves", "who the caller is"),
+    ("you cannot delete yourself", "who the caller is"),
     ("the query parameter workspace differ", "two parameters that must agree"),
     ("is not one that this list returned", "what the server returned before"),
     ("there is no provider", "what is configured"),
@@ -31,7 +31,7 @@ INEXPRESSIBLE = [
     ("is neither declared by the bundle", "the bundle"),
     ("which is reserved", "a word that is not allowed as the end of a name"),
     ("must be before", "two parameters in an order"),
-    ("must be the last of the form", "two parts of a form in an order"),
+    ("must be the last part of the form", "two parts of a form in an order"),
     ("must be in the future", "the time of the request"),
     ("the header X-Workspace-Id is empty", "an optional header that is sent empty, which does not fit its pattern"),
     ("the file is not a usable bundle", "the content of a file"),

@@ -20,14 +20,14 @@ type Asker struct {
 // Ask implements interact.Asker.
 func (a *Asker) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error) {
 	if q.Method != methodCreate {
-		return nil, refuse(methodNotFound, "a chat does not answer "+q.Method)
+		return nil, refuse(methodNotFound, "a chat cannot answer "+q.Method)
 	}
 	r, err := readRequest(q.Params)
 	if err != nil {
 		return nil, err
 	}
 	if q.FromServer && a.emit == nil {
-		return nil, refuse(methodNotFound, "nobody sees the questions of this run")
+		return nil, refuse(methodNotFound, "nobody can see the questions of this run")
 	}
 	if q.FromServer { // the question is the server's, not the app's
 		a = &Asker{Session: a.Session, call: a.call, server: tools.SystemServer, tool: a.server + "__" + a.tool}
@@ -49,12 +49,12 @@ func (a *Asker) ask(ctx context.Context, r request) Reply {
 	case a.emit == nil:
 		return Reply{Action: Decline}
 	case !a.countQuestion(one.ID):
-		log.Warn("app asks too many questions in one run; declined", "server", a.server, "run", a.runID)
+		log.Warn("app asked too many questions in one run; declined", "server", a.server, "run", a.runID)
 		return Reply{Action: Decline}
 	}
 	defer a.closeQuestion()
 	if err := a.questions.add(ctx, one); err != nil {
-		log.Error("question of an app not stored; declined", "server", a.server, "error", err)
+		log.Error("could not store an app's question; declined", "server", a.server, "error", err)
 		return Reply{Action: Decline}
 	}
 	a.emit(EventRequest, requestEvent{

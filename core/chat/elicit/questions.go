@@ -127,7 +127,7 @@ func (q *Questions) settleLocal(one *question, r Reply) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if one.settled {
-		return core.Errorf(core.CodeAlreadyAnswered, "the question was answered already, or timed out")
+		return core.Errorf(core.CodeAlreadyAnswered, "the question was already answered, or timed out")
 	}
 	one.settled = true
 	one.reply <- r

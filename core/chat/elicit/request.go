@@ -39,7 +39,7 @@ func readRequest(params json.RawMessage) (r request, err error) {
 		return r, refuse(invalidParams, "the question is longer than 64 KiB")
 	}
 	if err := json.Unmarshal(params, &r); err != nil || r.Message == "" {
-		return r, refuse(invalidParams, "message must be a text that is not empty")
+		return r, refuse(invalidParams, "message must be a non-empty string")
 	}
 	switch r.Mode {
 	case "", modeForm:

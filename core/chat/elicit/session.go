@@ -81,7 +81,7 @@ func (s *Session) Close(ctx context.Context) {
 		return
 	}
 	if err := s.questions.remove(ctx, ids); err != nil {
-		s.questions.log.Warn("questions of apps are stored for longer than their run", "run", s.runID, "error", err)
+		s.questions.log.Warn("could not remove the questions of a run that has ended", "run", s.runID, "error", err)
 	}
 }
 

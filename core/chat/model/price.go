@@ -59,7 +59,7 @@ func parsePrices(content []byte) (Prices, error) {
 	table := make(Prices, len(raw))
 	for name, p := range raw {
 		if p.Input == nil || p.Output == nil || *p.Input < 0 || *p.Output < 0 {
-			return nil, fmt.Errorf("%s: want input and output, dollars for a million tokens", name)
+			return nil, fmt.Errorf("%s: want input and output, in dollars per million tokens", name)
 		}
 		table[name] = Price{Input: *p.Input, Output: *p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 var (
-	errIdle  = errors.New("the provider fell silent in the middle of its answer")
+	errIdle  = errors.New("the provider stopped sending in the middle of its answer")
 	errLarge = errors.New("the provider's answer is larger than 64 MiB")
 )
 

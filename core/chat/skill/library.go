@@ -101,7 +101,7 @@ func (l *Library) load(folder, path string, info fs.FileInfo) file {
 		f.skill, err = Parse(content)
 	}
 	if err != nil {
-		l.log.Warn("A skill is left out: its file cannot be read as one", "file", filepath.Join(folder, path), "error", err)
+		l.log.Warn("skill left out: its file is not a valid skill", "file", filepath.Join(folder, path), "error", err)
 		return f
 	}
 	f.broken = false

@@ -112,12 +112,12 @@ func split(content []byte) (front, body []byte, err error) {
 	content = bytes.ReplaceAll(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")), []byte("\r\n"), []byte("\n"))
 	rest, ok := bytes.CutPrefix(content, []byte("---\n"))
 	if !ok {
-		return nil, nil, errors.New("it does not begin with front matter: a line of --- first")
+		return nil, nil, errors.New("it does not start with front matter: put a line of --- first")
 	}
 	front, body, ok = bytes.Cut(append([]byte("\n"), rest...), []byte("\n---\n"))
 	if !ok {
 		if front, ok = bytes.CutSuffix(front, []byte("\n---")); !ok {
-			return nil, nil, errors.New("the front matter does not end: a line of --- after it")
+			return nil, nil, errors.New("the front matter does not end: put a line of --- after it")
 		}
 	}
 	return front, body, nil

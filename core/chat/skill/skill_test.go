@@ -20,7 +20,7 @@ func TestReadingASkill(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for text, want := range map[string]string{
-		"":                              "does not begin with front matter",
+		"":                              "does not start with front matter",
 		"---\nname: a\n":                "does not end",
 		"---\nname: [\n---\nx":          "front matter",
 		"---\ndescription: x\n---\nx":   "name is missing",

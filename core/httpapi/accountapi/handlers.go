@@ -101,7 +101,7 @@ type linkResponse struct {
 // Link handles POST /v1/accounts: it returns the address of the page on which the caller links an account.
 func (h *Handlers) Link(c *fiber.Ctx, caller core.Caller, r NewAccount) (any, error) {
 	if r.App == "" {
-		return nil, core.Errorf(core.CodeBadRequest, "app is missing: the short name of the app to link an account at")
+		return nil, core.Errorf(core.CodeBadRequest, "app is missing: the short name of the app that the account is for")
 	}
 	if r.Name == "" {
 		r.Name = accounts.DefaultName
@@ -129,7 +129,7 @@ type Patch struct {
 // Change handles PATCH /v1/accounts/:id.
 func (h *Handlers) Change(c *fiber.Ctx, caller core.Caller, r Patch) (any, error) {
 	if r.Default != nil && !*r.Default {
-		return nil, core.Errorf(core.CodeBadRequest, "default can be set, and not removed: make another account the default")
+		return nil, core.Errorf(core.CodeBadRequest, "default can only be set, not removed: make another account the default")
 	}
 	a, err := h.Accounts.Change(c.UserContext(), caller, c.Params("id"), core.AccountChange{Name: r.Name, Default: r.Default != nil})
 	return accountOf(a), err

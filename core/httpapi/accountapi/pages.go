@@ -95,7 +95,7 @@ func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok
 		return caller, w, ok, err
 	}
 	if meant := c.Query("for"); meant != "" && meant != id.User.ID {
-		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was made for somebody else. Ask for one of your own")
+		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was made for somebody else. Ask for your own")
 	}
 	caller, err = h.Authn.Access.Caller(c.UserContext(), id, c.Query("workspace"))
 	return caller, w, err == nil, err

@@ -21,7 +21,7 @@ type UserPatch struct {
 // UpdateUser handles PATCH /v1/users/:id.
 func (h *Handlers) UpdateUser(c *fiber.Ctx, caller core.Caller, r UserPatch) (any, error) {
 	if r.OrgRole == nil {
-		return nil, core.Errorf(core.CodeBadRequest, "orgRole is missing: owner, admin, member, or empty for the role the identity provider says")
+		return nil, core.Errorf(core.CodeBadRequest, "orgRole is missing: owner, admin, member, or empty for the role that the identity provider gives")
 	}
 	return h.People.SetRole(c.UserContext(), caller, c.Params("id"), *r.OrgRole)
 }
@@ -147,7 +147,7 @@ type KeyRequest struct {
 func (h *Handlers) CreateKey(c *fiber.Ctx, caller core.Caller, r KeyRequest) (any, error) {
 	wanted := people.NewKey{Name: r.Name, Role: r.Role, OrgRole: r.OrgRole, Accounts: r.Accounts, View: r.View}
 	if r.View != "" && !h.Views.Has(caller.Workspace.ID, r.View) {
-		return nil, core.Errorf(core.CodeBadRequest, "view is %.80q, and this workspace has no view of that name", r.View)
+		return nil, core.Errorf(core.CodeBadRequest, "view is %.80q, but this workspace has no view with that name", r.View)
 	}
 	if r.ExpiresAt != nil {
 		var err error

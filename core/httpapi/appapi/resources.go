@@ -89,7 +89,7 @@ func resourceURI(app, raw string) (string, error) {
 		return "", core.Errorf(core.CodeResourceNotFound, "only ui:// resources are served here")
 	}
 	if climbs(bare) {
-		return "", core.Errorf(core.CodeResourceNotFound, "no such resource: its path holds a control character, a backslash, or an empty, . or .. segment")
+		return "", core.Errorf(core.CodeResourceNotFound, "no such resource: its path contains a control character, a backslash, or an empty, . or .. segment")
 	}
 	if isURI {
 		return path, nil

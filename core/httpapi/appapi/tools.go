@@ -59,7 +59,7 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 		result, err = refused(refusal.Message), nil
 	}
 	if lost := context.Cause(ctx); err != nil && lost != nil && connected.Err() == nil {
-		return nil, core.Wrap(core.CodeOf(lost), lost, "the call ended because its caller may not make it any more")
+		return nil, core.Wrap(core.CodeOf(lost), lost, "the call ended because its caller is no longer allowed to make it")
 	}
 	if err != nil {
 		return nil, err

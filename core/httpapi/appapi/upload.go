@@ -132,7 +132,7 @@ func (f fileReader) Read(p []byte) (int, error) {
 		case err != nil:
 			return n, formError(err)
 		case part.FormName() == "settings" || part.FormName() == "file":
-			return n, core.Errorf(core.CodeBadRequest, "the part file must be the last of the form; send settings before it")
+			return n, core.Errorf(core.CodeBadRequest, "the part file must be the last part of the form; send settings before it")
 		}
 	}
 }

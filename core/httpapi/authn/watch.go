@@ -104,9 +104,9 @@ func lostBy(caller core.Caller, held, now roles, err error) error {
 	case err != nil && !isRefusal(err), err == nil && !held.above(now):
 		return nil
 	case err == nil:
-		return core.Errorf(core.CodeForbidden, "The run ended because you have another role now. Send the message again to go on with the rights that you have.")
+		return core.Errorf(core.CodeForbidden, "The run ended because your role changed. Send the message again to continue with your new rights.")
 	case core.CodeOf(err) == core.CodeWorkspaceDenied:
-		return core.Errorf(core.CodeWorkspaceDenied, "The run ended because you are not a member of the workspace any more.")
+		return core.Errorf(core.CodeWorkspaceDenied, "The run ended because you are no longer a member of the workspace.")
 	case caller.Issuer == core.IssuerKey:
 		return core.Errorf(core.CodeUnauthenticated, "The run ended because its API key was revoked or has expired.")
 	default:

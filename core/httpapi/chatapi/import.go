@@ -115,7 +115,7 @@ type ConversationImport struct {
 // ImportConversation handles POST /v1/conversations/import: it restores an export as a new conversation.
 func (h *Handlers) ImportConversation(c *fiber.Ctx, caller core.Caller, r ConversationImport) (any, error) {
 	if r.Format != exportFormat {
-		return nil, core.Errorf(core.CodeBadRequest, "format must be %d, that of an export", exportFormat)
+		return nil, core.Errorf(core.CodeBadRequest, "format must be %d, as in an export", exportFormat)
 	}
 	messages := make([]core.Message, len(r.Messages))
 	for i, m := range r.Messages {

@@ -61,7 +61,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			_ = conn.Close()
 			delay = firstDelay
 		case passing(err):
-			l.warn("connections cannot be accepted; trying again", "error", err)
+			l.warn("cannot accept connections; trying again", "error", err)
 			if !l.evict(func(*Conn) bool { return true }) {
 				time.Sleep(delay) //nolint:forbidigo // nothing tells when the system has descriptors again
 				delay = min(2*delay, maxDelay)

@@ -74,7 +74,7 @@ func TestAListenerWithoutDescriptorsGoesOnAccepting(t *testing.T) {
 	l.Listener = &failing{l.Listener, []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.EMFILE}}
 	connect(t, l, "127.0.0.1")
 	accept(t, l)
-	if !strings.Contains(log.String(), "connections cannot be accepted") || !strings.Contains(log.String(), "too many open files") {
+	if !strings.Contains(log.String(), "cannot accept connections") || !strings.Contains(log.String(), "too many open files") {
 		t.Errorf("the log does not say so: %q", log)
 	}
 }

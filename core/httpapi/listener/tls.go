@@ -140,7 +140,7 @@ func (c *Certificate) Current() *tls.Certificate {
 		return c.current
 	}
 	if err := c.load(); err != nil {
-		c.log.Warn("the changed TLS certificate cannot be used; the one from before is served", "error", err)
+		c.log.Warn("the changed TLS certificate cannot be used; still serving the previous one", "error", err)
 	} else {
 		c.log.Info("TLS certificate reloaded", "expires", c.current.Leaf.NotAfter)
 	}

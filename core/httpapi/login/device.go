@@ -55,7 +55,7 @@ func (h *Handlers) Device(c *fiber.Ctx, _ core.Caller, r DeviceRequest) (any, er
 
 // DevicePage handles GET /v1/auth/device: a person types the code that a command line shows.
 func (h *Handlers) DevicePage(c *fiber.Ctx, _ core.Caller) (any, error) {
-	return nil, page{Title: "Log in a command line", Text: []string{"Type the code that `ropewalk login` shows."}, Ask: true}.send(c, fiber.StatusOK)
+	return nil, page{Title: "Log in to the command line", Text: []string{"Type the code that `ropewalk login` shows."}, Ask: true}.send(c, fiber.StatusOK)
 }
 
 // askConsent sends the page on which a person allows a command line to be logged in as them. It is needed because
@@ -82,13 +82,13 @@ func (h *Handlers) AnswerDevice(c *fiber.Ctx, _ core.Caller) (any, error) {
 	done, continueAt, err := h.Access.AnswerDevice(c.UserContext(), c.FormValue("consent"), allow)
 	failed := err
 	if err == nil && !allow {
-		failed = core.Errorf(core.CodeForbidden, "the person refused to log a command line in")
+		failed = core.Errorf(core.CodeForbidden, "the person refused the command-line login")
 	}
 	noteAttempt(c, Attempt{User: done.User, Provider: done.Provider, Err: failed})
 	title, text := "Logged in", "You can close this page and go back to the command line."
 	switch {
 	case core.CodeOf(err) == core.CodeUnauthenticated:
-		return nil, page{Title: "Not logged in", Text: []string{"This login was answered already, or it is too old. Run `ropewalk login` again."}}.send(c, fiber.StatusNotFound)
+		return nil, page{Title: "Not logged in", Text: []string{"This login was already answered, or has expired. Run `ropewalk login` again."}}.send(c, fiber.StatusNotFound)
 	case err != nil:
 		return nil, err
 	case continueAt != "":

@@ -98,7 +98,7 @@ func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	}
 	start, err := h.Access.BeginLogin(c.UserContext(), access.LoginRequest{Provider: provider, RedirectURI: redirect, ReturnTo: returnTo, Device: device})
 	if device != "" && core.CodeOf(err) == core.CodeNotFound {
-		return nil, page{Title: "Log in a command line", Text: []string{err.Error()}, Ask: true}.send(c, fiber.StatusNotFound)
+		return nil, page{Title: "Log in to the command line", Text: []string{err.Error()}, Ask: true}.send(c, fiber.StatusNotFound)
 	}
 	if err != nil {
 		return nil, err

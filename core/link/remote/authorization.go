@@ -74,7 +74,7 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 			refused = token
 			continue
 		case failed.renewable():
-			failed.Reason = fmt.Sprintf("rejects the account (%d) although its token is fresh", failed.Status)
+			failed.Reason = fmt.Sprintf("rejected the account's token (%d), although it was just renewed", failed.Status)
 		case failed.Challenge.Error == "insufficient_scope":
 			failed.Reason = "requires more permissions than the account has"
 			failed.cause = core.Errorf(core.CodeLoginNeeded, "the app requires more permissions than the account has").

@@ -38,7 +38,7 @@ func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 	if got := history(id); !strings.Contains(got, "the end") || strings.Contains(got, "stopReason") {
 		t.Errorf("the history is %s", got)
 	}
-	if status, _, _, said := s.Join(t, id, ""); status != 404 || !strings.Contains(said, "its history has what was said") {
+	if status, _, _, said := s.Join(t, id, ""); status != 404 || !strings.Contains(said, "its messages are in its history") {
 		t.Errorf("after the end: %d %s", status, said)
 	}
 

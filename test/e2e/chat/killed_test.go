@@ -51,7 +51,7 @@ func TestAKilledServerKeepsTheAnswerThatItWasIn(t *testing.T) {
 		// If servers share a database, the others respect the claim of the killed server for some time.
 		ended := testkit.Within(harness.Timeout, func() bool { return strings.Contains(history(id), `"stopReason"`) })
 		got := history(id)
-		if !ended || !strings.Contains(got, c.saved) || !strings.Contains(got, `"stopReason":"incomplete"`) || !strings.Contains(got, "The server ended in the middle of the answer") {
+		if !ended || !strings.Contains(got, c.saved) || !strings.Contains(got, `"stopReason":"incomplete"`) || !strings.Contains(got, "The server stopped in the middle of the answer") {
 			t.Errorf("%s: after the kill, the history is %s", c.message, got)
 		}
 		if strings.Contains(got, `"inputTokens":0`) {

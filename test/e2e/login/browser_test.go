@@ -140,13 +140,13 @@ func TestAProviderCannotObtainTheCodesOfAnotherOne(t *testing.T) {
 	}
 
 	mixed := answerOf(malicious.Issuer, honest.Issuer)
-	if finish(mixed, mixed.At.String()) != "" || mixed.At.String() != base+"/?error=auth_failed" || !logged(s, "states another issuer (iss)") {
+	if finish(mixed, mixed.At.String()) != "" || mixed.At.String() != base+"/?error=auth_failed" || !logged(s, "has another issuer (iss)") {
 		t.Errorf("the answer of the other provider: the browser is at %s", mixed.At)
 	}
 	stripped := answerOf(malicious.Issuer, honest.Issuer)
 	q := stripped.At.Query()
 	q.Del("iss")
-	if finish(stripped, back+"?"+q.Encode()) != "" || !logged(s, "states no issuer (iss)") {
+	if finish(stripped, back+"?"+q.Encode()) != "" || !logged(s, "has no issuer (iss)") {
 		t.Errorf("the same without its issuer: the browser is at %s", stripped.At)
 	}
 	if own := answerOf(malicious.Issuer, malicious.Issuer); finish(own, own.At.String()) == "" {

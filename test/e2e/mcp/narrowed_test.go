@@ -180,7 +180,7 @@ func TestAnAddressNamesAViewWhoseChangesReachItsClients(t *testing.T) {
 			t.Errorf("%s: %d %s", body, a.Status, a.Body)
 		}
 	}
-	for body, want := range map[string]string{`{"name":"k","view":"none"}`: "no view of that name", `{"name":"k","view":"few","role":"admin"}`: "the role member"} {
+	for body, want := range map[string]string{`{"name":"k","view":"none"}`: "no view with that name", `{"name":"k","view":"few","role":"admin"}`: "the role member"} {
 		if a := s.Do(t, "POST", "/v1/keys", body, owner); a.Status != 400 || !strings.Contains(a.Body, want) {
 			t.Errorf("%s: %d %s", body, a.Status, a.Body)
 		}
