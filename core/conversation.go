@@ -14,8 +14,10 @@ type Conversation struct {
 	Title     string // "" until there is one
 	Metadata  json.RawMessage
 	LastModel string
-	CreatedAt time.Time
-	UpdatedAt time.Time // when the latest message was added; a new title does not count
+	// DisabledApps are the server names of the apps whose tools the model is not offered.
+	DisabledApps []string
+	CreatedAt    time.Time
+	UpdatedAt    time.Time // when the latest message was added; a new title does not count
 
 	// Derived from its messages.
 	MessageCount int
@@ -42,6 +44,8 @@ func (c Caller) Conversation(id string) ConversationRef {
 type ConversationPatch struct {
 	Title    *string
 	Metadata json.RawMessage // replaces the existing metadata as a whole
+	// DisabledApps replaces the existing list; an empty list enables all apps.
+	DisabledApps []string
 	// OnlyUntitled leaves the conversation unchanged if it already has a title.
 	OnlyUntitled bool
 }

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -28,28 +27,31 @@ func (e *Engine) Recent(ctx context.Context, c core.Caller) ([]core.Conversation
 	return page.Conversations, err
 }
 
-// Edit changes the title, the metadata or both. The error is core.CodeBadRequest if neither is given or a value is
-// invalid.
-func (e *Engine) Edit(ctx context.Context, c core.Caller, id string, title *string, metadata json.RawMessage) (core.Conversation, error) {
-	if len(metadata) == 0 || string(metadata) == "null" {
-		metadata = nil
+// Edit changes the title, the metadata and the disabled apps. The error is core.CodeBadRequest if nothing is given or a
+// value is invalid.
+func (e *Engine) Edit(ctx context.Context, c core.Caller, id string, p core.ConversationPatch) (core.Conversation, error) {
+	if len(p.Metadata) == 0 || string(p.Metadata) == "null" {
+		p.Metadata = nil
 	}
-	if title == nil && metadata == nil {
-		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "title or metadata is required")
+	if p.Title == nil && p.Metadata == nil && p.DisabledApps == nil {
+		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "title, metadata or disabledApps is required")
 	}
-	if !isObject(metadata) {
+	if !isObject(p.Metadata) {
 		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "metadata must be an object")
 	}
-	if title != nil {
-		trimmed := strings.TrimSpace(*title)
+	if err := checkDisabledApps(p.DisabledApps); err != nil {
+		return core.Conversation{}, err
+	}
+	if p.Title != nil {
+		trimmed := strings.TrimSpace(*p.Title)
 		if trimmed == "" || len([]rune(trimmed)) > titleLimit {
 			return core.Conversation{}, core.Errorf(core.CodeBadRequest, "title must have 1 to %d characters", titleLimit)
 		}
-		title = &trimmed
+		p.Title = &trimmed
 	}
 	ref := c.Conversation(id)
-	changed, err := e.store.UpdateConversation(ctx, ref, core.ConversationPatch{Title: title, Metadata: metadata})
-	if err == nil && title != nil {
+	changed, err := e.store.UpdateConversation(ctx, ref, p)
+	if err == nil && p.Title != nil {
 		e.publishTitle(ref, changed.Title)
 	}
 	return changed, err

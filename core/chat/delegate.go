@@ -99,14 +99,18 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 // newTask creates the loop of a delegated task. It uses the model of the delegating run, may do no more than that run
 // may, and its usage counts towards that run.
 func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, outer *task) (*loop, error) {
+	instructions, err := e.Instructions(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	l := &loop{
 		e: e, caller: c, runID: core.RandomID("run_"), depth: 1, limit: min(in.MaxIterations, delegateMost), totals: &tally{},
-		system:   append(systemPrompt(c, e.skills.Skills(c.Workspace.ID), nil, nil, time.Now()), delegatePrompt),
+		system:   append(systemPrompt(c, instructions, e.skills.Skills(c.Workspace.ID), nil, nil, time.Now()), delegatePrompt),
 		messages: []model.Message{model.Said(model.User, in.Task)},
 	}
 	allow, server, conversation := allowlistOf(in.AllowedTools, nil, ""), "", ""
+	var disabled []string
 	if outer == nil {
-		var err error
 		if l.llm, err = e.selectModel(ctx, ""); err != nil {
 			return nil, err
 		}
@@ -115,8 +119,9 @@ func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, oute
 		l.effort, l.guard = outer.loop.effort, outer.loop.guard
 		l.session, l.within = outer.loop.session, outer.call
 		allow, server = append(allow, outer.loop.toolset.allowed...), outer.loop.toolset.server
+		disabled = outer.loop.toolset.disabled
 	}
-	l.toolset = e.newToolset(withoutDelegate{e.tools}, c, allow, server, nil, nil)
+	l.toolset = e.newToolset(withoutDelegate{e.tools}, c, allow, disabled, server, nil, nil)
 	l.store = func(ctx context.Context, t turn) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()

@@ -38,6 +38,9 @@ type Store interface {
 	QueuedMessage(ctx context.Context, ref core.ConversationRef) (core.QueuedMessage, error)
 	WithdrawQueued(ctx context.Context, ref core.ConversationRef) (core.QueuedMessage, error)
 	Attachment(ctx context.Context, ref core.ConversationRef, id string) (core.Attachment, error) // core.CodeNotFound
+	// WorkspaceInstructions returns what the admins of a workspace tell every model there; "" if nothing.
+	WorkspaceInstructions(ctx context.Context, workspace string) (string, error)
+	SetWorkspaceInstructions(ctx context.Context, workspace, text string) error
 	PutUsage(ctx context.Context, u core.Usage) error
 	Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error)
 	Setting(ctx context.Context, name string) (string, error) // core.CodeNotFound if nothing is stored

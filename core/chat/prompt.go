@@ -18,10 +18,13 @@ When you are done, say briefly what you did and found.`
 // partialNote tells the model that it does not see every tool.
 const partialNote = `Not every tool of the workspace is listed here. system__search with scope "tools" finds the others; what it finds can be called from your next turn on.`
 
-// systemPrompt returns the parts of the system prompt. The most stable parts come first, so that providers can cache
+// systemPrompt returns the parts of the system prompt. instructions are those of the workspace. The most stable parts come first, so that providers can cache
 // them.
-func systemPrompt(c core.Caller, skills []skill.Skill, picked *skill.Skill, app *AppContext, now time.Time) []string {
+func systemPrompt(c core.Caller, instructions string, skills []skill.Skill, picked *skill.Skill, app *AppContext, now time.Time) []string {
 	parts := []string{basePrompt}
+	if strings.TrimSpace(instructions) != "" {
+		parts = append(parts, "The admins of this workspace ask you to follow these instructions:\n\n"+instructions)
+	}
 	for _, s := range skills {
 		if s.Type == skill.TypeContext {
 			parts = append(parts, s.Body)

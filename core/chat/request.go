@@ -25,9 +25,10 @@ type Request struct {
 	AllowedTools   []string        `json:"allowedTools"`
 	MaxIterations  *int            `json:"maxIterations"` // above 50 means 50
 	Attachments    []Attachment    `json:"attachments"`
-	Detach         bool            `json:"detach"` // the run continues if the client disconnects
-	Effort         string          `json:"effort"` // reasoning effort, one of model.Efforts; "" leaves it to the provider
-	Queue          bool            `json:"queue"`  // the message waits while a run is active in the conversation
+	Detach         bool            `json:"detach"`       // the run continues if the client disconnects
+	Effort         string          `json:"effort"`       // reasoning effort, one of model.Efforts; "" leaves it to the provider
+	DisabledApps   []string        `json:"disabledApps"` // the conversation's from now on; nil keeps them
+	Queue          bool            `json:"queue"`        // the message waits while a run is active in the conversation
 
 	queued string // the id of the core.QueuedMessage that this request comes from
 }
@@ -54,7 +55,29 @@ func (r Request) check() error {
 	if err := checkAttachments(r.Attachments); err != nil {
 		return err
 	}
+	if err := checkDisabledApps(r.DisabledApps); err != nil {
+		return err
+	}
 	return checkGlobs("allowedTools", r.AllowedTools)
+}
+
+const (
+	maxDisabledApps = 500
+	maxAppName      = 100 // bytes
+)
+
+// checkDisabledApps checks names of apps. Apps that are not installed are allowed, because an app may be installed
+// again.
+func checkDisabledApps(names []string) error {
+	if len(names) > maxDisabledApps {
+		return core.Errorf(core.CodeBadRequest, "disabledApps may have %d apps", maxDisabledApps)
+	}
+	for i, name := range names {
+		if name == "" || len(name) > maxAppName {
+			return core.Errorf(core.CodeBadRequest, "disabledApps[%d] must be the short name of an app, as in GET /v1/apps", i)
+		}
+	}
+	return nil
 }
 
 // isObject reports whether raw is absent, null or a JSON object.

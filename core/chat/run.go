@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -64,7 +65,7 @@ func (e *Engine) conversationOf(ctx context.Context, c core.Caller, r Request) (
 	if _, err := e.selectModel(ctx, r.Model); err != nil {
 		return core.ConversationRef{}, err
 	}
-	created, err := e.store.CreateConversation(ctx, core.Conversation{Workspace: c.Workspace.ID, Owner: c.User.ID, Metadata: r.Metadata})
+	created, err := e.store.CreateConversation(ctx, core.Conversation{Workspace: c.Workspace.ID, Owner: c.User.ID, Metadata: r.Metadata, DisabledApps: r.DisabledApps})
 	return c.Conversation(created.ID), err
 }
 
@@ -75,6 +76,15 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.C
 		return nil, err
 	}
 	in, err := e.store.Conversation(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if r.DisabledApps != nil && !slices.Equal(r.DisabledApps, in.DisabledApps) {
+		if in, err = e.store.UpdateConversation(ctx, ref, core.ConversationPatch{DisabledApps: r.DisabledApps}); err != nil {
+			return nil, err
+		}
+	}
+	instructions, err := e.Instructions(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +114,8 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.C
 	run.loop = &loop{
 		e: e, caller: c, llm: llm, effort: r.Effort, runID: run.id, conversation: in.ID, limit: r.iterations(), totals: &tally{},
 		messages: appendMessage(earlier, said),
-		system:   systemPrompt(c, skills, picked, r.AppContext, now),
-		toolset:  e.newToolset(e.tools, c, allowlistOf(r.AllowedTools, picked, r.server()), r.server(), picked, before),
+		system:   systemPrompt(c, instructions, skills, picked, r.AppContext, now),
+		toolset:  e.newToolset(e.tools, c, allowlistOf(r.AllowedTools, picked, r.server()), in.DisabledApps, r.server(), picked, before),
 		store:    run.storeTurn,
 		save:     run.saveTurn,
 	}

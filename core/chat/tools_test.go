@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -172,6 +173,65 @@ func TestWhichToolsAModelIsOffered(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+func TestAConversationKeepsWhichAppsAreSwitchedOff(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.apps.add("files", "read", "")
+	h.apps.add("mail", "send", "")
+	h.model.Say(t, titled, `{"match":{"userMessage":"go","hasToolResult":false},"response":{"toolCalls":[{"name":"mail__send","arguments":{}},{"name":"system__delegate","arguments":{"task":"send it"}}]}}`,
+		`{"match":{},"response":{"content":"Ok."}}`)
+	has := func(name string) bool {
+		t.Helper()
+		all := h.asked()
+		return slices.Contains(offered(all[len(all)-1]), name)
+	}
+	answer, _ := h.must(chat.Request{Message: "hello", DisabledApps: []string{"mail"}})
+	if has("mail__send") || !has("files__read") {
+		t.Errorf("offered %v", offered(h.asked()[0]))
+	}
+	id := answer.ConversationID
+	answer, _ = h.must(chat.Request{Message: "go", ConversationID: id})
+	if len(answer.ToolCalls) != 2 || answer.ToolCalls[0].OK || len(h.apps.calls()) != 0 {
+		t.Errorf("calls %+v, of which %v arrived", answer.ToolCalls, h.apps.calls())
+	}
+	for _, body := range h.asked() {
+		if slices.Contains(offered(body), "mail__send") {
+			t.Error("a later run, or a task that it delegated, was offered a tool of the app")
+		}
+	}
+	on := []string{}
+	if c, err := h.Edit(t.Context(), owner(), id, core.ConversationPatch{DisabledApps: on}); err != nil || len(c.DisabledApps) != 0 {
+		t.Fatalf("%v, %v", c.DisabledApps, err)
+	}
+	if h.must(chat.Request{Message: "hello again", ConversationID: id}); !has("mail__send") {
+		t.Error("the app is still off after it was switched on")
+	}
+}
+
+func TestTheInstructionsOfAWorkspaceArePartOfEveryPrompt(t *testing.T) {
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			h := open(t, protocol, nil)
+			h.model.Say(t, titled, `{"match":{"userMessage":"go","hasToolResult":false},"response":{"toolCalls":[{"name":"system__delegate","arguments":{"task":"x"}}]}}`, `{"match":{},"response":{"content":"Ok."}}`)
+			if err := h.SetInstructions(t.Context(), owner(), "Answer in French."); err != nil {
+				t.Fatal(err)
+			}
+			h.must(chat.Request{Message: "go"})
+			all := h.asked()
+			if len(all) != 3 {
+				t.Fatalf("%d requests", len(all))
+			}
+			for _, body := range all {
+				if !strings.Contains(text(body["messages"]), "Answer in French.") {
+					t.Errorf("a request without the instructions: %.500s", text(body["messages"]))
+				}
+			}
+			if err := h.SetInstructions(t.Context(), owner(), strings.Repeat("é", 20_001)); core.CodeOf(err) != core.CodeBadRequest {
+				t.Errorf("instructions that are too long: %v", err)
+			}
+		})
 	}
 }
 

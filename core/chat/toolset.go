@@ -23,12 +23,13 @@ const (
 
 // toolset decides which tools the model of a run is offered and may call. It is safe for concurrent use.
 type toolset struct {
-	source  Tools
-	caller  core.Caller
-	allowed allowlist
-	server  string // the app that the person is looking at
-	skill   *skill.Skill
-	budget  int // bytes of descriptions and schemas
+	source   Tools
+	caller   core.Caller
+	allowed  allowlist
+	disabled []string // the apps that are switched off in the conversation
+	server   string   // the app that the person is looking at
+	skill    *skill.Skill
+	budget   int // bytes of descriptions and schemas
 
 	mu      sync.Mutex
 	listed  []tools.Listed // as of the latest turn
@@ -44,8 +45,8 @@ type modelTool struct {
 	model model.Tool
 }
 
-func (e *Engine) newToolset(source Tools, c core.Caller, a allowlist, server string, picked *skill.Skill, before []core.Message) *toolset {
-	s := &toolset{source: source, caller: c, allowed: a, server: server, skill: picked, budget: e.toolBytes, wanted: map[string]bool{}}
+func (e *Engine) newToolset(source Tools, c core.Caller, a allowlist, disabled []string, server string, picked *skill.Skill, before []core.Message) *toolset {
+	s := &toolset{source: source, caller: c, allowed: a, disabled: disabled, server: server, skill: picked, budget: e.toolBytes, wanted: map[string]bool{}}
 	for _, m := range before {
 		var meta struct {
 			ToolCalls []ToolCall `json:"toolCalls"`
@@ -88,6 +89,9 @@ func (s *toolset) update(listed []tools.Listed) {
 	s.listed, s.known, s.byName = listed, nil, map[string]*modelTool{}
 	for _, l := range listed {
 		d, usable := describe(l)
+		if slices.Contains(s.disabled, l.Tool.Server) && l.Name != readTool {
+			continue
+		}
 		if !usable || !s.allowed.allows(l.Name) && l.Name != readTool { // it only reads the results of allowed tools
 			continue
 		}

@@ -32,12 +32,13 @@ type fakeConversations struct {
 	conversations map[string]*core.Conversation
 	messages      map[string][]core.Message
 	settings      fakes.Settings
+	instructions  map[string]string
 	report        core.UsageReport
 	asked         []any // the queries
 }
 
 func newFakeConversations() *fakeConversations {
-	return &fakeConversations{conversations: map[string]*core.Conversation{}, messages: map[string][]core.Message{}}
+	return &fakeConversations{conversations: map[string]*core.Conversation{}, messages: map[string][]core.Message{}, instructions: map[string]string{}}
 }
 
 func (m *fakeConversations) CreateConversation(_ context.Context, c core.Conversation) (core.Conversation, error) {
@@ -96,6 +97,9 @@ func (m *fakeConversations) UpdateConversation(_ context.Context, ref core.Conve
 	}
 	if p.Metadata != nil {
 		c.Metadata = p.Metadata
+	}
+	if p.DisabledApps != nil {
+		c.DisabledApps = p.DisabledApps
 	}
 	return *c, nil
 }
@@ -173,6 +177,19 @@ func (m *fakeConversations) Usage(_ context.Context, q core.UsageQuery) (core.Us
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, q)
 	return m.report, nil
+}
+
+func (m *fakeConversations) WorkspaceInstructions(_ context.Context, workspace string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.instructions[workspace], nil
+}
+
+func (m *fakeConversations) SetWorkspaceInstructions(_ context.Context, workspace, text string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.instructions[workspace] = text
+	return nil
 }
 
 func (m *fakeConversations) Setting(ctx context.Context, name string) (string, error) {

@@ -88,7 +88,7 @@ func TestTheWorkspaceAnswer(t *testing.T) {
 			"workspace":  `{"id":"ws_second","name":"Second","role":"admin"}`,
 			"workspaces": `[{"id":"ws_default","name":"Default","role":"admin"},{"id":"ws_second","name":"Second","role":"admin"}]`,
 			"user":       `{"displayName":"Owner","email":"","id":"usr_owner","orgRole":"owner"}`,
-			"model":      `null`, "modelError": encoded(t, noModel), "apps": `[]`, "recentConversations": `[]`, "status": `{"totalTools":3,"uptime":0}`, "version": `"test"`,
+			"model":      `null`, "modelError": encoded(t, noModel), "apps": `[]`, "recentConversations": `[]`, "instructions": `""`, "status": `{"totalTools":3,"uptime":0}`, "version": `"test"`,
 		}
 		if len(v) != len(want) {
 			t.Errorf("%s: %s", path, r.body)

@@ -50,6 +50,8 @@ type Chat interface {
 	chatapi.Chat
 	adminapi.Models
 	Model(ctx context.Context) (string, error)
+	Instructions(ctx context.Context, c core.Caller) (string, error)
+	SetInstructions(ctx context.Context, c core.Caller, text string) error
 	Recent(ctx context.Context, c core.Caller) ([]core.Conversation, error)
 }
 

@@ -92,7 +92,7 @@ func anybody() core.Requirement { return core.Requirement{} }
 
 // sessionRoutes are the routes for logins, and for what a caller sees first.
 func (s *Server) sessionRoutes() []route {
-	const get, post = fiber.MethodGet, fiber.MethodPost
+	const get, post, patch = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch
 	return []route{
 		{post, "/v1/auth/login", authn.Anyone, anybody(), body(s.login.Login)},
 		{post, "/v1/auth/logout", authn.Identity, anybody(), plain(s.login.Logout)},
@@ -107,6 +107,7 @@ func (s *Server) sessionRoutes() []route {
 		{get, "/v1/events", authn.Viewer, anybody(), plain(s.streamEvents)},
 
 		{get, "/v1/workspace", authn.Member, anybody(), plain(s.getWorkspace)},
+		{patch, "/v1/workspace", authn.Member, core.Requirement{Role: core.WorkspaceAdmin}, body(s.updateWorkspace)},
 		{get, "/v1/bootstrap", authn.Member, anybody(), plain(s.getWorkspace)},
 	}
 }

@@ -19,6 +19,7 @@ import (
 type workspaceResponse struct {
 	Workspace           core.Workspace                `json:"workspace"`
 	Workspaces          []core.Workspace              `json:"workspaces"`
+	Instructions        string                        `json:"instructions"` // part of every system prompt
 	User                core.User                     `json:"user"`
 	Model               *string                       `json:"model"`
 	ModelError          string                        `json:"modelError,omitempty"`
@@ -43,16 +44,37 @@ func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	instructions, err := s.chat.Instructions(c.UserContext(), caller)
+	if err != nil {
+		return nil, err
+	}
 	model, reason, err := s.currentModel(c.UserContext())
 	if err != nil {
 		return nil, err
 	}
 	return workspaceResponse{
-		Workspace: caller.Workspace, Workspaces: httpio.OrEmpty(workspaces), User: caller.User, Model: httpio.OrNull(model), ModelError: reason,
+		Workspace: caller.Workspace, Workspaces: httpio.OrEmpty(workspaces), User: caller.User,
+		Instructions: instructions, Model: httpio.OrNull(model), ModelError: reason,
 		Apps: httpio.OrEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: chatapi.SummariesOf(recent),
 		Status:  workspaceStatus{Uptime: s.uptime(), TotalTools: len(s.tools.List(caller))},
 		Version: s.version,
 	}, nil
+}
+
+// workspacePatch is the request body of updateWorkspace.
+type workspacePatch struct {
+	Instructions *string `json:"instructions"`
+}
+
+// updateWorkspace handles PATCH /v1/workspace.
+func (s *Server) updateWorkspace(c *fiber.Ctx, caller core.Caller, r workspacePatch) (any, error) {
+	if r.Instructions == nil {
+		return nil, core.Errorf(core.CodeBadRequest, "instructions is required; an empty text removes them")
+	}
+	if err := s.chat.SetInstructions(c.UserContext(), caller, *r.Instructions); err != nil {
+		return nil, err
+	}
+	return s.getWorkspace(c, caller)
 }
 
 // currentModel returns the model that chats use, or the reason why no model can be used.

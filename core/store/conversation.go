@@ -41,8 +41,8 @@ func randomKey() int64 {
 	return int64(binary.NativeEndian.Uint64(b[:]))
 }
 
-// CreateConversation creates an empty conversation of c.Owner in c.Workspace, with c's title and metadata. Owner and
-// workspace must exist. It returns the conversation with the other fields filled in.
+// CreateConversation creates an empty conversation of c.Owner in c.Workspace, with c's title, metadata and disabled
+// apps. Owner and workspace must exist. It returns the conversation with the other fields filled in.
 func (s *Store) CreateConversation(ctx context.Context, c core.Conversation) (core.Conversation, error) {
 	var made core.Conversation
 	err := s.db.UpdateGrouped(ctx, "creating a conversation", func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -62,7 +62,7 @@ func (s *Store) createConversation(ctx context.Context, tx *sql.Tx, c core.Conve
 	}
 	key := randomKey()
 	made := core.Conversation{
-		ID: conversationID(key), Workspace: c.Workspace, Owner: c.Owner, Title: clean(c.Title), Metadata: c.Metadata,
+		ID: conversationID(key), Workspace: c.Workspace, Owner: c.Owner, Title: clean(c.Title), Metadata: c.Metadata, DisabledApps: c.DisabledApps,
 		CreatedAt: database.FromMillis(database.Millis(at)), UpdatedAt: database.FromMillis(database.Millis(at)),
 	}
 	var number int64
@@ -71,9 +71,10 @@ func (s *Store) createConversation(ctx context.Context, tx *sql.Tx, c core.Conve
 		return core.Conversation{}, err
 	}
 	if _, err := tx.ExecContext(ctx, `
-		INSERT INTO conversations (id, collection, number, title, metadata, last_model, created_at, updated_at, message_count, preview, input_tokens, output_tokens, bytes)
-		VALUES ($1, $2, $3, $4, $5, '', $6, $6, 0, '', 0, 0, $7)`,
-		key, collection, number, made.Title, nullableJSON(made.Metadata), database.Millis(at), len(made.Title)+len(made.Metadata)); err != nil {
+		INSERT INTO conversations (id, collection, number, title, metadata, last_model, created_at, updated_at, message_count, preview, input_tokens, output_tokens, bytes,
+			disabled_apps)
+		VALUES ($1, $2, $3, $4, $5, '', $6, $6, 0, '', 0, 0, $7, $8)`,
+		key, collection, number, made.Title, nullableJSON(made.Metadata), database.Millis(at), len(made.Title)+len(made.Metadata), namesJSON(made.DisabledApps)); err != nil {
 		return core.Conversation{}, err
 	}
 	return made, s.index.Add(ctx, tx, search.Document{Collection: collection, Key: key, Number: number}, made.Title)
@@ -108,14 +109,17 @@ func findConversation(ctx context.Context, q database.Querier, ref core.Conversa
 
 // conversationColumns are the columns that scanConversation reads, in order, before any further columns.
 const conversationColumns = `c.id, c.title, c.metadata, c.last_model, c.created_at, c.updated_at,
-	c.message_count, c.preview, c.input_tokens, c.output_tokens, c.cost_usd`
+	c.message_count, c.preview, c.input_tokens, c.output_tokens, c.cost_usd, c.disabled_apps`
 
 func scanConversation(row interface{ Scan(...any) error }, workspace, owner string, more ...any) (core.Conversation, error) {
 	c := core.Conversation{Workspace: workspace, Owner: owner}
 	var key, created, updated int64
-	var metadata *string
+	var metadata, disabled *string
 	err := row.Scan(append([]any{&key, &c.Title, &metadata, &c.LastModel, &created, &updated,
-		&c.MessageCount, &c.Preview, &c.InputTokens, &c.OutputTokens, &c.CostUSD}, more...)...)
+		&c.MessageCount, &c.Preview, &c.InputTokens, &c.OutputTokens, &c.CostUSD, &disabled}, more...)...)
+	if err == nil && disabled != nil {
+		err = json.Unmarshal([]byte(*disabled), &c.DisabledApps)
+	}
 	c.ID, c.CreatedAt, c.UpdatedAt, c.Metadata = conversationID(key), database.FromMillis(created), database.FromMillis(updated), rawJSON(metadata)
 	return c, err
 }
@@ -150,7 +154,7 @@ func readConversation(ctx context.Context, q database.Querier, ref core.Conversa
 	return c, nil
 }
 
-// UpdateConversation changes title and metadata, and returns the changed conversation. The error is
+// UpdateConversation changes title, metadata and disabled apps, and returns the changed conversation. The error is
 // core.CodeNotFound unless it exists and belongs to ref.Owner.
 func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef, p core.ConversationPatch) (core.Conversation, error) {
 	var changed core.Conversation
@@ -171,6 +175,11 @@ func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef
 				return err
 			}
 			if err := s.allowBytes(ctx, tx, collection); err != nil {
+				return err
+			}
+		}
+		if p.DisabledApps != nil {
+			if _, err := tx.ExecContext(ctx, `UPDATE conversations SET disabled_apps = $1 WHERE id = $2`, namesJSON(p.DisabledApps), key); err != nil {
 				return err
 			}
 		}
@@ -244,6 +253,15 @@ func nullableJSON(raw json.RawMessage) *string {
 	}
 	text := string(raw)
 	return &text
+}
+
+// namesJSON returns a list of names in its stored form: NULL when it is empty.
+func namesJSON(names []string) *string {
+	if len(names) == 0 {
+		return nil
+	}
+	raw, _ := json.Marshal(names) // strings always marshal
+	return nullableJSON(raw)
 }
 
 func rawJSON(text *string) json.RawMessage {

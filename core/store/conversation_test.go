@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,6 +51,44 @@ func history(t testing.TB, s *Store, ref core.ConversationRef) []core.Message {
 		t.Fatal(err)
 	}
 	return all
+}
+
+func TestAConversationKeepsItsDisabledApps(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		ref := talk(t, s, "a talk", core.Message{Role: "user", Content: "Hello", Timestamp: time.Now()})
+		for _, apps := range [][]string{{"files", "mail"}, {"mail"}, {}} {
+			changed, err := s.UpdateConversation(t.Context(), ref, core.ConversationPatch{DisabledApps: apps})
+			if err != nil || !slices.Equal(changed.DisabledApps, apps) {
+				t.Fatalf("changed to %v: %v, %v", apps, changed.DisabledApps, err)
+			}
+			title := "another title"
+			if _, err := s.UpdateConversation(t.Context(), ref, core.ConversationPatch{Title: &title}); err != nil {
+				t.Fatal(err)
+			}
+			read, err := s.Conversation(t.Context(), ref)
+			fork, forked := s.ForkConversation(t.Context(), ref, -1)
+			if err != nil || forked != nil || !slices.Equal(read.DisabledApps, apps) || !slices.Equal(fork.DisabledApps, apps) {
+				t.Errorf("read %v, %v; its fork %v, %v; want %v", read.DisabledApps, err, fork.DisabledApps, forked, apps)
+			}
+		}
+	})
+}
+
+func TestAWorkspaceKeepsItsInstructions(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		for _, text := range []string{"", "Answer in French.\n☃", ""} {
+			if err := s.SetWorkspaceInstructions(t.Context(), core.DefaultWorkspaceID, text); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := s.WorkspaceInstructions(t.Context(), core.DefaultWorkspaceID); err != nil || got != text {
+				t.Errorf("%q, %v; want %q", got, err, text)
+			}
+		}
+		_, err := s.WorkspaceInstructions(t.Context(), "ws_none")
+		if set := s.SetWorkspaceInstructions(t.Context(), "ws_none", "x"); core.CodeOf(err) != core.CodeNotFound || core.CodeOf(set) != core.CodeNotFound {
+			t.Errorf("of a workspace that does not exist: %v, %v", err, set)
+		}
+	})
 }
 
 func TestAConversationComesBackAsItWasSaid(t *testing.T) {

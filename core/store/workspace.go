@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -92,6 +93,32 @@ func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
 		_, err := tx.ExecContext(ctx, `UPDATE workspaces SET name = $1 WHERE id = $2`, name, id)
 		return err
 	}))
+}
+
+// WorkspaceInstructions returns what the admins of a workspace tell every model there; "" if nothing. The error is
+// core.CodeNotFound if there is no workspace with this id.
+func (s *Store) WorkspaceInstructions(ctx context.Context, id string) (string, error) {
+	var text string
+	err := s.db.Get(ctx, `SELECT instructions FROM workspaces WHERE id = $1`, []any{id}, &text)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", core.Errorf(core.CodeNotFound, "no workspace %s", id)
+	case err != nil:
+		return "", fmt.Errorf("reading the instructions of workspace %s: %w", id, err)
+	}
+	return text, nil
+}
+
+// SetWorkspaceInstructions replaces the instructions of a workspace. The error is core.CodeNotFound if there is no
+// workspace with this id.
+func (s *Store) SetWorkspaceInstructions(ctx context.Context, id, text string) error {
+	return s.db.Update(ctx, "storing the instructions of workspace "+id, func(ctx context.Context, tx *sql.Tx) error {
+		changed, err := database.Changed(ctx, tx, `UPDATE workspaces SET instructions = $1 WHERE id = $2`, clean(text), id)
+		if err == nil && !changed {
+			err = core.Errorf(core.CodeNotFound, "no workspace %s", id)
+		}
+		return err
+	})
 }
 
 // DeleteWorkspace deletes a workspace with its members, conversations and usage. The error is core.CodeNotFound

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +36,7 @@ func WorkspaceCommand() *cobra.Command {
 			path, err := workspacePath(ctx, client, args[0])
 			return call{method: http.MethodDelete, path: path, done: "Workspace " + args[0] + " is deleted."}, err
 		}),
-		listMembers(c), addMember(c),
+		instructions(c), listMembers(c), addMember(c),
 		request(c, "remove-member WORKSPACE USER", "Remove a member, given by id, email or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			path, err := workspacePath(ctx, client, args[0])
 			if err != nil {
@@ -144,6 +146,43 @@ func listWorkspaces(c *cli.Connection) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list all workspaces of the organization, as an admin")
 	return cmd
+}
+
+// instructions shows or sets the instructions of the workspace that the command is connected to.
+func instructions(c *cli.Connection) *cobra.Command {
+	return &cobra.Command{
+		Use: "instructions [TEXT]", Short: "Show what every model is told in the workspace, or set it as its admin",
+		Long: "Show what every model is told in the workspace, or set it as its admin. With `-`, the text comes from standard input. " +
+			"An empty text removes the instructions.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Get(c, cmd, "/v1/workspace", nil, func(o *cli.Output, r struct{ Instructions string }) error {
+					if r.Instructions != "" {
+						o.Line("%s", cli.Printable(r.Instructions))
+					}
+					return nil
+				})
+			}
+			text := args[0]
+			if text == "-" {
+				raw, err := io.ReadAll(cmd.InOrStdin())
+				if err != nil {
+					return err
+				}
+				text = strings.TrimSpace(string(raw))
+			}
+			client, err := c.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			done := "The instructions are set. They apply from the next message on."
+			if text == "" {
+				done = "The instructions are removed."
+			}
+			return do(cmd, c, client, call{method: http.MethodPatch, path: "/v1/workspace", body: map[string]any{"instructions": text}, done: done})
+		},
+	}
 }
 
 func listMembers(c *cli.Connection) *cobra.Command {

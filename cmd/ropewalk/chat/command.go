@@ -25,6 +25,7 @@ type request struct {
 	ConversationID string   `json:"conversationId,omitempty"`
 	Model          string   `json:"model,omitempty"`
 	AllowedTools   []string `json:"allowedTools,omitempty"`
+	DisabledApps   []string `json:"disabledApps,omitempty"`
 	Detach         bool     `json:"detach"`
 }
 
@@ -45,6 +46,7 @@ func Command() *cobra.Command {
 	cmd.Flags().StringVar(&r.ConversationID, "conversation", "", "continue this conversation")
 	cmd.Flags().StringVar(&r.Model, "model", "", "model to use, provider:name (default that of the server)")
 	cmd.Flags().StringArrayVar(&r.AllowedTools, "allow", nil, "allow only tools that match this pattern; may be repeated")
+	cmd.Flags().StringArrayVar(&r.DisabledApps, "without", nil, "switch this app off in the conversation; may be repeated")
 	return cmd
 }
 

@@ -65,6 +65,11 @@ func (p *printer) note(format string, args ...any) {
 	p.notes.Line("%s", p.notes.Faint(cli.Printable(fmt.Sprintf(format, args...))))
 }
 
+func (p *printer) compacted(d delta) error {
+	p.note("The conversation is long: from now on, the model gets a summary instead of its older messages: %s", shorten(strings.Join(strings.Fields(d.Text), " ")))
+	return nil
+}
+
 func (p *printer) toolStart(t toolStart) error {
 	p.note("→ %s %s", t.Name, shorten(string(t.Input)))
 	return nil

@@ -154,6 +154,8 @@ func (p *printer) event(ctx context.Context, e apiclient.Event) error {
 		return decode(e, func(d started) error { p.conversation = d.ConversationID; return nil })
 	case "text.delta":
 		return decode(e, p.text)
+	case "chat.compacted":
+		return decode(e, p.compacted)
 	case "tool.start":
 		return decode(e, p.toolStart)
 	case "tool.progress":

@@ -53,6 +53,7 @@ type conversationRecord struct {
 	TotalCostUSD      *float64        `json:"totalCostUsd"`
 	LastModel         *string         `json:"lastModel"`
 	Metadata          json.RawMessage `json:"metadata"`
+	DisabledApps      []string        `json:"disabledApps"`
 }
 
 func recordOf(c core.Conversation) conversationRecord {
@@ -62,7 +63,7 @@ func recordOf(c core.Conversation) conversationRecord {
 	return conversationRecord{
 		ID: c.ID, CreatedAt: core.Timestamp(c.CreatedAt), UpdatedAt: core.Timestamp(c.UpdatedAt), Title: httpio.OrNull(c.Title),
 		TotalInputTokens: c.InputTokens, TotalOutputTokens: c.OutputTokens, TotalCostUSD: c.CostUSD,
-		LastModel: httpio.OrNull(c.LastModel), Metadata: c.Metadata,
+		LastModel: httpio.OrNull(c.LastModel), Metadata: c.Metadata, DisabledApps: httpio.OrEmpty(c.DisabledApps),
 	}
 }
 
@@ -130,13 +131,14 @@ func (h *Handlers) GetConversation(c *fiber.Ctx, caller core.Caller) (any, error
 
 // ConversationEdit is the request body of PATCH /v1/conversations/:id.
 type ConversationEdit struct {
-	Title    *string         `json:"title"`
-	Metadata json.RawMessage `json:"metadata"`
+	Title        *string         `json:"title"`
+	Metadata     json.RawMessage `json:"metadata"`
+	DisabledApps []string        `json:"disabledApps"`
 }
 
 // UpdateConversation handles PATCH /v1/conversations/:id.
 func (h *Handlers) UpdateConversation(c *fiber.Ctx, caller core.Caller, r ConversationEdit) (any, error) {
-	changed, err := h.Chat.Edit(c.UserContext(), caller, c.Params("id"), r.Title, r.Metadata)
+	changed, err := h.Chat.Edit(c.UserContext(), caller, c.Params("id"), core.ConversationPatch{Title: r.Title, Metadata: r.Metadata, DisabledApps: r.DisabledApps})
 	if err != nil {
 		return nil, err
 	}

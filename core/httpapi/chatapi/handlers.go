@@ -31,7 +31,7 @@ type Chat interface {
 	Conversations(ctx context.Context, c core.Caller, q core.ConversationQuery) (core.ConversationPage, error)
 	Conversation(ctx context.Context, c core.Caller, id string) (core.Conversation, error)
 	History(ctx context.Context, c core.Caller, id string) ([]core.Message, error)
-	Edit(ctx context.Context, c core.Caller, id string, title *string, metadata json.RawMessage) (core.Conversation, error)
+	Edit(ctx context.Context, c core.Caller, id string, p core.ConversationPatch) (core.Conversation, error)
 	Fork(ctx context.Context, c core.Caller, id string, atMessage *int) (core.Conversation, error)
 	Restore(ctx context.Context, c core.Caller, title *string, metadata json.RawMessage, messages []core.Message) (core.Conversation, error)
 	Delete(ctx context.Context, c core.Caller, id string) error
