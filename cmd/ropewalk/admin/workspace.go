@@ -151,8 +151,8 @@ func listWorkspaces(c *cli.Connection) *cobra.Command {
 // instructions shows or sets the instructions of the workspace that the command is connected to.
 func instructions(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "instructions [TEXT]", Short: "Show what every model is told in the workspace, or set it as its admin",
-		Long: "Show what every model is told in the workspace, or set it as its admin. With `-`, the text comes from standard input. " +
+		Use: "instructions [TEXT]", Short: "Show the instructions that every model gets in the workspace, or set them as its admin",
+		Long: "Show the instructions that every model gets in the workspace, or set them as its admin. With `-`, the text comes from standard input. " +
 			"An empty text removes the instructions.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
