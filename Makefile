@@ -106,7 +106,7 @@ conformance: ## run the official MCP conformance suite against /mcp (part of mak
 schemathesis: ## search all /v1 operations for responses that the OpenAPI document does not describe (4 minutes; make test only tries boundary values)
 	$(go) test -count=1 -timeout 6m -v -run Schemathesis ./test/clients -schemathesis 200s
 
-check: ## check vet, lint, words, links, known vulnerabilities, the fuzzing corpus, a build for macOS, wire compatibility and generated code
+check: ## check vet, lint, words, links, known vulnerabilities, the fuzzing corpus, a build for macOS, wire compatibility, generated code, and the console with ESLint, Prettier and Vitest
 	$(go) vet ./...
 	$(go) vet -C bench ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(go) build -trimpath ./cmd/... ./core/... ./plugins/...
@@ -121,6 +121,7 @@ check: ## check vet, lint, words, links, known vulnerabilities, the fuzzing corp
 	@$(MAKE) --no-print-directory generate
 	@$(MAKE) --no-print-directory web
 	@test -z "$$(git status --porcelain -- core/console/dist)" || { echo 'the built console is not up to date: commit what make web wrote'; exit 1; }
+	@cd web && npm run check
 	@git diff --exit-code -- proto || { echo 'generated code is not up to date: commit what make generate wrote'; exit 1; }
 	@$(MAKE) --no-print-directory vulnerabilities
 

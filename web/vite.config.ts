@@ -18,7 +18,9 @@ const askEarly = (): Plugin => ({
       if (!early) return html; // npm run dev has no chunks
       const src = `/${early.fileName}`;
       const script = `<script type="module" async crossorigin src="${src}"></script>`;
-      return html.replace(new RegExp(`\\s*<link rel="modulepreload"[^>]*href="${src}">`), "").replace(/(\s*)<script type="module"/, `$1${script}$&`);
+      return html
+        .replace(new RegExp(`\\s*<link rel="modulepreload"[^>]*href="${src}">`), "")
+        .replace(/(\s*)<script type="module"/, `$1${script}$&`);
     },
   },
 });

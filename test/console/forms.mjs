@@ -33,7 +33,7 @@ assert.equal(await begins.inputValue(), "2026-07-01T12:00");
 await page.getByLabel("Account*").fill("9007199254740993");
 await page.getByRole("group", { name: "Guests" }).getByRole("button", { name: "Add" }).click();
 await run.click();
-await page.getByText("This is needed.").waitFor();
+await page.getByText("This field is required.").waitFor();
 assert.equal(await page.evaluate(() => document.activeElement.labels?.[0]?.textContent), "Name*");
 await accessible(page, "a form with a field that is wrong");
 await page.getByLabel("Name*", { exact: true }).fill("Ada");

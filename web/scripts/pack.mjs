@@ -39,7 +39,9 @@ function licences() {
   const parts = [];
   for (const [path, entry] of Object.entries(lock.packages)) {
     if (path === "" || entry.dev || entry.devOptional || entry.optional || !existsSync(join(root, path))) continue;
-    const file = readdirSync(join(root, path)).sort().find((name) => /^licen[cs]e(\.|$)/i.test(name));
+    const file = readdirSync(join(root, path))
+      .sort()
+      .find((name) => /^licen[cs]e(\.|$)/i.test(name));
     const words = file ? readFileSync(join(root, path, file), "utf8").trim() : `License: ${entry.license}`;
     parts.push(`${path.replace(/^.*node_modules\//, "")} ${entry.version}\n\n${words}\n`);
   }

@@ -34,10 +34,16 @@ window.addEventListener("pageshow", (event) => {
 // What is shown is asked for until the server answers. What was to be done is not repeated by itself: it may have been done.
 const queries = new QueryClient({
   mutationCache: new MutationCache({
-    onError: (error, variables, _result, mutation) => toastError(error, () => void mutation.execute(variables).catch(() => undefined)),
+    onError: (error, variables, _result, mutation) =>
+      toastError(error, () => void mutation.execute(variables).catch(() => undefined)),
   }),
   defaultOptions: {
-    queries: { retry: retryUnlessRefused, retryDelay: (count) => Math.min(500 * 2 ** count, 5_000), staleTime: 5_000, networkMode: "always" },
+    queries: {
+      retry: retryUnlessRefused,
+      retryDelay: (count) => Math.min(500 * 2 ** count, 5_000),
+      staleTime: 5_000,
+      networkMode: "always",
+    },
     mutations: { networkMode: "always" },
   },
 });
@@ -53,7 +59,12 @@ function Workspace() {
   }, [workspace.id, user.id, shown]);
   useEffect(() => {
     const rest = location.pathname.replace(/^\/w\/[^/]+/, "");
-    if (workspaceInAddress() !== workspace.id) history.replaceState(history.state, "", `/w/${encodeURIComponent(workspace.id)}${rest}${location.search}${location.hash}`);
+    if (workspaceInAddress() !== workspace.id)
+      history.replaceState(
+        history.state,
+        "",
+        `/w/${encodeURIComponent(workspace.id)}${rest}${location.search}${location.hash}`,
+      );
     const moved = () => {
       const there = workspaceInAddress();
       if (there && there !== workspace.id) flushSync(() => switchTo(there)); // before the router shows in this one what is in that one
@@ -67,23 +78,37 @@ function Workspace() {
 const root = document.getElementById("root");
 if (!root) throw new Error("the page has no root");
 
-const show = () => createRoot(root).render(
-  <StrictMode>
-    <QueryClientProvider client={queries}>
-      <SessionProvider
-        loading={<div className={shell.center} role="status" aria-label="Loading"><Spinner /></div>}
-        login={(facts, done) => <Login facts={facts} onDone={done} />}
-        failed={(error, retry) => (
-          <main className={shell.center}>
-            <Empty title="The server does not answer" actions={<Button look="primary" onClick={retry}>Try again</Button>}>{error.message} {isUnreachable(error) && "The page tries again by itself."}</Empty>
-          </main>
-        )}
-      >
-        <Workspace />
-      </SessionProvider>
-    </QueryClientProvider>
-  </StrictMode>,
-);
+const show = () =>
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <SessionProvider
+          loading={
+            <div className={shell.center} role="status" aria-label="Loading">
+              <Spinner />
+            </div>
+          }
+          Login={Login}
+          failed={(error, retry) => (
+            <main className={shell.center}>
+              <Empty
+                title="The server does not answer"
+                actions={
+                  <Button look="primary" onClick={retry}>
+                    Try again
+                  </Button>
+                }
+              >
+                {error.message} {isUnreachable(error) && "The page tries again by itself."}
+              </Empty>
+            </main>
+          )}
+        >
+          <Workspace />
+        </SessionProvider>
+      </QueryClientProvider>
+    </StrictMode>,
+  );
 
 // A screen with a chunk of its own is loaded meanwhile. On a phone the navigation is above the screen: the screen would move when it comes.
 void Promise.allSettled([beforeFirstRender(queries), router.load(), isNarrow() && loadSidebars()]).then(show);

@@ -8,15 +8,36 @@ import { Empty, Failure, Page } from "./ui/Surface";
 
 const root = createRootRoute({
   component: Shell,
-  notFoundComponent: () => <Page title="Not found"><Empty title="There is no such page"><Link to="/apps">Go to the apps</Link></Empty></Page>,
-  errorComponent: ({ error }) => <Page title="Something went wrong"><Failure error={error} action={<Button onClick={() => location.reload()}>Reload the page</Button>} /></Page>,
+  notFoundComponent: () => (
+    <Page title="Not found">
+      <Empty title="There is no such page">
+        <Link to="/apps">Go to the apps</Link>
+      </Empty>
+    </Page>
+  ),
+  errorComponent: ({ error }) => (
+    <Page title="Something went wrong">
+      <Failure error={error} action={<Button onClick={() => location.reload()}>Reload the page</Button>} />
+    </Page>
+  ),
 });
 
-const index = createRoute({ getParentRoute: () => root, path: "/", beforeLoad: () => { throw redirect({ to: "/chat" }); } });
+const index = createRoute({
+  getParentRoute: () => root,
+  path: "/",
+  beforeLoad: () => {
+    throw redirect({ to: "/chat" });
+  },
+});
 
 // Most visits begin here: a chunk of its own would be asked for only when the rest of the page is there.
 const chat = createRoute({ getParentRoute: () => root, path: "/chat", component: ChatScreen });
-const conversation = createRoute({ getParentRoute: () => root, path: "/chat/$id", component: ChatScreen, loader: () => void loadThread().catch(() => undefined) });
+const conversation = createRoute({
+  getParentRoute: () => root,
+  path: "/chat/$id",
+  component: ChatScreen,
+  loader: () => void loadThread().catch(() => undefined),
+});
 
 interface AppSearch {
   tab?: string;
@@ -25,27 +46,75 @@ interface AppSearch {
 const text = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 const apps = createRoute({
-  getParentRoute: () => root, path: "/apps", component: lazyRouteComponent(() => untilLoaded(() => import("./apps/Apps")), "AppsScreen"),
+  getParentRoute: () => root,
+  path: "/apps",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./apps/Apps")), "AppsScreen"),
   validateSearch: (search): { install?: string } => ({ install: text(search.install) }),
 });
 const app = createRoute({
-  getParentRoute: () => root, path: "/apps/$name", component: lazyRouteComponent(() => untilLoaded(() => import("./apps/AppDetail")), "AppDetail"),
+  getParentRoute: () => root,
+  path: "/apps/$name",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./apps/AppDetail")), "AppDetail"),
   validateSearch: (search): AppSearch => ({ tab: text(search.tab), tool: text(search.tool) }),
 });
 const tools = createRoute({
-  getParentRoute: () => root, path: "/tools", component: lazyRouteComponent(() => untilLoaded(() => import("./tools/Tools")), "ToolsScreen"),
+  getParentRoute: () => root,
+  path: "/tools",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./tools/Tools")), "ToolsScreen"),
   validateSearch: (search): { tool?: string } => ({ tool: text(search.tool) }),
 });
-const approvals = createRoute({ getParentRoute: () => root, path: "/approvals", component: lazyRouteComponent(() => untilLoaded(() => import("./approvals/Approvals")), "ApprovalsScreen") });
-const activity = createRoute({ getParentRoute: () => root, path: "/activity", component: lazyRouteComponent(() => untilLoaded(() => import("./activity/Activity")), "ActivityScreen") });
-const usage = createRoute({ getParentRoute: () => root, path: "/usage", component: lazyRouteComponent(() => untilLoaded(() => import("./usage/Usage")), "UsageScreen") });
-const accounts = createRoute({ getParentRoute: () => root, path: "/accounts", component: lazyRouteComponent(() => untilLoaded(() => import("./accounts/Accounts")), "AccountsScreen") });
-const people = createRoute({ getParentRoute: () => root, path: "/people", component: lazyRouteComponent(() => untilLoaded(() => import("./people/People")), "PeopleScreen") });
-const system = createRoute({ getParentRoute: () => root, path: "/system", component: lazyRouteComponent(() => untilLoaded(() => import("./system/System")), "SystemScreen") });
-const connect = createRoute({ getParentRoute: () => root, path: "/connect", component: lazyRouteComponent(() => untilLoaded(() => import("./connect/Connect")), "ConnectScreen") });
+const approvals = createRoute({
+  getParentRoute: () => root,
+  path: "/approvals",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./approvals/Approvals")), "ApprovalsScreen"),
+});
+const activity = createRoute({
+  getParentRoute: () => root,
+  path: "/activity",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./activity/Activity")), "ActivityScreen"),
+});
+const usage = createRoute({
+  getParentRoute: () => root,
+  path: "/usage",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./usage/Usage")), "UsageScreen"),
+});
+const accounts = createRoute({
+  getParentRoute: () => root,
+  path: "/accounts",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./accounts/Accounts")), "AccountsScreen"),
+});
+const people = createRoute({
+  getParentRoute: () => root,
+  path: "/people",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./people/People")), "PeopleScreen"),
+});
+const system = createRoute({
+  getParentRoute: () => root,
+  path: "/system",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./system/System")), "SystemScreen"),
+});
+const connect = createRoute({
+  getParentRoute: () => root,
+  path: "/connect",
+  component: lazyRouteComponent(() => untilLoaded(() => import("./connect/Connect")), "ConnectScreen"),
+});
 
 export const router = createRouter({
-  routeTree: root.addChildren([index, chat, conversation, apps, app, tools, approvals, activity, usage, accounts, people, system, connect]),
+  routeTree: root.addChildren([
+    index,
+    chat,
+    conversation,
+    apps,
+    app,
+    tools,
+    approvals,
+    activity,
+    usage,
+    accounts,
+    people,
+    system,
+    connect,
+  ]),
   // The address contains the workspace, so that Back, a bookmark and a link lead where they say; the routes need not know.
   rewrite: {
     input: ({ url }) => {

@@ -25,10 +25,30 @@ export function AccountsScreen() {
   const takers = apps.data?.filter((app) => app.auth) ?? [];
   const others = accounts.data?.filter((a) => a.owner !== null && a.owner !== user.id) ?? [];
   return (
-    <Page title="Accounts" about="The accounts that you use remote apps with. A tool acts at its app as the account that it is called with.">
-      {failed ? <Failure error={failed.error} /> : apps.isPending || accounts.isPending ? <Skeleton lines={4} /> : takers.length === 0 ? (
-        <Card flush><Empty icon={<IdCard aria-hidden="true" />} title="No app takes an account">Remote apps behind OAuth do. {isWorkspaceAdmin ? "Install one by its address." : "An admin of the workspace installs them."}</Empty></Card>
-      ) : takers.map((app) => <AccountsAt key={app.name} app={app} own={accounts.data!.filter((a) => a.app === app.name && (a.owner === null || a.owner === user.id))} />)}
+    <Page
+      title="Accounts"
+      about="The accounts that you use remote apps with. A tool acts at its app as the account that it is called with."
+    >
+      {failed ? (
+        <Failure error={failed.error} />
+      ) : apps.isPending || accounts.isPending ? (
+        <Skeleton lines={4} />
+      ) : takers.length === 0 ? (
+        <Card flush>
+          <Empty icon={<IdCard aria-hidden="true" />} title="No app takes an account">
+            Remote apps behind OAuth do.{" "}
+            {isWorkspaceAdmin ? "Install one by its address." : "An admin of the workspace installs them."}
+          </Empty>
+        </Card>
+      ) : (
+        takers.map((app) => (
+          <AccountsAt
+            key={app.name}
+            app={app}
+            own={accounts.data!.filter((a) => a.app === app.name && (a.owner === null || a.owner === user.id))}
+          />
+        ))
+      )}
       {isWorkspaceAdmin && others.length > 0 && <Others accounts={others} />}
     </Page>
   );
@@ -46,32 +66,102 @@ function AccountsAt({ app, own }: { app: App; own: Account[] }) {
   const close = () => setOpen(null);
   return (
     <Card
-      flush title={<>{app.name} {shared && <Badge title="Everybody in the workspace uses the same account">shared</Badge>}</>}
-      actions={mayChange && <Button small look={own.length === 0 ? "primary" : "plain"} onClick={() => setOpen({ kind: "link" })}><Link2 aria-hidden="true" />{own.length === 0 ? "Link an account" : "Link another"}</Button>}
+      flush
+      title={
+        <>
+          {app.name} {shared && <Badge title="Everybody in the workspace uses the same account">shared</Badge>}
+        </>
+      }
+      actions={
+        mayChange && (
+          <Button small look={own.length === 0 ? "primary" : "plain"} onClick={() => setOpen({ kind: "link" })}>
+            <Link2 aria-hidden="true" />
+            {own.length === 0 ? "Link an account" : "Link another"}
+          </Button>
+        )
+      }
     >
-      {own.length === 0 ? <Empty icon={<IdCard aria-hidden="true" />} title="No account is linked">{shared ? "An admin of the workspace links the account that everybody uses." : "Tools of this app can be called once you have linked an account."}</Empty> : (
+      {own.length === 0 ? (
+        <Empty icon={<IdCard aria-hidden="true" />} title="No account is linked">
+          {shared
+            ? "An admin of the workspace links the account that everybody uses."
+            : "Tools of this app can be called once you have linked an account."}
+        </Empty>
+      ) : (
         <Table
-          label={`Accounts at ${app.name}`} rows={own} keyOf={(a) => a.id}
+          label={`Accounts at ${app.name}`}
+          rows={own}
+          keyOf={(a) => a.id}
           columns={[
-            { title: "Account", cell: (a) => <><b>{a.name}</b> {a.default && <Badge tone="accent">default</Badge>}<small>{hostOf(a.issuer)}</small></> },
+            {
+              title: "Account",
+              cell: (a) => (
+                <>
+                  <b>{a.name}</b> {a.default && <Badge tone="accent">default</Badge>}
+                  <small>{hostOf(a.issuer)}</small>
+                </>
+              ),
+            },
             { title: "State", cell: (a) => <State account={a} /> },
             {
-              title: "", number: true, cell: (a) => mayChange && (
-                <Menu trigger={<Button small look="quiet" label={`More for ${a.name} at ${app.name}`}><Ellipsis aria-hidden="true" /></Button>}>
-                  <MenuItem icon={<Star aria-hidden="true" />} disabled={a.default} onSelect={() => void change(`${a.name} is the default account at ${app.name}.`, () => patch(a, { default: true }))}>Make default</MenuItem>
-                  <MenuItem icon={<Pencil aria-hidden="true" />} onSelect={() => setOpen({ kind: "rename", account: a })}>Rename…</MenuItem>
-                  <MenuItem icon={<LogIn aria-hidden="true" />} onSelect={() => setOpen({ kind: "again", account: a })}>Log in again…</MenuItem>
-                  <MenuLine />
-                  <MenuItem icon={<Unlink aria-hidden="true" />} danger onSelect={() => setOpen({ kind: "unlink", account: a })}>Unlink…</MenuItem>
-                </Menu>
-              ),
+              title: "",
+              number: true,
+              cell: (a) =>
+                mayChange && (
+                  <Menu
+                    trigger={
+                      <Button small look="quiet" label={`More for ${a.name} at ${app.name}`}>
+                        <Ellipsis aria-hidden="true" />
+                      </Button>
+                    }
+                  >
+                    <MenuItem
+                      icon={<Star aria-hidden="true" />}
+                      disabled={a.default}
+                      onSelect={() =>
+                        void change(`${a.name} is the default account at ${app.name}.`, () =>
+                          patch(a, { default: true }),
+                        )
+                      }
+                    >
+                      Make default
+                    </MenuItem>
+                    <MenuItem
+                      icon={<Pencil aria-hidden="true" />}
+                      onSelect={() => setOpen({ kind: "rename", account: a })}
+                    >
+                      Rename…
+                    </MenuItem>
+                    <MenuItem
+                      icon={<LogIn aria-hidden="true" />}
+                      onSelect={() => setOpen({ kind: "again", account: a })}
+                    >
+                      Log in again…
+                    </MenuItem>
+                    <MenuLine />
+                    <MenuItem
+                      icon={<Unlink aria-hidden="true" />}
+                      danger
+                      onSelect={() => setOpen({ kind: "unlink", account: a })}
+                    >
+                      Unlink…
+                    </MenuItem>
+                  </Menu>
+                ),
             },
           ]}
         />
       )}
       {open?.kind === "link" && <LinkAccount app={app.name} own={own} onClose={close} />}
       {open?.kind === "again" && <LinkAccount app={app.name} own={own} again={open.account} onClose={close} />}
-      {open?.kind === "rename" && <RenameAccount account={open.account} own={own} onClose={close} onRename={(name) => change(`The account is now called ${name}.`, () => patch(open.account, { name }))} />}
+      {open?.kind === "rename" && (
+        <RenameAccount
+          account={open.account}
+          own={own}
+          onClose={close}
+          onRename={(name) => change(`The account is now called ${name}.`, () => patch(open.account, { name }))}
+        />
+      )}
       {open?.kind === "unlink" && <UnlinkAccount account={open.account} onClose={close} />}
     </Card>
   );
@@ -85,12 +175,42 @@ function Others({ accounts }: { accounts: Account[] }) {
   return (
     <Card flush title="Accounts of others">
       <Table
-        label="Accounts of others" rows={accounts} keyOf={(a) => a.id}
+        label="Accounts of others"
+        rows={accounts}
+        keyOf={(a) => a.id}
         columns={[
-          { title: "Person", cell: (a) => <>{nameOf(a)}<small>{hostOf(a.issuer)}</small></> },
-          { title: "Account", cell: (a) => <><b>{a.name}</b> at {a.app}</> },
+          {
+            title: "Person",
+            cell: (a) => (
+              <>
+                {nameOf(a)}
+                <small>{hostOf(a.issuer)}</small>
+              </>
+            ),
+          },
+          {
+            title: "Account",
+            cell: (a) => (
+              <>
+                <b>{a.name}</b> at {a.app}
+              </>
+            ),
+          },
           { title: "State", cell: (a) => <State account={a} /> },
-          { title: "", number: true, cell: (a) => <Button small look="quiet" label={`Unlink ${a.name} of ${nameOf(a)} at ${a.app}`} onClick={() => setUnlinking(a)}><Unlink aria-hidden="true" /></Button> },
+          {
+            title: "",
+            number: true,
+            cell: (a) => (
+              <Button
+                small
+                look="quiet"
+                label={`Unlink ${a.name} of ${nameOf(a)} at ${a.app}`}
+                onClick={() => setUnlinking(a)}
+              >
+                <Unlink aria-hidden="true" />
+              </Button>
+            ),
+          },
         ]}
       />
       {unlinking && <UnlinkAccount account={unlinking} person={nameOf(unlinking)} onClose={() => setUnlinking(null)} />}
@@ -99,18 +219,39 @@ function Others({ accounts }: { accounts: Account[] }) {
 }
 
 const State = ({ account: a }: { account: Account }) => (
-  <>{a.state === "active" ? <Badge tone="good" dot>linked</Badge> : <Badge tone="warn" dot>login needed</Badge>}<small title={moment(a.linkedAt)}>since {ago(a.linkedAt)}</small></>
+  <>
+    {a.state === "active" ? (
+      <Badge tone="good" dot>
+        linked
+      </Badge>
+    ) : (
+      <Badge tone="warn" dot>
+        login needed
+      </Badge>
+    )}
+    <small title={moment(a.linkedAt)}>since {ago(a.linkedAt)}</small>
+  </>
 );
 
 function UnlinkAccount({ account: a, person, onClose }: { account: Account; person?: string; onClose: () => void }) {
   const change = useAccountChange();
   const unlink = () => {
     onClose();
-    void change(`The account ${a.name} is unlinked from ${a.app}.`, () => take(api.DELETE("/v1/accounts/{id}", { params: { path: { id: a.id } } })));
+    void change(`The account ${a.name} is unlinked from ${a.app}.`, () =>
+      take(api.DELETE("/v1/accounts/{id}", { params: { path: { id: a.id } } })),
+    );
   };
   return (
-    <Confirm title={`Unlink ${a.name}${person ? ` of ${person}` : ""}?`} action="Unlink" onClose={onClose} onConfirm={unlink}>
-      <p>{a.app} is no longer called with this account, and its tokens are revoked at {hostOf(a.issuer)}. It can be linked again.</p>
+    <Confirm
+      title={`Unlink ${a.name}${person ? ` of ${person}` : ""}?`}
+      action="Unlink"
+      onClose={onClose}
+      onConfirm={unlink}
+    >
+      <p>
+        {a.app} is no longer called with this account, and its tokens are revoked at {hostOf(a.issuer)}. It can be
+        linked again.
+      </p>
     </Confirm>
   );
 }
@@ -130,6 +271,7 @@ function useAccountChange() {
   return change;
 }
 
-const patch = (a: Account, body: Schemas["AccountPatch"]) => take(api.PATCH("/v1/accounts/{id}", { params: { path: { id: a.id } }, body }));
+const patch = (a: Account, body: Schemas["AccountPatch"]) =>
+  take(api.PATCH("/v1/accounts/{id}", { params: { path: { id: a.id } }, body }));
 
 const hostOf = (issuer: string) => (URL.canParse(issuer) ? new URL(issuer).host : issuer);

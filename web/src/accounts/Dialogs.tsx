@@ -11,7 +11,8 @@ const nameForm = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 
 /** Why an account cannot have a name; undefined when it can. */
 function problemWith(name: string, taken: Account[]): string | undefined {
-  if (!nameForm.test(name)) return "Use 1 to 32 lower-case letters, digits and hyphens, with a letter or digit first and last.";
+  if (!nameForm.test(name))
+    return "Use 1 to 32 lower-case letters, digits and hyphens, with a letter or digit first and last.";
   return taken.some((a) => a.name === name) ? `An account called ${name} is linked already.` : undefined;
 }
 
@@ -50,14 +51,46 @@ export function LinkAccount({ app, own, again, onClose }: LinkProps) {
   const title = again ? `Log in again with ${again.name}` : `Link an account at ${app}`;
   if (page) {
     return (
-      <Dialog title={title} onClose={onClose} footer={<><Button onClick={onClose}>Close</Button><Button look="primary" onClick={() => open(page)}>Open the page again</Button></>}>
-        <div role="status"><Notice>Waiting for the login. A new tab shows what you are asked to agree to; this page notices when the account is linked.</Notice></div>
+      <Dialog
+        title={title}
+        onClose={onClose}
+        footer={
+          <>
+            <Button onClick={onClose}>Close</Button>
+            <Button look="primary" onClick={() => open(page)}>
+              Open the page again
+            </Button>
+          </>
+        }
+      >
+        <div role="status">
+          <Notice>
+            Waiting for the login. A new tab shows what you are asked to agree to; this page notices when the account is
+            linked.
+          </Notice>
+        </div>
       </Dialog>
     );
   }
   return (
-    <Dialog title={title} onClose={onClose} onSubmit={() => void submit()} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary" busy={busy}>Continue</Button></>}>
-      {again ? <p>A new tab opens. Log in at {app} with the same account: the new login replaces the old one.</p> : <NameField value={name} problem={problem} app={app} onChange={setName} />}
+    <Dialog
+      title={title}
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={busy}>
+            Continue
+          </Button>
+        </>
+      }
+    >
+      {again ? (
+        <p>A new tab opens. Log in at {app} with the same account: the new login replaces the old one.</p>
+      ) : (
+        <NameField value={name} problem={problem} app={app} onChange={setName} />
+      )}
       {error !== null && <Failure error={error} />}
     </Dialog>
   );
@@ -74,21 +107,68 @@ export function RenameAccount({ account, own, onRename, onClose }: RenameProps) 
   const [name, setName] = useState(account.name);
   const [problem, setProblem] = useState<string>();
   const submit = () => {
-    const found = problemWith(name, own.filter((a) => a.id !== account.id));
+    const found = problemWith(
+      name,
+      own.filter((a) => a.id !== account.id),
+    );
     setProblem(found);
     if (found) return;
     onClose();
     if (name !== account.name) void onRename(name);
   };
   return (
-    <Dialog title={`Rename ${account.name}`} onClose={onClose} onSubmit={submit} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary">Rename</Button></>}>
+    <Dialog
+      title={`Rename ${account.name}`}
+      onClose={onClose}
+      onSubmit={submit}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary">
+            Rename
+          </Button>
+        </>
+      }
+    >
       <NameField value={name} problem={problem} app={account.app} onChange={setName} />
     </Dialog>
   );
 }
 
-const NameField = ({ value, problem, app, onChange }: { value: string; problem?: string; app: string; onChange: (name: string) => void }) => (
-  <Field label="Name of the account" required error={problem} hint={<>Your name for it, such as work. Tools are called with it as <code>{app}_{value || "work"}__…</code></>}>
-    {(props) => <Input {...props} autoFocus mono value={value} autoCapitalize="none" spellCheck={false} onChange={(e) => onChange(e.target.value.trim())} />}
+const NameField = ({
+  value,
+  problem,
+  app,
+  onChange,
+}: {
+  value: string;
+  problem?: string;
+  app: string;
+  onChange: (name: string) => void;
+}) => (
+  <Field
+    label="Name of the account"
+    required
+    error={problem}
+    hint={
+      <>
+        Your name for it, such as work. Tools are called with it as{" "}
+        <code>
+          {app}_{value || "work"}__…
+        </code>
+      </>
+    }
+  >
+    {(props) => (
+      <Input
+        {...props}
+        autoFocus
+        mono
+        value={value}
+        autoCapitalize="none"
+        spellCheck={false}
+        onChange={(e) => onChange(e.target.value.trim())}
+      />
+    )}
   </Field>
 );

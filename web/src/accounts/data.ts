@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useApps } from "../api/apps";
 import { api, take, type Schemas } from "../api/client";
 import { useFacts, useSession, type Facts } from "../api/session";
@@ -10,7 +10,9 @@ export type Account = Schemas["Account"];
 export function useAccounts(enabled = true) {
   const { workspace, isWorkspaceAdmin } = useSession();
   return useQuery({
-    enabled, queryKey: ["accounts", workspace.id], queryFn: async () => (await take(api.GET("/v1/accounts"))).accounts,
+    enabled,
+    queryKey: ["accounts", workspace.id],
+    queryFn: async () => (await take(api.GET("/v1/accounts"))).accounts,
     refetchInterval: isWorkspaceAdmin ? 30_000 : false, // no event announces the accounts of others
   });
 }
@@ -51,16 +53,20 @@ export function useLinking(app: string, name: string, onLinked: () => void) {
   const linkPage = useLinkPage();
   const accounts = useAccounts();
   const [waiting, setWaiting] = useState<{ page: string; before?: string }>();
-  const account = accounts.data?.find((a) => a.app === app && a.name === name && (a.owner === null || a.owner === user.id));
-  const linked = waiting !== undefined && account?.state === "active" && account.linkedAt !== waiting.before;
+  const account = accounts.data?.find(
+    (a) => a.app === app && a.name === name && (a.owner === null || a.owner === user.id),
+  );
+  const linked =
+    waiting && account?.state === "active" && account.linkedAt !== waiting.before ? account.linkedAt : undefined;
+  const reported = useRef<string>(undefined);
   useEffect(() => {
-    if (!linked) return;
-    setWaiting(undefined);
+    if (linked === undefined || reported.current === linked) return;
+    reported.current = linked;
     onLinked();
   }, [linked, onLinked]);
   const open = (url: string) => {
     setWaiting({ page: url, before: account?.linkedAt });
     openPage(linkPage(url));
   };
-  return { page: waiting?.page, open };
+  return { page: linked === undefined ? waiting?.page : undefined, open };
 }

@@ -20,11 +20,18 @@ export function ActivityScreen() {
   return (
     <Page title="Activity" about="What happens in this workspace, as it happens.">
       {isWorkspaceAdmin ? (
-        <Tabs label="Activity" value={tab} onChange={setTab} tabs={[
-          { id: "live", label: "Live", content: () => <Live /> },
-          { id: "audit", label: "Audit trail", content: () => <AuditTrail /> },
-        ]} />
-      ) : <Live />}
+        <Tabs
+          label="Activity"
+          value={tab}
+          onChange={setTab}
+          tabs={[
+            { id: "live", label: "Live", content: () => <Live /> },
+            { id: "audit", label: "Audit trail", content: () => <AuditTrail /> },
+          ]}
+        />
+      ) : (
+        <Live />
+      )}
     </Page>
   );
 }
@@ -37,26 +44,67 @@ function Live() {
   const words = useDeferredValue(query).toLowerCase();
   const kinds = useMemo(() => [...new Set(events.map((e) => e.name))].sort(), [events]);
   const shown = useMemo(
-    () => events.filter((e) => (!kind || e.name === kind) && (!words || `${e.name} ${JSON.stringify(e.data)}`.toLowerCase().includes(words))).reverse(),
+    () =>
+      events
+        .filter(
+          (e) =>
+            (!kind || e.name === kind) &&
+            (!words || `${e.name} ${JSON.stringify(e.data)}`.toLowerCase().includes(words)),
+        )
+        .reverse(),
     [events, kind, words],
   );
   return (
     <div style={{ display: "grid", gap: 16 }}>
       <div className={css.bar}>
         <Search label="Search events" value={query} onChange={(e) => setQuery(e.target.value)} />
-        <Select aria-label="Kind of event" value={kind} onChange={(e) => setKind(e.target.value)} style={{ width: 180 }}>
+        <Select
+          aria-label="Kind of event"
+          value={kind}
+          onChange={(e) => setKind(e.target.value)}
+          style={{ width: 180 }}
+        >
           <option value="">All events</option>
-          {kinds.map((k) => <option key={k}>{k}</option>)}
+          {kinds.map((k) => (
+            <option key={k}>{k}</option>
+          ))}
         </Select>
-        <Button disabled={shown.length === 0} onClick={() => saveLines("events.ndjson", shown.map(({ name, at, data }) => ({ time: at, event: name, ...data })))}><Download aria-hidden="true" />Export</Button>
-        <Badge tone={connection === "open" ? "good" : "warn"} dot pulse={connection !== "open"}>{connection === "open" ? "live" : "connecting"}</Badge>
+        <Button
+          disabled={shown.length === 0}
+          onClick={() =>
+            saveLines(
+              "events.ndjson",
+              shown.map(({ name, at, data }) => ({ time: at, event: name, ...data })),
+            )
+          }
+        >
+          <Download aria-hidden="true" />
+          Export
+        </Button>
+        <Badge tone={connection === "open" ? "good" : "warn"} dot pulse={connection !== "open"}>
+          {connection === "open" ? "live" : "connecting"}
+        </Badge>
       </div>
       <Card flush>
         {shown.length === 0 ? (
-          <Empty icon={<ActivityIcon aria-hidden="true" />} title={events.length > 0 ? "Nothing fits" : "Nothing has happened yet"}>
-            {events.length > 0 ? "Other words or another kind may." : "Start an app or let a chat use a tool: it shows up here at once, from now on."}
+          <Empty
+            icon={<ActivityIcon aria-hidden="true" />}
+            title={events.length > 0 ? "Nothing fits" : "Nothing has happened yet"}
+          >
+            {events.length > 0
+              ? "Other words or another kind may."
+              : "Start an app or let a chat use a tool: it shows up here at once, from now on."}
           </Empty>
-        ) : <VirtualRows label={`Events, ${plural(shown.length, "row")}`} items={shown} size={42} max={760} keyOf={(e) => e.seq} render={(e) => <Row event={e} />} />}
+        ) : (
+          <VirtualRows
+            label={`Events, ${plural(shown.length, "row")}`}
+            items={shown}
+            size={42}
+            max={760}
+            keyOf={(e) => e.seq}
+            render={(e) => <Row event={e} />}
+          />
+        )}
       </Card>
     </div>
   );
@@ -67,7 +115,9 @@ function Row({ event }: { event: WorkspaceEvent }) {
   return (
     <div className={css.row}>
       <time dateTime={event.at}>{clock(event.at)}</time>
-      <Badge tone={tone} dot>{event.name}</Badge>
+      <Badge tone={tone} dot>
+        {event.name}
+      </Badge>
       <p>{sentence}</p>
     </div>
   );

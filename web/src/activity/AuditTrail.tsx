@@ -9,13 +9,28 @@ import { Badge, Card, Empty, Failure, Skeleton, type Tone } from "../ui/Surface"
 import { toastError } from "../ui/Toast";
 import { VirtualRows } from "../ui/VirtualRows";
 import { phraseOf } from "./actions";
-import { everything, exportAudit, useAudit, usePeople, withoutBegun, type AuditFilter, type AuditRecord } from "./audit";
+import {
+  everything,
+  exportAudit,
+  useAudit,
+  usePeople,
+  withoutBegun,
+  type AuditFilter,
+  type AuditRecord,
+} from "./audit";
 import { saveLines } from "./save";
 import css from "./activity.module.css";
 
 const outcomes = {
-  ok: "Done", allowed: "Allowed calls", begun: "Begun", forbidden: "Refused for lack of a right", unauthenticated: "Refused for lack of a login",
-  approval_pending: "Waits for an approval", approval_refused: "Approval refused", tool_not_found: "No such tool", login_needed: "Refused for lack of a login at the app",
+  ok: "Done",
+  allowed: "Allowed calls",
+  begun: "Begun",
+  forbidden: "Refused for lack of a right",
+  unauthenticated: "Refused for lack of a login",
+  approval_pending: "Waits for an approval",
+  approval_refused: "Approval refused",
+  tool_not_found: "No such tool",
+  login_needed: "Refused for lack of a login at the app",
 };
 
 /** Who did what, from the record. */
@@ -35,7 +50,14 @@ export function AuditTrail() {
     if (few && hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [few, hasNextPage, isFetchingNextPage, fetchNextPage, records.length, pages.data?.pages.length]);
   if (pages.error instanceof ApiError && pages.error.code === "not_configured") {
-    return <Card><Empty icon={<ScrollText aria-hidden="true" />} title="Nothing is recorded">Set <code>audit.file</code> in <code>ropewalk.yaml</code> and start the server again: logins, changes and calls of tools are then recorded and shown here.</Empty></Card>;
+    return (
+      <Card>
+        <Empty icon={<ScrollText aria-hidden="true" />} title="Nothing is recorded">
+          Set <code>audit.file</code> in <code>ropewalk.yaml</code> and start the server again: logins, changes and
+          calls of tools are then recorded and shown here.
+        </Empty>
+      </Card>
+    );
   }
   const save = async () => {
     setSaving(true);
@@ -46,31 +68,76 @@ export function AuditTrail() {
     <div style={{ display: "grid", gap: 16 }}>
       <div className={`${css.bar} ${css.filters}`} role="search" aria-label="Audit trail">
         <Search label="Search targets" value={typed.target} onChange={(e) => change({ target: e.target.value })} />
-        <Input aria-label="Action" placeholder="Action" value={typed.action} onChange={(e) => change({ action: e.target.value })} className={css.filter} />
-        <Select aria-label="Person" value={typed.actor} onChange={(e) => change({ actor: e.target.value })} className={css.filter}>
+        <Input
+          aria-label="Action"
+          placeholder="Action"
+          value={typed.action}
+          onChange={(e) => change({ action: e.target.value })}
+          className={css.filter}
+        />
+        <Select
+          aria-label="Person"
+          value={typed.actor}
+          onChange={(e) => change({ actor: e.target.value })}
+          className={css.filter}
+        >
           <option value="">Everybody</option>
-          {[...people].map(([id, name]) => <option key={id} value={id}>{name}</option>)}
+          {[...people].map(([id, name]) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
         </Select>
-        <Select aria-label="Outcome" value={typed.outcome} onChange={(e) => change({ outcome: e.target.value })} className={css.filter}>
+        <Select
+          aria-label="Outcome"
+          value={typed.outcome}
+          onChange={(e) => change({ outcome: e.target.value })}
+          className={css.filter}
+        >
           <option value="">Every outcome</option>
-          {Object.entries(outcomes).map(([value, name]) => <option key={value} value={value}>{name}</option>)}
+          {Object.entries(outcomes).map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
         </Select>
         <div className={css.when}>
-          <label className={css.date}>From <Input type="date" value={typed.from} onChange={(e) => change({ from: e.target.value })} /></label>
-          <label className={css.date}>to <Input type="date" value={typed.to} onChange={(e) => change({ to: e.target.value })} /></label>
-          <Button disabled={rows.length === 0} busy={saving} onClick={() => void save()}><Download aria-hidden="true" />Export</Button>
+          <label className={css.date}>
+            From <Input type="date" value={typed.from} onChange={(e) => change({ from: e.target.value })} />
+          </label>
+          <label className={css.date}>
+            to <Input type="date" value={typed.to} onChange={(e) => change({ to: e.target.value })} />
+          </label>
+          <Button disabled={rows.length === 0} busy={saving} onClick={() => void save()}>
+            <Download aria-hidden="true" />
+            Export
+          </Button>
         </div>
       </div>
       <Card flush>
-        {pages.isLoadingError ? <Failure error={pages.error} /> : pages.isPending || (rows.length === 0 && hasNextPage) ? <div style={{ padding: 16 }}><Skeleton lines={6} /></div> : rows.length === 0
-          ? <Empty icon={<ScrollText aria-hidden="true" />} title="Nothing fits">Other filters may.</Empty>
-          : (
-            <VirtualRows
-              label="Audit trail" items={rows} size={54} max={760} keyOf={(r) => `${r.time} ${r.requestId} ${r.action} ${r.target} ${r.outcome}`}
-              onEnd={() => { if (hasNextPage && !isFetchingNextPage) void fetchNextPage(); }}
-              render={(r) => <Row record={r} people={people} />}
-            />
-          )}
+        {pages.isLoadingError ? (
+          <Failure error={pages.error} />
+        ) : pages.isPending || (rows.length === 0 && hasNextPage) ? (
+          <div style={{ padding: 16 }}>
+            <Skeleton lines={6} />
+          </div>
+        ) : rows.length === 0 ? (
+          <Empty icon={<ScrollText aria-hidden="true" />} title="Nothing fits">
+            Other filters may.
+          </Empty>
+        ) : (
+          <VirtualRows
+            label="Audit trail"
+            items={rows}
+            size={54}
+            max={760}
+            keyOf={(r) => `${r.time} ${r.requestId} ${r.action} ${r.target} ${r.outcome}`}
+            onEnd={() => {
+              if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+            }}
+            render={(r) => <Row record={r} people={people} />}
+          />
+        )}
       </Card>
     </div>
   );
@@ -83,10 +150,18 @@ function Row({ record: r, people }: { record: AuditRecord; people: Map<string, s
   return (
     <div className={`${css.row} ${css.record}`}>
       <time dateTime={r.time}>{moment(r.time)}</time>
-      <Badge tone={toneOf(r.outcome)} dot>{r.outcome.replaceAll("_", " ")}</Badge>
+      <Badge tone={toneOf(r.outcome)} dot>
+        {r.outcome.replaceAll("_", " ")}
+      </Badge>
       <p title={[r.action, r.requestId && `request ${r.requestId}`].filter(Boolean).join(", ")}>
-        <b>{r.actor ? people.get(r.actor) ?? r.actor : "Somebody without a login"}</b> {phrase ?? <code>{r.action}</code>}
-        {r.target && (phrase !== null || !r.action.includes(r.target)) && <> <code>{people.get(r.target) ?? r.target}</code></>}
+        <b>{r.actor ? (people.get(r.actor) ?? r.actor) : "Somebody without a login"}</b>{" "}
+        {phrase ?? <code>{r.action}</code>}
+        {r.target && (phrase !== null || !r.action.includes(r.target)) && (
+          <>
+            {" "}
+            <code>{people.get(r.target) ?? r.target}</code>
+          </>
+        )}
         <small>{[r.address && `from ${r.address}`, elsewhere].filter(Boolean).join(" · ")}</small>
       </p>
     </div>

@@ -11,32 +11,90 @@ const text = (value: unknown) => (value === undefined || value === null ? "" : S
 export function describe(name: string, data: Record<string, unknown>): Description {
   const app = text(data.name ?? data.app ?? data.server);
   switch (name) {
-    case "bundle.progress": return { tone: "info", sentence: `${app} is ${text(data.stage)}${data.message ? ` (${text(data.message)})` : ""}` };
-    case "bundle.installed": return { tone: "good", sentence: `${app} was installed${data.bundleName ? ` from ${text(data.bundleName)}` : ""}` };
-    case "bundle.install_failed": return { tone: "bad", sentence: `${app || "An app"} could not be installed: ${text(data.message)}` };
-    case "bundle.uninstalled": return { tone: "plain", sentence: `${app} was uninstalled` };
-    case "bundle.started": return { tone: "good", sentence: `${app} was started` };
-    case "bundle.stopped": return { tone: "plain", sentence: `${app} was stopped` };
-    case "bundle.crashed": return { tone: "warn", sentence: `${app} crashed; attempt ${text(data.restartAttempt)} to restart it${data.reason ? ` (${text(data.reason)})` : ""}` };
-    case "bundle.recovered": return { tone: "good", sentence: `${app} is back` };
-    case "bundle.dead": return { tone: "bad", sentence: `${app} is given up: ${text(data.message)}` };
-    case "app.permissions": return { tone: "info", sentence: `The permissions of ${app} were changed` };
-    case "app.denied": return { tone: "warn", sentence: `${app} was refused something that it is not permitted to use` };
-    case "account.linked": return { tone: "good", sentence: `The account ${text(data.name)} was linked at ${text(data.app)}` };
-    case "account.login_needed": return { tone: "warn", sentence: `The account ${text(data.name)} at ${text(data.app)} takes a new login` };
-    case "account.unlinked": return { tone: "plain", sentence: `The account ${text(data.name)} was unlinked from ${text(data.app)}` };
-    case "pin.added": return { tone: "info", sentence: `${text(data.server)} has a new tool: ${text(data.tool)}` };
-    case "pin.changed": return { tone: "warn", sentence: `${text(data.server)} changed its tool ${text(data.tool)} without a new version${data.held ? "; it is held back" : ""}` };
-    case "pin.decided": return { tone: data.decision === "accepted" ? "good" : "plain", sentence: `The change of ${text(data.tool)} of ${text(data.server)} was ${text(data.decision)}` };
-    case "approval.requested": return { tone: "warn", sentence: `A call of ${text(data.tool)} waits for an approval` };
-    case "approval.decided": return { tone: data.decision === "approved" ? "good" : "bad", sentence: data.always ? `All calls of ${text(data.tool)} were allowed` : `A call of ${text(data.tool)} was ${text(data.decision)}` };
-    case "approval.withdrawn": return { tone: "plain", sentence: `Calls of ${text(data.tool)} wait for an approval again` };
-    case "approval.ended": return { tone: "plain", sentence: data.state === "cancelled" ? `A call of ${text(data.tool)} that waited was cancelled` : `The approval of a call of ${text(data.tool)} expired` };
-    case "conversation.deleted": return { tone: "plain", sentence: "A conversation of yours was deleted" };
-    case "conversation.queued": return { tone: "plain", sentence: data.queued ? "Your message is queued until the answer ends" : "Your queued message was run or withdrawn" };
-    case "conversation.updated": return { tone: "plain", sentence: `Your conversation is called “${text(data.title)}” now` };
-    case "data.changed": return { tone: "info", sentence: `${text(data.server)} changed something: ${text(data.tool)} was called` };
+    case "bundle.progress":
+      return {
+        tone: "info",
+        sentence: `${app} is ${text(data.stage)}${data.message ? ` (${text(data.message)})` : ""}`,
+      };
+    case "bundle.installed":
+      return {
+        tone: "good",
+        sentence: `${app} was installed${data.bundleName ? ` from ${text(data.bundleName)}` : ""}`,
+      };
+    case "bundle.install_failed":
+      return { tone: "bad", sentence: `${app || "An app"} could not be installed: ${text(data.message)}` };
+    case "bundle.uninstalled":
+      return { tone: "plain", sentence: `${app} was uninstalled` };
+    case "bundle.started":
+      return { tone: "good", sentence: `${app} was started` };
+    case "bundle.stopped":
+      return { tone: "plain", sentence: `${app} was stopped` };
+    case "bundle.crashed":
+      return {
+        tone: "warn",
+        sentence: `${app} crashed; attempt ${text(data.restartAttempt)} to restart it${data.reason ? ` (${text(data.reason)})` : ""}`,
+      };
+    case "bundle.recovered":
+      return { tone: "good", sentence: `${app} is back` };
+    case "bundle.dead":
+      return { tone: "bad", sentence: `${app} is given up: ${text(data.message)}` };
+    case "app.permissions":
+      return { tone: "info", sentence: `The permissions of ${app} were changed` };
+    case "app.denied":
+      return { tone: "warn", sentence: `${app} was refused something that it is not permitted to use` };
+    case "account.linked":
+      return { tone: "good", sentence: `The account ${text(data.name)} was linked at ${text(data.app)}` };
+    case "account.login_needed":
+      return { tone: "warn", sentence: `The account ${text(data.name)} at ${text(data.app)} takes a new login` };
+    case "account.unlinked":
+      return { tone: "plain", sentence: `The account ${text(data.name)} was unlinked from ${text(data.app)}` };
+    case "pin.added":
+      return { tone: "info", sentence: `${text(data.server)} has a new tool: ${text(data.tool)}` };
+    case "pin.changed":
+      return {
+        tone: "warn",
+        sentence: `${text(data.server)} changed its tool ${text(data.tool)} without a new version${data.held ? "; it is held back" : ""}`,
+      };
+    case "pin.decided":
+      return {
+        tone: data.decision === "accepted" ? "good" : "plain",
+        sentence: `The change of ${text(data.tool)} of ${text(data.server)} was ${text(data.decision)}`,
+      };
+    case "approval.requested":
+      return { tone: "warn", sentence: `A call of ${text(data.tool)} waits for an approval` };
+    case "approval.decided":
+      return {
+        tone: data.decision === "approved" ? "good" : "bad",
+        sentence: data.always
+          ? `All calls of ${text(data.tool)} were allowed`
+          : `A call of ${text(data.tool)} was ${text(data.decision)}`,
+      };
+    case "approval.withdrawn":
+      return { tone: "plain", sentence: `Calls of ${text(data.tool)} wait for an approval again` };
+    case "approval.ended":
+      return {
+        tone: "plain",
+        sentence:
+          data.state === "cancelled"
+            ? `A call of ${text(data.tool)} that waited was cancelled`
+            : `The approval of a call of ${text(data.tool)} expired`,
+      };
+    case "conversation.deleted":
+      return { tone: "plain", sentence: "A conversation of yours was deleted" };
+    case "conversation.queued":
+      return {
+        tone: "plain",
+        sentence: data.queued
+          ? "Your message is queued until the answer ends"
+          : "Your queued message was run or withdrawn",
+      };
+    case "conversation.updated":
+      return { tone: "plain", sentence: `Your conversation is called “${text(data.title)}” now` };
+    case "data.changed":
+      return { tone: "info", sentence: `${text(data.server)} changed something: ${text(data.tool)} was called` };
   }
-  const rest = Object.entries(data).filter(([key, value]) => key !== "timestamp" && typeof value !== "object").map(([key, value]) => `${key} ${text(value)}`);
+  const rest = Object.entries(data)
+    .filter(([key, value]) => key !== "timestamp" && typeof value !== "object")
+    .map(([key, value]) => `${key} ${text(value)}`);
   return { tone: /fail|dead|refus|denied/.test(name) ? "bad" : "plain", sentence: rest.join(", ") || name };
 }

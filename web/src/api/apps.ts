@@ -1,48 +1,20 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { toast } from "../ui/Toast";
-import { api, take, type App } from "./client";
-import { request } from "./http";
+import { api, take, type Schemas } from "./client";
 import { refresh } from "./refresh";
 import { useSession } from "./session";
 
-export interface Health {
-  name: string;
-  uptime: number;
-  restartCount: number;
-}
-
-/** Everything about one app. */
-export interface AppDetails extends App {
-  description?: string;
-  source: { kind: string; ref: string; registry?: string };
-  protected: boolean;
-  restarts: number;
-  /** Null when no process of the app runs on the server's machine. */
-  memoryBytes: number | null;
-  signature?: { signer: string; fingerprint: string; trusted: boolean };
-  since?: string;
-  transport?: string;
-  lastError?: string;
-  /** The last lines of stderr, for administrators. */
-  lastOutput?: string[];
-  userConfig: Record<string, ConfigField>;
-  /** The names of the stored values. */
-  env: string[];
-}
-
-/** A field of a bundle's user_config. Its value is never shown. */
-export interface ConfigField {
-  type: string;
-  title?: string;
-  description?: string;
-  required: boolean;
-  sensitive: boolean;
-  isSet: boolean;
-}
+export type Health = Schemas["BundleHealth"];
+export type AppDetails = Schemas["AppDetails"];
+export type ConfigField = Schemas["ConfigField"];
 
 export function useApps(enabled = true) {
   const { workspace } = useSession();
-  return useQuery({ enabled, queryKey: ["apps", workspace.id], queryFn: async () => (await take(api.GET("/v1/apps"))).apps });
+  return useQuery({
+    enabled,
+    queryKey: ["apps", workspace.id],
+    queryFn: async () => (await take(api.GET("/v1/apps"))).apps,
+  });
 }
 
 export function useHealth() {
@@ -50,27 +22,43 @@ export function useHealth() {
   return useQuery({
     queryKey: ["health", workspace.id],
     refetchInterval: 15_000,
-    queryFn: async () => new Map((await take(api.GET("/v1/bundles/health"))).map((h) => [h.name, h as Health])),
+    queryFn: async () => new Map((await take(api.GET("/v1/bundles/health"))).map((h): [string, Health] => [h.name, h])),
   });
 }
 
 export function useAppDetails(name: string) {
   const { workspace } = useSession();
-  return useQuery({ queryKey: ["app", workspace.id, name], queryFn: () => request<AppDetails>("GET", `/v1/apps/${name}`) });
+  return useQuery({
+    queryKey: ["app", workspace.id, name],
+    queryFn: () => take(api.GET("/v1/apps/{name}", { params: { path: { name } } })),
+  });
 }
 
 export type AppAction = "start" | "stop" | "restart" | "update" | "uninstall";
 
-const done: Record<AppAction, string> = { start: "started", stop: "stopped", restart: "restarted", update: "updated", uninstall: "uninstalled" };
+const done: Record<AppAction, string> = {
+  start: "started",
+  stop: "stopped",
+  restart: "restarted",
+  update: "updated",
+  uninstall: "uninstalled",
+};
 
-/** Does something with an app, and says what came of it. */
+type At = { params: { path: { name: string } } };
+
+const send: Record<AppAction, (at: At) => Promise<unknown>> = {
+  start: (at) => api.POST("/v1/apps/{name}/start", at),
+  stop: (at) => api.POST("/v1/apps/{name}/stop", at),
+  restart: (at) => api.POST("/v1/apps/{name}/restart", at),
+  update: (at) => api.POST("/v1/apps/{name}/update", at),
+  uninstall: (at) => api.DELETE("/v1/apps/{name}", at),
+};
+
+/** Does something with an app, and shows the outcome. */
 export function useAppAction() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async ({ name, action }: { name: string; action: AppAction }) => {
-      if (action === "uninstall") return await request<unknown>("DELETE", `/v1/apps/${name}`);
-      return await request<unknown>("POST", `/v1/apps/${name}/${action}`);
-    },
+    mutationFn: ({ name, action }: { name: string; action: AppAction }) => send[action]({ params: { path: { name } } }),
     onSuccess: (_, { name, action }) => toast(`${name} is ${done[action]}.`),
     onSettled: () => {
       refresh(queries, ["apps", "app", "health", "tools"]);

@@ -1,4 +1,5 @@
 import createClient from "openapi-fetch";
+import { parseJson, toJson } from "./digits";
 import { answerTo } from "./early";
 import { errorOf } from "./http";
 import type { components, paths } from "./schema";
@@ -16,13 +17,30 @@ export type ChatAnswer = Schemas["ChatAnswer"];
 export type UsageTotals = Schemas["UsageTotals"];
 export type Skill = Schemas["Skill"];
 
-/** The client of /v1. Its types are generated from the server's own description. */
-export const api = createClient<paths>({ fetch: answerTo });
+/**
+ * Sends a request of the client. An error response is thrown as an ApiError. JSON is parsed without losing digits: the client
+ * calls json() only for responses of known length.
+ */
+async function fetchExactly(request: Request): Promise<Response> {
+  const response = await answerTo(request);
+  if (!response.ok) throw await errorOf(response);
+  if (!response.headers.get("Content-Type")?.startsWith("application/json")) return response;
+  const text = await response.text();
+  const exact = new Response(text, {
+    status: response.status,
+    headers: { "Content-Type": "application/json", "Content-Length": String(text.length) },
+  });
+  exact.json = () => Promise.resolve(parseJson(text));
+  return exact;
+}
 
-/** The data of an answer, or the error that it is. */
-export async function take<T>(pending: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
-  const { data, error, response } = await pending;
-  if (response.ok) return data as T;
-  const body = JSON.stringify(error ?? {});
-  throw await errorOf(new Response(response.status === 401 ? null : body, { status: response.status, headers: response.headers }));
+/** The client of /v1. Its types are generated from the server's OpenAPI document. */
+export const api = createClient<paths>({ fetch: fetchExactly, bodySerializer: (body: unknown) => toJson(body) });
+
+/** Options of a request whose response is a stream of events. */
+export const eventStream = { parseAs: "stream", headers: { Accept: "text/event-stream" } } as const;
+
+/** Returns the data of a response. Errors are ApiErrors. */
+export async function take<T>(pending: Promise<{ data?: T }>): Promise<T> {
+  return (await pending).data as T;
 }

@@ -3,7 +3,11 @@ import { api, take } from "./client";
 import { refresh } from "./refresh";
 
 export const conversationPage = (search: string, cursor?: string) =>
-  take(api.GET("/v1/conversations", { params: { query: { limit: cursor ? 100 : 50, cursor, search: search || undefined } } }));
+  take(
+    api.GET("/v1/conversations", {
+      params: { query: { limit: cursor ? 100 : 50, cursor, search: search || undefined } },
+    }),
+  );
 
 type Page = Awaited<ReturnType<typeof conversationPage>>;
 export type ConversationPages = InfiniteData<Page, string | undefined>;
@@ -16,9 +20,13 @@ export function withFirst({ pages, pageParams }: ConversationPages, first: Page)
   const moved = before?.conversations.filter((c) => c.updatedAt <= last) ?? [];
   return {
     pageParams,
-    pages: [first, ...rest.map((page, i) => ({
-      ...page, conversations: [...(i === 0 ? moved : []), ...page.conversations].filter((c) => !shown.has(c.id)),
-    }))],
+    pages: [
+      first,
+      ...rest.map((page, i) => ({
+        ...page,
+        conversations: [...(i === 0 ? moved : []), ...page.conversations].filter((c) => !shown.has(c.id)),
+      })),
+    ],
   };
 }
 
@@ -60,7 +68,12 @@ export function refreshConversations(queries: QueryClient): void {
 
 /** Takes a conversation out of all lists. */
 export function dropConversation(queries: QueryClient, id: string): void {
-  queries.setQueriesData<ConversationPages>({ queryKey: ["conversations"] }, (data) => data && {
-    ...data, pages: data.pages.map((page) => ({ ...page, conversations: page.conversations.filter((c) => c.id !== id) })),
-  });
+  queries.setQueriesData<ConversationPages>(
+    { queryKey: ["conversations"] },
+    (data) =>
+      data && {
+        ...data,
+        pages: data.pages.map((page) => ({ ...page, conversations: page.conversations.filter((c) => c.id !== id) })),
+      },
+  );
 }

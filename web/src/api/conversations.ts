@@ -1,6 +1,5 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, take, type Message } from "./client";
-import { request } from "./http";
+import { api, take } from "./client";
 import { conversationPage, dropConversation, refreshConversations, type ConversationPages } from "./conversationPages";
 import { useSession } from "./session";
 
@@ -30,9 +29,12 @@ export function useHistory(id: string | undefined, answering: boolean) {
     enabled: id !== undefined,
     refetchInterval: ({ state }) => {
       const last = state.data?.at(-1);
-      return !answering && last?.role === "user" && Date.now() - Date.parse(last.timestamp) < answerAwaited ? 2_000 : false;
+      return !answering && last?.role === "user" && Date.now() - Date.parse(last.timestamp) < answerAwaited
+        ? 2_000
+        : false;
     },
-    queryFn: async () => (await request<{ messages: Message[] }>("GET", `/v1/conversations/${encodeURIComponent(id!)}/history`)).messages,
+    queryFn: async () =>
+      (await take(api.GET("/v1/conversations/{id}/history", { params: { path: { id: id! } } }))).messages,
   });
 }
 
@@ -42,7 +44,8 @@ export function useQueued(id: string | undefined) {
   return useQuery({
     queryKey: ["queued", workspace.id, id],
     enabled: id !== undefined,
-    queryFn: async () => (await take(api.GET("/v1/conversations/{id}/queue", { params: { path: { id: id! } } }))).queued,
+    queryFn: async () =>
+      (await take(api.GET("/v1/conversations/{id}/queue", { params: { path: { id: id! } } }))).queued,
   }).data;
 }
 
@@ -56,14 +59,28 @@ export function useFork() {
   const { options } = useOptions();
   return useMutation({
     ...options,
-    mutationFn: ({ id, atMessage }: { id: string; atMessage?: number }) => take(api.POST("/v1/conversations/{id}/fork", { params: { path: { id } }, body: atMessage === undefined ? {} : { atMessage } })),
+    mutationFn: ({ id, atMessage }: { id: string; atMessage?: number }) =>
+      take(
+        api.POST("/v1/conversations/{id}/fork", {
+          params: { path: { id } },
+          body: atMessage === undefined ? {} : { atMessage },
+        }),
+      ),
   });
 }
 
 /** What can be done with a conversation besides going on in it. */
 export function useConversationActions() {
   const { queries, options } = useOptions();
-  const rename = useMutation({ ...options, mutationFn: ({ id, title }: { id: string; title: string }) => take(api.PATCH("/v1/conversations/{id}", { params: { path: { id } }, body: { title } })) });
-  const remove = useMutation({ ...options, onSuccess: (_: unknown, id: string) => dropConversation(queries, id), mutationFn: (id: string) => take(api.DELETE("/v1/conversations/{id}", { params: { path: { id } } })) });
+  const rename = useMutation({
+    ...options,
+    mutationFn: ({ id, title }: { id: string; title: string }) =>
+      take(api.PATCH("/v1/conversations/{id}", { params: { path: { id } }, body: { title } })),
+  });
+  const remove = useMutation({
+    ...options,
+    onSuccess: (_: unknown, id: string) => dropConversation(queries, id),
+    mutationFn: (id: string) => take(api.DELETE("/v1/conversations/{id}", { params: { path: { id } } })),
+  });
   return { rename, remove, fork: useFork() };
 }

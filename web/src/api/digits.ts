@@ -1,6 +1,6 @@
 /**
- * A number that JavaScript cannot hold, such as an id of 19 digits: what is shown and sent has the digits that were received
- * or typed.
+ * A number that JavaScript would write differently, such as an id of 19 digits or 1.0. It is shown and sent with the digits that
+ * were received or typed.
  */
 export class Digits {
   constructor(readonly text: string) {}
@@ -12,33 +12,45 @@ export class Digits {
   }
 }
 
-const mark = `#${crypto.getRandomValues(new Uint32Array(4)).join("-")}#`; // no text of others contains it
+const mark = `#${crypto.getRandomValues(new Uint32Array(4)).join("-")}#`; // random, so that no received text contains it
 const written = new RegExp(`"${mark}([^"]*?)${mark}"`, "g");
-const suspicious = /\d{16}|\d\.\d{10,}|\d[eE][-+]?\d/;
+const suspicious = /\d{16}|\d\.\d{10,}|\d[eE][-+]?\d|\.\d*0\b/;
 const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
 
-/** The digits that count and the place of the point: equal for two ways of writing one number. */
+/** Returns a number's significant digits and the position of the point: the same for every way of writing the number. */
 function canonical(text: string): string {
-  const [, sign = "", whole = "", part = "", exponent = "0"] = /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? [];
+  const [, sign = "", whole = "", part = "", exponent = "0"] =
+    /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? [];
   const digits = (whole + part).replace(/^0+/, "");
   const short = digits.replace(/0+$/, "");
   return short === "" ? "0" : `${sign}${short}e${Number(exponent) - part.length + digits.length - short.length}`;
 }
 
-/** The number that a text writes, as a number where that loses nothing. */
+/** Parses a number. The result is a JavaScript number unless that would lose digits, or zeros at the end of a fraction. */
 export function numberOf(text: string): number | Digits {
   const value = Number(text);
-  return Number.isFinite(value) && canonical(String(value)) === canonical(text.replace(/^\+/, "")) ? value : new Digits(text);
+  const same = Number.isFinite(value) && canonical(String(value)) === canonical(text) && !/\.\d*0(?:$|[eE])/.test(text);
+  return same ? value : new Digits(text);
 }
 
-export const isNumber = (value: unknown): value is number | Digits => typeof value === "number" || value instanceof Digits;
+/** Whether a number can be written into JSON as it is. */
+export const isWritable = (value: number | Digits) =>
+  /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/.test(String(value));
 
-/** JSON.parse that keeps all digits. */
+export const isNumber = (value: unknown): value is number | Digits =>
+  typeof value === "number" || value instanceof Digits;
+
+/** Like JSON.parse, but keeps all digits. */
 export function parseJson(text: string): unknown {
   if (!suspicious.test(text)) return JSON.parse(text);
-  const marked = text.replace(tokens, (token) => (token.startsWith('"') || !(numberOf(token) instanceof Digits) ? token : `"${mark}${token}"`));
-  return JSON.parse(marked, (_, value: unknown) => (typeof value === "string" && value.startsWith(mark) ? new Digits(value.slice(mark.length)) : value));
+  const marked = text.replace(tokens, (token) =>
+    token.startsWith('"') || !(numberOf(token) instanceof Digits) ? token : `"${mark}${token}"`,
+  );
+  return JSON.parse(marked, (_, value: unknown) =>
+    typeof value === "string" && value.startsWith(mark) ? new Digits(value.slice(mark.length)) : value,
+  );
 }
 
-/** JSON.stringify that writes all digits. */
-export const toJson = (value: unknown, indent?: number): string => (JSON.stringify(value, null, indent) ?? "").replace(written, "$1");
+/** Like JSON.stringify, but writes all digits. */
+export const toJson = (value: unknown, indent?: number): string =>
+  (JSON.stringify(value, null, indent) ?? "").replace(written, "$1");

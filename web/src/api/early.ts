@@ -22,7 +22,8 @@ for (const path of ["/console/facts.json", "/v1/workspace"]) {
 
 /** The answer that was asked for early, once, or that of a request that is sent now. */
 export function answerTo(request: Request | string): Promise<Response> {
-  const path = typeof request === "string" ? request : request.method === "GET" ? request.url.slice(location.origin.length) : "";
+  const path =
+    typeof request === "string" ? request : request.method === "GET" ? request.url.slice(location.origin.length) : "";
   const answer = begun.get(path);
   begun.delete(path);
   return answer ?? send(request);

@@ -1,5 +1,6 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
+import { api, eventStream } from "./client";
 import { ApiError } from "./http";
 import { dropConversation, refreshConversations } from "./conversationPages";
 import { refresh, refreshAll } from "./refresh";
@@ -111,7 +112,11 @@ export function follow(place: { workspace: string; user: string } | null, querie
   look();
 }
 
-async function share(signal: AbortSignal, { workspace, user }: { workspace: string; user: string }, queries: QueryClient): Promise<void> {
+async function share(
+  signal: AbortSignal,
+  { workspace, user }: { workspace: string; user: string },
+  queries: QueryClient,
+): Promise<void> {
   let current = false; // whether this page knows what happened before it joined
   const receive = (shared: Shared) => {
     if (signal.aborted) return;
@@ -136,13 +141,15 @@ async function share(signal: AbortSignal, { workspace, user }: { workspace: stri
   };
   signal.addEventListener("abort", () => channel.close());
   channel.postMessage({ ask: true } satisfies Shared);
-  await navigator.locks.request(name, { signal }, async () => {
-    leads = true;
-    await stream(signal, workspace, queries, (shared) => {
-      receive(shared);
-      if (!signal.aborted) channel.postMessage(shared);
-    });
-  }).catch(() => undefined); // it was left before its turn came
+  await navigator.locks
+    .request(name, { signal }, async () => {
+      leads = true;
+      await stream(signal, workspace, queries, (shared) => {
+        receive(shared);
+        if (!signal.aborted) channel.postMessage(shared);
+      });
+    })
+    .catch(() => undefined); // it was left before its turn came
 }
 
 function accept({ name, data: raw }: ServerEvent, queries: QueryClient): void {
@@ -152,16 +159,26 @@ function accept({ name, data: raw }: ServerEvent, queries: QueryClient): void {
   collect({ seq: ++seq, name, at, data }, queries);
 }
 
-async function stream(signal: AbortSignal, workspace: string, queries: QueryClient, tell: (shared: Shared) => void): Promise<void> {
+async function stream(
+  signal: AbortSignal,
+  workspace: string,
+  queries: QueryClient,
+  tell: (shared: Shared) => void,
+): Promise<void> {
   let failures = 0;
   while (!signal.aborted) {
     try {
-      await readEvents("/v1/events", { signal, headers: { "X-Workspace-Id": workspace } }, (event) => {
-        if (event.name !== "heartbeat") tell({ event });
-      }, () => {
-        failures = 0;
-        tell({ connection: "open", fresh: true });
-      });
+      const headers = { ...eventStream.headers, "X-Workspace-Id": workspace };
+      await readEvents(
+        api.GET("/v1/events", { ...eventStream, signal, headers }),
+        (event) => {
+          if (event.name !== "heartbeat") tell({ event });
+        },
+        () => {
+          failures = 0;
+          tell({ connection: "open", fresh: true });
+        },
+      );
     } catch (error) {
       if (signal.aborted || (error instanceof ApiError && error.status === 401)) return;
       if (error instanceof ApiError && [403, 404].includes(error.status)) refresh(queries, ["bootstrap"]); // what may the person still see?
@@ -173,10 +190,15 @@ async function stream(signal: AbortSignal, workspace: string, queries: QueryClie
   }
 }
 
-const pauseFor = (ms: number, signal: AbortSignal) => new Promise<void>((resolve) => {
-  const timer = setTimeout(resolve, ms);
-  signal.addEventListener("abort", () => {
-    clearTimeout(timer);
-    resolve();
-  }, { once: true });
-});
+const pauseFor = (ms: number, signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });

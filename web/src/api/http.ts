@@ -1,4 +1,4 @@
-import { parseJson, toJson } from "./digits";
+import { parseJson } from "./digits";
 
 /** An answer of the API that is not a success. */
 export class ApiError extends Error {
@@ -15,7 +15,8 @@ export class ApiError extends Error {
 }
 
 /** Whether a request got no answer, or none of the server: the same request may succeed later. */
-export const isUnreachable = (error: unknown) => error instanceof ApiError && (error.status === 0 || error.status >= 502);
+export const isUnreachable = (error: unknown) =>
+  error instanceof ApiError && (error.status === 0 || error.status >= 502);
 
 /** What every request carries: who asks and in which workspace. */
 export const identity = {
@@ -29,7 +30,8 @@ export const identity = {
 export async function send(input: Request | string, init?: RequestInit): Promise<Response> {
   const request = new Request(input, init);
   if (identity.token) request.headers.set("Authorization", `Bearer ${identity.token}`);
-  if (identity.workspace && !request.headers.has("X-Workspace-Id")) request.headers.set("X-Workspace-Id", identity.workspace);
+  if (identity.workspace && !request.headers.has("X-Workspace-Id"))
+    request.headers.set("X-Workspace-Id", identity.workspace);
   try {
     return await fetch(request);
   } catch (error) {
@@ -38,38 +40,22 @@ export async function send(input: Request | string, init?: RequestInit): Promise
   }
 }
 
-/** The error that an answer stands for. */
+function parsed(text: string): { error?: string; message?: string; details?: unknown } {
+  try {
+    return (parseJson(text) ?? {}) as object;
+  } catch {
+    return {};
+  }
+}
+
+/** Returns the error that a response stands for. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const retry = Number(response.headers.get("Retry-After")) || undefined;
   if (response.status === 401) {
     identity.onUnauthenticated();
     return new ApiError(401, "unauthenticated", "You are not logged in.");
   }
-  const body = (await response.json().catch(() => ({}))) as { error?: string; message?: string; details?: unknown };
+  const body = parsed(await response.text());
   const code = body.error ?? `http_${response.status}`;
   return new ApiError(response.status, code, body.message ?? code.replaceAll("_", " "), body.details, retry);
-}
-
-type Query = Record<string, string | number | boolean | undefined>;
-
-/** Sends one request under /v1 and reads its JSON. */
-export async function request<T>(method: string, path: string, options: { query?: Query; body?: unknown; signal?: AbortSignal } = {}): Promise<T> {
-  const response = await send(withQuery(path, options.query), {
-    method,
-    signal: options.signal,
-    ...(options.body instanceof FormData
-      ? { body: options.body } // the browser sets the type with its boundary
-      : options.body instanceof Blob
-      ? { body: options.body, headers: { "Content-Type": options.body.type || "application/octet-stream" } }
-      : options.body !== undefined && { body: toJson(options.body), headers: { "Content-Type": "application/json" } }),
-  });
-  if (!response.ok) throw await errorOf(response);
-  const text = await response.text();
-  return (text === "" ? undefined : parseJson(text)) as T;
-}
-
-function withQuery(path: string, query: Query = {}): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== "") search.set(name, String(value));
-  return search.size ? `${path}?${search}` : path;
 }

@@ -3,7 +3,10 @@ export const draftPrefix = "ropewalk.draft ";
 const database = "ropewalk";
 
 /** Does something with the files that drafts have. Where the browser keeps none, nothing happens. */
-export function fileStore<T>(mode: IDBTransactionMode, action: (files: IDBObjectStore) => IDBRequest): Promise<T | undefined> {
+export function fileStore<T>(
+  mode: IDBTransactionMode,
+  action: (files: IDBObjectStore) => IDBRequest,
+): Promise<T | undefined> {
   return new Promise((resolve) => {
     const none = () => resolve(undefined);
     try {

@@ -4,7 +4,11 @@ import type { Query, QueryClient } from "@tanstack/react-query";
  * Makes the cached answers of these keys old and asks again for those in use. A first answer that is still on
  * its way is given up: it may be older than the change, and an invalidation alone would join it.
  */
-export function refresh(queries: QueryClient, keys: Iterable<string>, which: (query: Query) => boolean = () => true): void {
+export function refresh(
+  queries: QueryClient,
+  keys: Iterable<string>,
+  which: (query: Query) => boolean = () => true,
+): void {
   for (const key of keys) void again(queries, which, [key]);
 }
 

@@ -1,5 +1,15 @@
 import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
-import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import {
+  createContext,
+  useCallback,
+  useContext,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ComponentType,
+  type ReactNode,
+} from "react";
 import { api, take, type User, type WorkspaceRef } from "./client";
 import { answerTo, tokenKey, workspaceKey } from "./early";
 import { ApiError, identity, isUnreachable } from "./http";
@@ -39,7 +49,12 @@ export function useSession(): Session {
   return session;
 }
 
-const factsQuery = { queryKey: ["facts"], staleTime: Infinity, retryOnMount: false, queryFn: async () => (await (await answerTo("/console/facts.json")).json()) as Facts };
+const factsQuery = {
+  queryKey: ["facts"],
+  staleTime: Infinity,
+  retryOnMount: false,
+  queryFn: async () => (await (await answerTo("/console/facts.json")).json()) as Facts,
+};
 
 export const useFacts = () => useQuery(factsQuery);
 
@@ -49,10 +64,14 @@ async function bootstrap() {
   try {
     found = await take(api.GET("/v1/workspace"));
   } catch (error) {
-    if (!(error instanceof ApiError) || ![403, 404].includes(error.status) || !asked || identity.workspace !== asked) throw error;
+    if (!(error instanceof ApiError) || ![403, 404].includes(error.status) || !asked || identity.workspace !== asked)
+      throw error;
     identity.workspace = ""; // the person is not a member of it
     found = await take(api.GET("/v1/workspace"));
-    toast(`You are not a member of the workspace that you came from or the address names. This is ${found.workspace.name}.`, true);
+    toast(
+      `You are not a member of the workspace that you came from or the address names. This is ${found.workspace.name}.`,
+      true,
+    );
     localStorage.setItem(workspaceKey, found.workspace.id);
   }
   if (identity.workspace === asked || identity.workspace === "") identity.workspace = found.workspace.id;
@@ -70,29 +89,39 @@ function changeOf(before: Boot, now: Boot): string {
   }
   const added = now.workspaces.find((w) => !before.workspaces.some((b) => b.id === w.id));
   if (added) return `You were added to ${added.name}. It is in the menu of workspaces.`;
-  const left = before.workspaces.find((w) => w.id !== before.workspace.id && !now.workspaces.some((n) => n.id === w.id));
+  const left = before.workspaces.find(
+    (w) => w.id !== before.workspace.id && !now.workspaces.some((n) => n.id === w.id),
+  );
   return left ? `You are not a member of ${left.name} any more.` : "";
 }
 
 const roleName = (role: string) => (role === "member" ? "a member" : `an ${role}`);
 
-const bootQuery = (workspace: string) => ({ queryKey: ["bootstrap", workspace], queryFn: bootstrap, retry: retryUnlessRefused, retryOnMount: false, staleTime: 30_000, refetchInterval: 30_000 });
+const bootQuery = (workspace: string) => ({
+  queryKey: ["bootstrap", workspace],
+  queryFn: bootstrap,
+  retry: retryUnlessRefused,
+  retryOnMount: false,
+  staleTime: 30_000,
+  refetchInterval: 30_000,
+});
 
 /** Waits a moment for what the first render needs, so that it is one of the whole page. */
-export const beforeFirstRender = (queries: QueryClient) => Promise.race([
-  Promise.all([queries.prefetchQuery(factsQuery), queries.prefetchQuery(bootQuery(identity.workspace))]),
-  new Promise((resolve) => setTimeout(resolve, 1_000)),
-]);
+export const beforeFirstRender = (queries: QueryClient) =>
+  Promise.race([
+    Promise.all([queries.prefetchQuery(factsQuery), queries.prefetchQuery(bootQuery(identity.workspace))]),
+    new Promise((resolve) => setTimeout(resolve, 1_000)),
+  ]);
 
 interface Props {
   children: ReactNode;
   loading: ReactNode;
-  login: (facts: Facts, done: () => void) => ReactNode;
+  Login: ComponentType<{ facts: Facts; onDone: () => void }>;
   failed: (error: Error, retry: () => void) => ReactNode;
 }
 
 /** Gives what is inside a session, or shows how to get one. */
-export function SessionProvider({ children, loading, login, failed }: Props) {
+export function SessionProvider({ children, loading, Login, failed }: Props) {
   const queries = useQueryClient();
   const facts = useFacts();
   const [workspaceId, setWorkspaceId] = useState(identity.workspace);
@@ -142,22 +171,31 @@ export function SessionProvider({ children, loading, login, failed }: Props) {
     const { user, workspace, workspaces, model } = boot.data;
     const isOrgAdmin = user.orgRole !== "member";
     return {
-      facts: facts.data, user, workspace, workspaces, model, isOrgAdmin,
+      facts: facts.data,
+      user,
+      workspace,
+      workspaces,
+      model,
+      isOrgAdmin,
       isWorkspaceAdmin: isOrgAdmin || workspace.role !== "member",
-      switchTo, logout,
+      switchTo,
+      logout,
     };
   }, [facts.data, boot.data, switchTo, logout]);
 
   if (boot.error instanceof ApiError && boot.error.status === 401 && facts.data) {
-    return login(facts.data, () => {
+    const enter = () => {
       if (hadSession.current) return location.replace("/"); // nothing of whoever was here before may stay
       queries.clear();
       void boot.refetch();
-    });
+    };
+    return <Login facts={facts.data} onDone={enter} />;
   }
   if (!session) {
     const error = facts.failureReason ?? boot.failureReason;
-    return error ? failed(error, () => void queries.cancelQueries().then(() => Promise.all([facts.refetch(), boot.refetch()]))) : loading;
+    return error
+      ? failed(error, () => void queries.cancelQueries().then(() => Promise.all([facts.refetch(), boot.refetch()])))
+      : loading;
   }
   return <Context value={session}>{children}</Context>;
 }

@@ -1,6 +1,5 @@
 import { createParser } from "eventsource-parser";
 import { parseJson } from "./digits";
-import { errorOf, send } from "./http";
 
 export interface ServerEvent {
   name: string;
@@ -9,16 +8,18 @@ export interface ServerEvent {
 }
 
 /** Reads a stream of server-sent events until it ends or the signal aborts it. */
-export async function readEvents(path: string, init: RequestInit, each: (event: ServerEvent) => void, opened?: () => void): Promise<void> {
-  const headers = new Headers(init.headers);
-  headers.set("Accept", "text/event-stream");
-  const response = await send(path, { ...init, headers });
-  if (!response.ok || !response.body) throw await errorOf(response);
+export async function readEvents(
+  pending: Promise<{ data?: ReadableStream<Uint8Array> | null }>,
+  each: (event: ServerEvent) => void,
+  opened?: () => void,
+): Promise<void> {
+  const { data } = await pending;
+  if (!data) return;
   opened?.();
   const parser = createParser({
     onEvent: (event) => each({ name: event.event ?? "message", data: parse(event.data), id: event.id }),
   });
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = data.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   try {
     for (;;) {
       const { done, value } = await reader.read();

@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JsonSchema } from "../forms/schema";
-import { api, take, type Schemas, type ToolResult } from "./client";
-import { request } from "./http";
+import { api, take, type ToolResult } from "./client";
 import { useSession } from "./session";
 
 /** A tool as an app describes it. name is the one to call it by; server and tool are what it is made of. */
@@ -13,17 +12,25 @@ export interface Tool {
   description?: string;
   inputSchema?: JsonSchema;
   outputSchema?: JsonSchema;
-  annotations?: { title?: string; readOnlyHint?: boolean; destructiveHint?: boolean; idempotentHint?: boolean; openWorldHint?: boolean };
+  annotations?: {
+    title?: string;
+    readOnlyHint?: boolean;
+    destructiveHint?: boolean;
+    idempotentHint?: boolean;
+    openWorldHint?: boolean;
+  };
   _meta?: Record<string, unknown> & { ui?: { resourceUri?: string; visibility?: string[] } };
 }
 
 export const titleOf = (tool: Tool) => tool.title ?? tool.annotations?.title ?? tool.tool;
-export const viewOf = (tool: Tool) => tool._meta?.ui?.resourceUri ?? (tool._meta?.["ui/resourceUri"] as string | undefined);
+export const viewOf = (tool: Tool) =>
+  tool._meta?.ui?.resourceUri ?? (tool._meta?.["ui/resourceUri"] as string | undefined);
 
 /** Calls a tool of the service itself, whose answer is JSON. */
 export async function system<T>(tool: string, args: Record<string, unknown>): Promise<T> {
   const answer = await take(api.POST("/v1/tools/call", { body: { tool: `system__${tool}`, arguments: args } }));
-  if (answer.isError) throw new Error(typeof answer.result === "string" ? answer.result : JSON.stringify(answer.result));
+  if (answer.isError)
+    throw new Error(typeof answer.result === "string" ? answer.result : JSON.stringify(answer.result));
   return (answer.structuredContent ?? answer.result) as T;
 }
 
@@ -32,10 +39,24 @@ export function useTools() {
   const { workspace } = useSession();
   return useQuery({
     queryKey: ["tools", workspace.id],
-    queryFn: async () => (await request<Schemas["Tools"]>("GET", "/v1/tools")).tools.map((t) => ({ ...(t.definition as Omit<Tool, "server" | "tool">), name: t.name, server: t.server, tool: t.tool }) as Tool),
+    queryFn: async () =>
+      (await take(api.GET("/v1/tools"))).tools.map(
+        (t) =>
+          ({
+            ...(t.definition as Omit<Tool, "server" | "tool">),
+            name: t.name,
+            server: t.server,
+            tool: t.tool,
+          }) as Tool,
+      ),
   });
 }
 
 /** Calls a tool as the person, outside of any chat. */
-export const callTool = (tool: string, args: Record<string, unknown>, signal?: AbortSignal, account?: string): Promise<ToolResult> =>
-  request<ToolResult>("POST", "/v1/tools/call", { body: { tool, arguments: args, ...(account && { account }) }, signal });
+export const callTool = (
+  tool: string,
+  args: Record<string, unknown>,
+  signal?: AbortSignal,
+  account?: string,
+): Promise<ToolResult> =>
+  take(api.POST("/v1/tools/call", { body: { tool, arguments: args, ...(account && { account }) }, signal }));

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ShieldCheck } from "lucide-react";
 import { toJson } from "../api/digits";
-import { request } from "../api/http";
+import { api } from "../api/client";
 import { refresh } from "../api/refresh";
 import { Button } from "../ui/Button";
 import { Code } from "../ui/Code";
@@ -15,7 +15,10 @@ import { isPending, useAlways, useApprovals, useDecided, useDecision, usePins, t
 /** What waits for a person: calls that need leave, and tools that changed. */
 export function ApprovalsScreen() {
   return (
-    <Page title="Approvals" about="Calls that wait for a person, and tools whose definition changed without a new version.">
+    <Page
+      title="Approvals"
+      about="Calls that wait for a person, and tools whose definition changed without a new version."
+    >
       <Calls />
       <Pins />
       <Always />
@@ -29,10 +32,26 @@ function Calls() {
   if (calls.isLoadingError) return <Failure error={calls.error} />;
   if (calls.isPending) return <Skeleton lines={4} />;
   const waiting = calls.data.filter(isPending);
-  if (waiting.length === 0) return <Card flush><Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing waits for you">Calls of tools that the policy marks stop here until someone allows them.</Empty></Card>;
+  if (waiting.length === 0)
+    return (
+      <Card flush>
+        <Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing waits for you">
+          Calls of tools that the policy marks stop here until someone allows them.
+        </Empty>
+      </Card>
+    );
   return waiting.map((a) => (
     <Card key={a.id} title={a.tool} actions={<Badge tone="warn" dot pulse>{`waits, ends ${ago(a.expiresAt)}`}</Badge>}>
-      <p>{name(a.caller)} wants to call this tool{a.account && <> with the account <b>{a.account}</b></>}. Asked {ago(a.requestedAt)}.</p>
+      <p>
+        {name(a.caller)} wants to call this tool
+        {a.account && (
+          <>
+            {" "}
+            with the account <b>{a.account}</b>
+          </>
+        )}
+        . Asked {ago(a.requestedAt)}.
+      </p>
       <Code label="Arguments" text={toJson(a.arguments, 2)} wrap />
       <DecideCall approval={a} />
     </Card>
@@ -44,17 +63,27 @@ function Pins() {
   const pins = usePins();
   if (pins.isLoadingError) return <Failure error={pins.error} />;
   return pins.data?.map((p) => {
-    const path = `/v1/pins/${encodeURIComponent(p.id)}`;
-    const refuse = p.state === "waiting" ? () => void decide(path, "refuse", "The tool stays held back.") : undefined;
+    const decideWith = (decision: "accept" | "refuse", result: string) =>
+      void decide(
+        p.id,
+        () => api.POST("/v1/pins/{id}", { params: { path: { id: p.id } }, body: { decision } }),
+        result,
+      );
+    const refuse = p.state === "waiting" ? () => decideWith("refuse", "The tool stays held back.") : undefined;
     return (
-      <Card key={p.id} title={`${p.server} · ${p.tool}`} actions={<Badge tone="warn">{p.state === "refused" ? "refused" : "changed"}</Badge>}>
+      <Card
+        key={p.id}
+        title={`${p.server} · ${p.tool}`}
+        actions={<Badge tone="warn">{p.state === "refused" ? "refused" : "changed"}</Badge>}
+      >
         <p>
           {p.renamedFrom
             ? `This tool seems to be ${p.renamedFrom} under another name.`
-            : `The app changed this tool without a new version${p.version && ` (it is still ${p.version})`}.`} Models and clients do not get it until the change is accepted. Noticed {ago(p.since)}.
+            : `The app changed this tool without a new version${p.version && ` (it is still ${p.version})`}.`}{" "}
+          Models and clients do not get it until the change is accepted. Noticed {ago(p.since)}.
         </p>
         <Differences changes={p.changes} />
-        <Decision busy={busy === path} accept yes={() => void decide(path, "accept", "The change is accepted.")} no={refuse} />
+        <Decision busy={busy === p.id} accept yes={() => decideWith("accept", "The change is accepted.")} no={refuse} />
       </Card>
     );
   });
@@ -66,7 +95,7 @@ function Always() {
   const { data = [] } = useAlways();
   const withdraw = async (id: string, tool: string) => {
     try {
-      await request("DELETE", `/v1/approvals/always/${encodeURIComponent(id)}`);
+      await api.DELETE("/v1/approvals/always/{id}", { params: { path: { id } } });
       toast(`Calls of ${tool} wait for an approval again.`);
     } catch (error) {
       toastError(error, () => void withdraw(id, tool));
@@ -74,8 +103,14 @@ function Always() {
     refresh(queries, ["always"]);
   };
   return data.map((one) => (
-    <Card key={one.id} title={one.tool} actions={<Button onClick={() => void withdraw(one.id, one.tool)}>Ask again</Button>}>
-      <p>All calls are allowed until the definition of the tool changes, by {name(one.grantedBy)} {ago(one.since)}.</p>
+    <Card
+      key={one.id}
+      title={one.tool}
+      actions={<Button onClick={() => void withdraw(one.id, one.tool)}>Ask again</Button>}
+    >
+      <p>
+        All calls are allowed until the definition of the tool changes, by {name(one.grantedBy)} {ago(one.since)}.
+      </p>
     </Card>
   ));
 }
@@ -90,20 +125,32 @@ function History() {
       {decided.map((a) => (
         <details key={a.id}>
           <summary>
-            <Badge tone={a.state === "refused" ? "bad" : "good"}>{a.state === "refused" ? "refused" : a.always ? "allowed always" : "allowed"}</Badge> <b>{a.tool}</b>{a.account && ` as ${a.account}`} for {name(a.caller)}, by {a.decider ? name(a.decider) : a.decidedBy}{a.decidedAt && ` ${ago(a.decidedAt)}`}
+            <Badge tone={a.state === "refused" ? "bad" : "good"}>
+              {a.state === "refused" ? "refused" : a.always ? "allowed always" : "allowed"}
+            </Badge>{" "}
+            <b>{a.tool}</b>
+            {a.account && ` as ${a.account}`} for {name(a.caller)}, by {a.decider ? name(a.decider) : a.decidedBy}
+            {a.decidedAt && ` ${ago(a.decidedAt)}`}
             {a.reason && <>: {a.reason}</>}
           </summary>
           {outcome[a.state] && <p>{outcome[a.state]}</p>}
           <Code label="Arguments" text={toJson(a.arguments, 2)} wrap />
         </details>
       ))}
-      {hasNextPage && <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show earlier ones</Button>}
+      {hasNextPage && (
+        <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          Show earlier ones
+        </Button>
+      )}
     </Card>
   );
 }
 
 const outcome: Partial<Record<Approval["state"], string>> = {
-  used: "The call was made.", approved: "The call was not made yet.", expired: "The call was not made in time.", cancelled: "The call was cancelled before it was made.",
+  used: "The call was made.",
+  approved: "The call was not made yet.",
+  expired: "The call was not made in time.",
+  cancelled: "The call was cancelled before it was made.",
 };
 
 const name = (person: Approval["caller"]) => person.displayName || person.email || person.id;

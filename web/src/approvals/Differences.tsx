@@ -1,7 +1,7 @@
-import type { components } from "../api/schema";
+import type { Schemas } from "../api/client";
 import css from "./approvals.module.css";
 
-type Change = components["schemas"]["PinChange"]["changes"][number];
+type Change = Schemas["PinChange"]["changes"][number];
 
 /** What a definition said and what it says now, with the part that differs marked. */
 export function Differences({ changes }: { changes: Change[] }) {
@@ -11,9 +11,25 @@ export function Differences({ changes }: { changes: Change[] }) {
         const [start, before, after, end] = apart(change.before, change.after);
         return (
           <div key={change.path}>
-            <dt><code>{change.path}</code></dt>
-            {change.before && <dd className={css.before}><span className="visually-hidden">Before: </span>{start}{before && <del>{before}</del>}{end}</dd>}
-            {change.after && <dd className={css.after}><span className="visually-hidden">Now: </span>{start}{after && <ins>{after}</ins>}{end}</dd>}
+            <dt>
+              <code>{change.path}</code>
+            </dt>
+            {change.before && (
+              <dd className={css.before}>
+                <span className="visually-hidden">Before: </span>
+                {start}
+                {before && <del>{before}</del>}
+                {end}
+              </dd>
+            )}
+            {change.after && (
+              <dd className={css.after}>
+                <span className="visually-hidden">Now: </span>
+                {start}
+                {after && <ins>{after}</ins>}
+                {end}
+              </dd>
+            )}
             {!change.after && <dd className={css.after}>Removed</dd>}
           </div>
         );
@@ -32,5 +48,10 @@ function apart(before: string, after: string): [start: string, before: string, a
   let tail = 0;
   while (tail < shortest - head && a.at(-1 - tail)!.trim() === b.at(-1 - tail)!.trim()) tail++;
   const join = (words: string[]) => words.join("");
-  return [join(b.slice(0, head)), join(a.slice(head, a.length - tail)), join(b.slice(head, b.length - tail)), join(b.slice(b.length - tail))];
+  return [
+    join(b.slice(0, head)),
+    join(a.slice(head, a.length - tail)),
+    join(b.slice(head, b.length - tail)),
+    join(b.slice(b.length - tail)),
+  ];
 }

@@ -1,14 +1,13 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { components } from "../api/schema";
-import { request } from "../api/http";
+import { api, take, type Schemas } from "../api/client";
 import { refresh } from "../api/refresh";
 import { useSession } from "../api/session";
 import { useIdle } from "../ui/idle";
 import { toast, toastError } from "../ui/Toast";
 
-export type Approval = components["schemas"]["Approval"];
-export type Pin = components["schemas"]["PinChange"];
+export type Approval = Schemas["Approval"];
+export type Pin = Schemas["PinChange"];
 
 /** Whether a call can still be decided on. */
 export const isPending = (a: Approval) => a.state === "pending" && Date.parse(a.expiresAt) > Date.now();
@@ -17,8 +16,12 @@ export const isPending = (a: Approval) => a.state === "pending" && Date.parse(a.
 export function useApprovals({ enabled = true, every = 15_000, recent = false } = {}) {
   const { workspace } = useSession();
   return useQuery({
-    enabled, queryKey: ["approvals", workspace.id, recent ? "recent" : "pending"], refetchInterval: every,
-    queryFn: async () => (await request<components["schemas"]["Approvals"]>("GET", recent ? "/v1/approvals?limit=100" : "/v1/approvals?state=pending")).approvals,
+    enabled,
+    queryKey: ["approvals", workspace.id, recent ? "recent" : "pending"],
+    refetchInterval: every,
+    queryFn: async () =>
+      (await take(api.GET("/v1/approvals", { params: { query: recent ? { limit: 100 } : { state: "pending" } } })))
+        .approvals,
   });
 }
 
@@ -26,8 +29,10 @@ export function useApprovals({ enabled = true, every = 15_000, recent = false } 
 export function useDecided() {
   const { workspace } = useSession();
   return useInfiniteQuery({
-    queryKey: ["approvals", workspace.id, "decided"], initialPageParam: "",
-    queryFn: ({ pageParam }) => request<components["schemas"]["Approvals"]>("GET", `/v1/approvals?state=decided&limit=20${pageParam && `&cursor=${encodeURIComponent(pageParam)}`}`),
+    queryKey: ["approvals", workspace.id, "decided"],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam }) =>
+      take(api.GET("/v1/approvals", { params: { query: { state: "decided", limit: 20, cursor: pageParam } } })),
     getNextPageParam: (page) => page.nextCursor ?? undefined,
   });
 }
@@ -36,15 +41,20 @@ export function useDecided() {
 export function useAlways() {
   const { workspace, isWorkspaceAdmin } = useSession();
   return useQuery({
-    enabled: isWorkspaceAdmin, queryKey: ["always", workspace.id],
-    queryFn: async () => (await request<{ always: components["schemas"]["StandingApproval"][] }>("GET", "/v1/approvals/always")).always,
+    enabled: isWorkspaceAdmin,
+    queryKey: ["always", workspace.id],
+    queryFn: async () => (await take(api.GET("/v1/approvals/always"))).always,
   });
 }
 
 /** The tools that are held back because their definition changed. */
 export function usePins(enabled = true) {
   const { workspace } = useSession();
-  return useQuery({ enabled, queryKey: ["pins", workspace.id], queryFn: async () => (await request<{ pins: Pin[] }>("GET", "/v1/pins")).pins });
+  return useQuery({
+    enabled,
+    queryKey: ["pins", workspace.id],
+    queryFn: async () => (await take(api.GET("/v1/pins"))).pins,
+  });
 }
 
 /** The changed tools that nobody has decided on. */
@@ -59,17 +69,17 @@ export function useWaiting(): number {
   return data.filter(isPending).length + useHeldTools().length;
 }
 
-/** Decides on a call or a changed tool, and says what came of it. */
+/** Sends a decision on a call or a changed tool, and shows the outcome. */
 export function useDecision(key: "approvals" | "pins") {
   const queries = useQueryClient();
   const [busy, setBusy] = useState("");
-  const decide = async (path: string, decision: string, result: string, reason?: string) => {
-    setBusy(path);
+  const decide = async (id: string, send: () => Promise<unknown>, result: string) => {
+    setBusy(id);
     try {
-      await request("POST", path, { body: { decision, ...(reason && { reason }) } });
+      await send();
       toast(result);
     } catch (error) {
-      toastError(error, () => void decide(path, decision, result, reason));
+      toastError(error, () => void decide(id, send, result));
     }
     setBusy("");
     refresh(queries, [key, "always"]);

@@ -29,16 +29,49 @@ export function AppsScreen() {
     <Page
       title="Apps"
       about="Each app is an MCP server that runs here. Its tools are for chats, for you, and for every connected client."
-      actions={isWorkspaceAdmin && <Button look="primary" onClick={open}><Plus aria-hidden="true" />Install app</Button>}
+      actions={
+        isWorkspaceAdmin && (
+          <Button look="primary" onClick={open}>
+            <Plus aria-hidden="true" />
+            Install app
+          </Button>
+        )
+      }
     >
-      {apps.isLoadingError ? <Failure error={apps.error} /> : apps.isPending ? <Skeleton lines={5} /> : apps.data.length === 0 ? (
+      {apps.isLoadingError ? (
+        <Failure error={apps.error} />
+      ) : apps.isPending ? (
+        <Skeleton lines={5} />
+      ) : apps.data.length === 0 ? (
         <Card flush>
-          <Empty icon={<LayoutGrid aria-hidden="true" />} title="No apps yet" actions={isWorkspaceAdmin && <Button look="primary" onClick={open}>Install the first app</Button>}>
-            {isWorkspaceAdmin ? "Install one from a registry, npm, PyPI, an address or a file." : `An admin of ${workspace.name} can install apps. Ask one of them.`}
+          <Empty
+            icon={<LayoutGrid aria-hidden="true" />}
+            title="No apps yet"
+            actions={
+              isWorkspaceAdmin && (
+                <Button look="primary" onClick={open}>
+                  Install the first app
+                </Button>
+              )
+            }
+          >
+            {isWorkspaceAdmin
+              ? "Install one from a registry, npm, PyPI, an address or a file."
+              : `An admin of ${workspace.name} can install apps. Ask one of them.`}
           </Empty>
         </Card>
-      ) : <AppList apps={apps.data} />}
-      {install !== undefined && <Suspense><Install tab={install} onTab={(tab) => void navigate({ search: { install: tab }, replace: true })} onClose={() => void navigate({ search: {} })} /></Suspense>}
+      ) : (
+        <AppList apps={apps.data} />
+      )}
+      {install !== undefined && (
+        <Suspense>
+          <Install
+            tab={install}
+            onTab={(tab) => void navigate({ search: { install: tab }, replace: true })}
+            onClose={() => void navigate({ search: {} })}
+          />
+        </Suspense>
+      )}
     </Page>
   );
 }
@@ -49,22 +82,47 @@ function AppList({ apps }: { apps: App[] }) {
   const health = useHealth();
   const words = useDeferredValue(query).toLowerCase().split(/\s+/).filter(Boolean).join(" ");
   const found = useMemo(
-    () => apps.filter((a) => (!state || a.status === state) && words.split(" ").every((w) => `${a.name} ${a.bundleName} ${a.ui?.name ?? ""}`.toLowerCase().includes(w))),
+    () =>
+      apps.filter(
+        (a) =>
+          (!state || a.status === state) &&
+          words.split(" ").every((w) => `${a.name} ${a.bundleName} ${a.ui?.name ?? ""}`.toLowerCase().includes(w)),
+      ),
     [apps, state, words],
   );
   return (
     <>
       <div className={css.bar}>
         <Search label="Search apps" value={query} onChange={(e) => setQuery(e.target.value)} />
-        <Select aria-label="State" value={state} onChange={(e) => setState(e.target.value as AppState | "")} style={{ width: 150 }}>
+        <Select
+          aria-label="State"
+          value={state}
+          onChange={(e) => setState(e.target.value as AppState | "")}
+          style={{ width: 150 }}
+        >
           <option value="">All states</option>
-          {(["running", "starting", "stopped", "crashed", "dead"] as const).map((s) => <option key={s} value={s}>{stateName(s)}</option>)}
+          {(["running", "starting", "stopped", "crashed", "dead"] as const).map((s) => (
+            <option key={s} value={s}>
+              {stateName(s)}
+            </option>
+          ))}
         </Select>
-        <span className={css.cell} role="status">{plural(found.length, "app")}</span>
+        <span className={css.cell} role="status">
+          {plural(found.length, "app")}
+        </span>
       </div>
       <Card flush>
-        {found.length === 0 ? <Empty title="Nothing found">No app fits.</Empty> : (
-          <VirtualRows label="Installed apps" items={found} size={60} max={1400} keyOf={(a) => a.name} render={(a) => <AppRow app={a} health={health.data?.get(a.name)} />} />
+        {found.length === 0 ? (
+          <Empty title="Nothing found">No app fits.</Empty>
+        ) : (
+          <VirtualRows
+            label="Installed apps"
+            items={found}
+            size={60}
+            max={1400}
+            keyOf={(a) => a.name}
+            render={(a) => <AppRow app={a} health={health.data?.get(a.name)} />}
+          />
         )}
       </Card>
     </>
@@ -77,8 +135,13 @@ function AppRow({ app, health }: { app: App; health?: Health }) {
       <div className={css.name}>
         <AppMark app={app} />
         <span>
-          <Link to="/apps/$name" params={{ name: app.name }}>{app.ui?.name || app.name}</Link>
-          <small title={app.bundleName}>{app.bundleName}{app.version && ` · ${app.version}`}</small>
+          <Link to="/apps/$name" params={{ name: app.name }}>
+            {app.ui?.name || app.name}
+          </Link>
+          <small title={app.bundleName}>
+            {app.bundleName}
+            {app.version && ` · ${app.version}`}
+          </small>
         </span>
       </div>
       <StateBadge state={app.status} />
@@ -95,25 +158,62 @@ export function AppActions({ app, onGone }: { app: App; onGone?: () => void }) {
   const act = useAppAction();
   const [sure, setSure] = useState(false);
   if (!isWorkspaceAdmin) return <span className={css.acts} />;
-  const run = (action: AppAction) => act.mutate({ name: app.name, action }, { onSuccess: () => action === "uninstall" && onGone?.() });
+  const run = (action: AppAction) =>
+    act.mutate({ name: app.name, action }, { onSuccess: () => action === "uninstall" && onGone?.() });
   const down = app.status === "stopped" || app.status === "dead";
   return (
     <span className={css.acts}>
-      {down
-        ? <Button look="quiet" label={`Start ${app.name}`} busy={act.isPending} onClick={() => run("start")}><CirclePlay aria-hidden="true" /></Button>
-        : <Button look="quiet" label={`Stop ${app.name}`} busy={act.isPending} onClick={() => run("stop")}><CircleStop aria-hidden="true" /></Button>}
-      <Menu trigger={<Button look="quiet" label={`More for ${app.name}`}><Ellipsis aria-hidden="true" /></Button>}>
-        {down
-          ? <MenuItem icon={<CirclePlay aria-hidden="true" />} onSelect={() => run("start")}>Start</MenuItem>
-          : <MenuItem icon={<CircleStop aria-hidden="true" />} onSelect={() => run("stop")}>Stop</MenuItem>}
-        <MenuItem icon={<RotateCw aria-hidden="true" />} onSelect={() => run("restart")}>Restart</MenuItem>
-        <MenuItem icon={<Plus aria-hidden="true" />} onSelect={() => run("update")}>Update to the newest version</MenuItem>
+      {down ? (
+        <Button look="quiet" label={`Start ${app.name}`} busy={act.isPending} onClick={() => run("start")}>
+          <CirclePlay aria-hidden="true" />
+        </Button>
+      ) : (
+        <Button look="quiet" label={`Stop ${app.name}`} busy={act.isPending} onClick={() => run("stop")}>
+          <CircleStop aria-hidden="true" />
+        </Button>
+      )}
+      <Menu
+        trigger={
+          <Button look="quiet" label={`More for ${app.name}`}>
+            <Ellipsis aria-hidden="true" />
+          </Button>
+        }
+      >
+        {down ? (
+          <MenuItem icon={<CirclePlay aria-hidden="true" />} onSelect={() => run("start")}>
+            Start
+          </MenuItem>
+        ) : (
+          <MenuItem icon={<CircleStop aria-hidden="true" />} onSelect={() => run("stop")}>
+            Stop
+          </MenuItem>
+        )}
+        <MenuItem icon={<RotateCw aria-hidden="true" />} onSelect={() => run("restart")}>
+          Restart
+        </MenuItem>
+        <MenuItem icon={<Plus aria-hidden="true" />} onSelect={() => run("update")}>
+          Update to the newest version
+        </MenuItem>
         <MenuLine />
-        <MenuItem icon={<Trash2 aria-hidden="true" />} danger onSelect={() => setSure(true)}>Uninstall…</MenuItem>
+        <MenuItem icon={<Trash2 aria-hidden="true" />} danger onSelect={() => setSure(true)}>
+          Uninstall…
+        </MenuItem>
       </Menu>
       {sure && (
-        <Confirm title={`Uninstall ${app.name}?`} action="Uninstall" busy={act.isPending} onClose={() => setSure(false)} onConfirm={() => { setSure(false); run("uninstall"); }}>
-          <p>Its {plural(app.toolCount, "tool")} will be gone from chats and clients. Its data stays on the server's disk.</p>
+        <Confirm
+          title={`Uninstall ${app.name}?`}
+          action="Uninstall"
+          busy={act.isPending}
+          onClose={() => setSure(false)}
+          onConfirm={() => {
+            setSure(false);
+            run("uninstall");
+          }}
+        >
+          <p>
+            Its {plural(app.toolCount, "tool")} will be gone from chats and clients. Its data stays on the server's
+            disk.
+          </p>
         </Confirm>
       )}
     </span>

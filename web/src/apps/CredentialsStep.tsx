@@ -19,16 +19,32 @@ export function CredentialsStep({ install, onClose }: { install: Installation; o
       title={`Settings of ${install.label}`}
       onClose={onClose}
       onSubmit={submit}
-      footer={<>
-        <Button onClick={install.back}>Back</Button>
-        <Button type="submit" look="primary" busy={install.busy}>Install</Button>
-      </>}
+      footer={
+        <>
+          <Button onClick={install.back}>Back</Button>
+          <Button type="submit" look="primary" busy={install.busy}>
+            Install
+          </Button>
+        </>
+      }
     >
       <p>The app needs to know this before it starts. What is secret is stored by the server and never shown again.</p>
       {fields.map((f) => (
-        <Field key={f.name} label={f.title || f.name} hint={f.description} required error={tried && !values[f.name]?.trim() ? "This is needed." : undefined}>
+        <Field
+          key={f.name}
+          label={f.title || f.name}
+          hint={f.description}
+          required
+          error={tried && !values[f.name]?.trim() ? "This field is required." : undefined}
+        >
           {(props) => (
-            <Input {...props} type={f.sensitive ? "password" : "text"} autoComplete="off" value={values[f.name] ?? ""} onChange={(e) => setValues({ ...values, [f.name]: e.target.value })} />
+            <Input
+              {...props}
+              type={f.sensitive ? "password" : "text"}
+              autoComplete="off"
+              value={values[f.name] ?? ""}
+              onChange={(e) => setValues({ ...values, [f.name]: e.target.value })}
+            />
           )}
         </Field>
       ))}

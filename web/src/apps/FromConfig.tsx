@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { request } from "../api/http";
+import { api, take, type Schemas } from "../api/client";
 import { refresh } from "../api/refresh";
 import { Button } from "../ui/Button";
 import { Field, Input, Textarea } from "../ui/Field";
@@ -14,21 +14,16 @@ const example = `{
   }
 }`;
 
-interface Outcome {
-  servers: {
-    name: string;
-    serverName: string;
-    status: "planned" | "installed" | "replaced" | "exists" | "disabled" | "failed";
-    source?: string;
-    ref?: string;
-    version?: string;
-    message?: string;
-    inputs?: { name: string; default?: string; fields: string[] }[];
-    left?: string[];
-  }[];
-}
+type Outcome = Schemas["ImportResult"];
 
-const tones: Record<Outcome["servers"][number]["status"], Tone> = { planned: "info", installed: "good", replaced: "good", exists: "plain", disabled: "plain", failed: "bad" };
+const tones: Record<Outcome["servers"][number]["status"], Tone> = {
+  planned: "info",
+  installed: "good",
+  replaced: "good",
+  exists: "plain",
+  disabled: "plain",
+  failed: "bad",
+};
 
 /** The configuration of another client: shown first, with fields for the values that it leaves open, installed then. */
 export function FromConfig({ onDone }: { onDone: () => void }) {
@@ -45,7 +40,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
     try {
       const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
       const body = { text, dryRun, values: given };
-      const answer = await request<Outcome>("POST", "/v1/apps/import", { body });
+      const answer = await take(api.POST("/v1/apps/import", { body }));
       setOutcome(answer);
       if (dryRun) return;
       setInstalled(true);
@@ -61,27 +56,69 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
   };
   const inputs = new Map((outcome?.servers ?? []).flatMap((s) => (s.inputs ?? []).map((i) => [i.name, i] as const)));
   return (
-    <form style={{ display: "grid", gap: 16 }} onSubmit={(e) => { e.preventDefault(); void send(outcome === null || installed); }}>
-      <Field label="Configuration of another client" required hint="JSON, TOML or YAML of Claude Desktop, Cursor, VS Code, Codex and others. Nothing is installed before you have seen the plan.">
-        {(props) => <Textarea {...props} mono rows={9} spellCheck={false} value={text} placeholder={example} onChange={(e) => { setText(e.target.value); setOutcome(null); setInstalled(false); }} />}
+    <form
+      style={{ display: "grid", gap: 16 }}
+      onSubmit={(e) => {
+        e.preventDefault();
+        void send(outcome === null || installed);
+      }}
+    >
+      <Field
+        label="Configuration of another client"
+        required
+        hint="JSON, TOML or YAML of Claude Desktop, Cursor, VS Code, Codex and others. Nothing is installed before you have seen the plan."
+      >
+        {(props) => (
+          <Textarea
+            {...props}
+            mono
+            rows={9}
+            spellCheck={false}
+            value={text}
+            placeholder={example}
+            onChange={(e) => {
+              setText(e.target.value);
+              setOutcome(null);
+              setInstalled(false);
+            }}
+          />
+        )}
       </Field>
       {outcome && (
         <ul className={css.found}>
           {outcome.servers.map((s) => (
             <li key={s.name} className={css.foundRow}>
-              <div><b>{s.serverName || s.name}</b><small>{s.message || [s.source, s.ref, s.version].filter(Boolean).join(" · ")}</small>{s.left && <small>Not taken over: {s.left.join(", ")}</small>}</div>
+              <div>
+                <b>{s.serverName || s.name}</b>
+                <small>{s.message || [s.source, s.ref, s.version].filter(Boolean).join(" · ")}</small>
+                {s.left && <small>Not taken over: {s.left.join(", ")}</small>}
+              </div>
               <Badge tone={tones[s.status]}>{s.status}</Badge>
             </li>
           ))}
         </ul>
       )}
-      {!installed && [...inputs.values()].map((i) => (
-        <Field key={i.name} label={i.name} hint={`For ${i.fields.join(", ")}.`}>
-          {(props) => <Input {...props} type={i.default ? "text" : "password"} autoComplete="off" placeholder={i.default} value={values[i.name] ?? ""} onChange={(e) => setValues({ ...values, [i.name]: e.target.value })} />}
-        </Field>
-      ))}
+      {!installed &&
+        [...inputs.values()].map((i) => (
+          <Field key={i.name} label={i.name} hint={`For ${i.fields.join(", ")}.`}>
+            {(props) => (
+              <Input
+                {...props}
+                type={i.default ? "text" : "password"}
+                autoComplete="off"
+                placeholder={i.default}
+                value={values[i.name] ?? ""}
+                onChange={(e) => setValues({ ...values, [i.name]: e.target.value })}
+              />
+            )}
+          </Field>
+        ))}
       {error !== null && <Failure error={error} />}
-      <div><Button type="submit" look="primary" busy={busy} disabled={text.trim() === ""}>{outcome && !installed ? "Install these" : "Show the plan"}</Button></div>
+      <div>
+        <Button type="submit" look="primary" busy={busy} disabled={text.trim() === ""}>
+          {outcome && !installed ? "Install these" : "Show the plan"}
+        </Button>
+      </div>
     </form>
   );
 }

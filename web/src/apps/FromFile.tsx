@@ -24,14 +24,34 @@ export function FromFile({ install }: { install: Installation }) {
     <div style={{ display: "grid", gap: 14 }}>
       <div
         className={clsx(css.drop, over && css.dropOver)}
-        onDragOver={(e) => { e.preventDefault(); setOver(true); }}
+        onDragOver={(e) => {
+          e.preventDefault();
+          setOver(true);
+        }}
         onDragLeave={() => setOver(false)}
-        onDrop={(e) => { e.preventDefault(); setOver(false); upload(e.dataTransfer.files[0]); }}
+        onDrop={(e) => {
+          e.preventDefault();
+          setOver(false);
+          upload(e.dataTransfer.files[0]);
+        }}
       >
         <FileArchive aria-hidden="true" />
-        <p>{install.busy && file ? `Installing ${file.name} (${bytes(file.size)})…` : "Drop an .mcpb file here, or choose one."}</p>
-        <Button busy={install.busy} onClick={() => input.current?.click()}>Choose file</Button>
-        <input ref={input} type="file" accept=".mcpb,.dxt" hidden aria-label="Bundle file" onChange={(e) => upload(e.target.files?.[0])} />
+        <p>
+          {install.busy && file
+            ? `Installing ${file.name} (${bytes(file.size)})…`
+            : "Drop an .mcpb file here, or choose one."}
+        </p>
+        <Button busy={install.busy} onClick={() => input.current?.click()}>
+          Choose file
+        </Button>
+        <input
+          ref={input}
+          type="file"
+          accept=".mcpb,.dxt"
+          hidden
+          aria-label="Bundle file"
+          onChange={(e) => upload(e.target.files?.[0])}
+        />
       </div>
       {problem && <Failure error={problem} />}
       {install.error && <Failure error={install.error} />}

@@ -14,10 +14,20 @@ interface FormProps {
 
 function SourceForm({ install, ready, onSubmit, children }: FormProps) {
   return (
-    <form style={{ display: "grid", gap: 16 }} onSubmit={(e) => { e.preventDefault(); if (ready) onSubmit(); }}>
+    <form
+      style={{ display: "grid", gap: 16 }}
+      onSubmit={(e) => {
+        e.preventDefault();
+        if (ready) onSubmit();
+      }}
+    >
       {children}
       {install.error && <Failure error={install.error} />}
-      <div><Button type="submit" look="primary" busy={install.busy} disabled={!ready}>{install.busy ? "Installing…" : "Install"}</Button></div>
+      <div>
+        <Button type="submit" look="primary" busy={install.busy} disabled={!ready}>
+          {install.busy ? "Installing…" : "Install"}
+        </Button>
+      </div>
     </form>
   );
 }
@@ -27,7 +37,11 @@ export function FromPackage({ install }: { install: Installation }) {
   const [kind, setKind] = useState("npm");
   const [name, setName] = useState("");
   return (
-    <SourceForm install={install} ready={name.trim() !== ""} onSubmit={() => install.begin(name.trim(), { [kind]: name.trim() })}>
+    <SourceForm
+      install={install}
+      ready={name.trim() !== ""}
+      onSubmit={() => install.begin(name.trim(), kind === "npm" ? { npm: name.trim() } : { pypi: name.trim() })}
+    >
       <div className={css.pair}>
         <Field label="Package index">
           {(props) => (
@@ -38,7 +52,16 @@ export function FromPackage({ install }: { install: Installation }) {
           )}
         </Field>
         <Field label="Package" required hint="name, or name@version for one version">
-          {(props) => <Input {...props} mono value={name} onChange={(e) => setName(e.target.value)} placeholder={kind === "npm" ? "@scope/server" : "mcp-server"} spellCheck={false} />}
+          {(props) => (
+            <Input
+              {...props}
+              mono
+              value={name}
+              onChange={(e) => setName(e.target.value)}
+              placeholder={kind === "npm" ? "@scope/server" : "mcp-server"}
+              spellCheck={false}
+            />
+          )}
         </Field>
       </div>
     </SourceForm>
@@ -53,13 +76,33 @@ export function FromURL({ install }: { install: Installation }) {
   const [secret, setSecret] = useState("");
   const [header, setHeader] = useState("X-API-Key");
   const submit = () => {
-    const how = auth === "bearer" ? { type: auth, token: secret } : auth === "header" ? { type: auth, name: header, value: secret } : { type: "none" };
-    install.begin(name || url, { url: url.trim(), ...(name && { serverName: name }), ...(auth !== "none" && { transport: { type: "streamable-http", auth: how } }) });
+    const how =
+      auth === "bearer"
+        ? { type: "bearer" as const, token: secret }
+        : { type: "header" as const, name: header, value: secret };
+    install.begin(name || url, {
+      url: url.trim(),
+      ...(name && { serverName: name }),
+      ...(auth !== "none" && { transport: { type: "streamable-http" as const, auth: how } }),
+    });
   };
   return (
-    <SourceForm install={install} ready={/^https?:\/\/.+/.test(url.trim()) && (auth === "none" || secret !== "")} onSubmit={submit}>
+    <SourceForm
+      install={install}
+      ready={/^https?:\/\/.+/.test(url.trim()) && (auth === "none" || secret !== "")}
+      onSubmit={submit}
+    >
       <Field label="Address of the MCP server" required>
-        {(props) => <Input {...props} type="url" mono value={url} onChange={(e) => setURL(e.target.value)} placeholder="https://example.com/mcp" />}
+        {(props) => (
+          <Input
+            {...props}
+            type="url"
+            mono
+            value={url}
+            onChange={(e) => setURL(e.target.value)}
+            placeholder="https://example.com/mcp"
+          />
+        )}
       </Field>
       <div className={css.pair}>
         <Field label="Name here" hint="Lower-case letters, digits and hyphens; chosen by the server when empty">
@@ -77,9 +120,21 @@ export function FromURL({ install }: { install: Installation }) {
       </div>
       {auth !== "none" && (
         <div className={css.pair}>
-          {auth === "header" && <Field label="Header">{(props) => <Input {...props} mono value={header} onChange={(e) => setHeader(e.target.value)} />}</Field>}
+          {auth === "header" && (
+            <Field label="Header">
+              {(props) => <Input {...props} mono value={header} onChange={(e) => setHeader(e.target.value)} />}
+            </Field>
+          )}
           <Field label={auth === "bearer" ? "Token" : "Value"} required hint="Stored by the server, never shown again">
-            {(props) => <Input {...props} type="password" autoComplete="off" value={secret} onChange={(e) => setSecret(e.target.value)} />}
+            {(props) => (
+              <Input
+                {...props}
+                type="password"
+                autoComplete="off"
+                value={secret}
+                onChange={(e) => setSecret(e.target.value)}
+              />
+            )}
           </Field>
         </div>
       )}
@@ -91,9 +146,22 @@ export function FromURL({ install }: { install: Installation }) {
 export function FromPath({ install }: { install: Installation }) {
   const [path, setPath] = useState("");
   return (
-    <SourceForm install={install} ready={path.trim() !== ""} onSubmit={() => install.begin(path.trim().split("/").pop() ?? path, { path: path.trim() })}>
+    <SourceForm
+      install={install}
+      ready={path.trim() !== ""}
+      onSubmit={() => install.begin(path.trim().split("/").pop() ?? path, { path: path.trim() })}
+    >
       <Field label="Path on the server" required hint="A bundle's folder or a .mcpb file. Organization admins only.">
-        {(props) => <Input {...props} mono value={path} onChange={(e) => setPath(e.target.value)} placeholder="/srv/bundles/files" spellCheck={false} />}
+        {(props) => (
+          <Input
+            {...props}
+            mono
+            value={path}
+            onChange={(e) => setPath(e.target.value)}
+            placeholder="/srv/bundles/files"
+            spellCheck={false}
+          />
+        )}
       </Field>
     </SourceForm>
   );

@@ -33,22 +33,44 @@ export function FromRegistry({ install }: { install: Installation }) {
   return (
     <div style={{ display: "grid", gridTemplateColumns: "minmax(0, 1fr)", gap: 14 }}>
       <Search label="Search the registries" value={query} onChange={(e) => setQuery(e.target.value)} autoFocus />
-      {search.data?.failures.map((failure) => <Notice key={failure} tone="warn">{failure}</Notice>)}
+      {search.data?.failures.map((failure) => (
+        <Notice key={failure} tone="warn">
+          {failure}
+        </Notice>
+      ))}
       {install.error && <Failure error={install.error} />}
-      {search.isLoadingError ? <Failure error={search.error} /> : search.isPending ? <Skeleton lines={4} /> : found.length === 0 ? (
+      {search.isLoadingError ? (
+        <Failure error={search.error} />
+      ) : search.isPending ? (
+        <Skeleton lines={4} />
+      ) : found.length === 0 ? (
         <Empty icon={<PackageSearch aria-hidden="true" />} title={words ? "Nothing found" : "No registry has anything"}>
-          {words ? "Try other words, or install from a package or an address." : "Registries are configured under registries in ropewalk.yaml."}
+          {words
+            ? "Try other words, or install from a package or an address."
+            : "Registries are configured under registries in ropewalk.yaml."}
         </Empty>
       ) : (
         <ul className={css.found}>
           {found.map((bundle) => (
             <li key={`${bundle.registry} ${bundle.name}`} className={css.foundRow}>
               <div>
-                <span><b>{bundle.title || bundle.name}</b> <Badge>{bundle.version}</Badge></span>
+                <span>
+                  <b>{bundle.title || bundle.name}</b> <Badge>{bundle.version}</Badge>
+                </span>
                 <small>{bundle.description || bundle.name}</small>
-                <small>{bundle.name} · {bundle.registry}{bundle.trustScore > 0 && ` · trust ${bundle.trustScore}`}</small>
+                <small>
+                  {bundle.name} · {bundle.registry}
+                  {bundle.trustScore > 0 && ` · trust ${bundle.trustScore}`}
+                </small>
               </div>
-              <Button small busy={install.busy && chosen === bundle.name} disabled={install.busy} onClick={() => pick(bundle)}>Install</Button>
+              <Button
+                small
+                busy={install.busy && chosen === bundle.name}
+                disabled={install.busy}
+                onClick={() => pick(bundle)}
+              >
+                Install
+              </Button>
             </li>
           ))}
         </ul>

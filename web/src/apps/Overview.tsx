@@ -29,22 +29,43 @@ export function Overview({ app, details, health, tools }: Props) {
     ["Trust score", app.trustScore > 0 ? `${app.trustScore} of 100` : "none given"],
   ];
   if (details?.since) facts.push(["Since", moment(details.since)]);
-  if (app.sandbox) facts.push(["Sandbox", `${app.sandbox.level}${app.sandbox.ownUser ? ", own user" : ""}${app.sandbox.weaker ? ` (${app.sandbox.weaker})` : ""}`], ["Network", app.sandbox.network.join(", ") || "none"]);
+  if (app.sandbox)
+    facts.push(
+      [
+        "Sandbox",
+        `${app.sandbox.level}${app.sandbox.ownUser ? ", own user" : ""}${app.sandbox.weaker ? ` (${app.sandbox.weaker})` : ""}`,
+      ],
+      ["Network", app.sandbox.network.join(", ") || "none"],
+    );
   if (details?.source) facts.push(["Source", sourceOf(details.source)]);
-  if (details?.signature) facts.push(["Signed by", `${details.signature.signer}${details.signature.trusted ? "" : " (not among the trusted signers)"}`]);
+  if (details?.signature)
+    facts.push([
+      "Signed by",
+      `${details.signature.signer}${details.signature.trusted ? "" : " (not among the trusted signers)"}`,
+    ]);
   if (details?.protected) facts.push(["Protected", "it cannot be uninstalled here"]);
   return (
     <div style={{ display: "grid", gap: 20 }}>
       {error && (
         <Notice tone="bad">
           <p>{error}</p>
-          {details.lastOutput && details.lastOutput.length > 0 && <Code label="What the app wrote last" text={details.lastOutput.join("\n")} />}
+          {details.lastOutput && details.lastOutput.length > 0 && (
+            <Code label="What the app wrote last" text={details.lastOutput.join("\n")} />
+          )}
         </Notice>
       )}
-      {app.status === "dead" && !error && <Notice tone="bad">The app crashed too often, so it is not started again by itself. Its log says more. Start it once the cause is fixed.</Notice>}
-      <Card><Facts facts={facts} /></Card>
+      {app.status === "dead" && !error && (
+        <Notice tone="bad">
+          The app crashed too often, so it is not started again by itself. Its log says more. Start it once the cause is
+          fixed.
+        </Notice>
+      )}
+      <Card>
+        <Facts facts={facts} />
+      </Card>
     </div>
   );
 }
 
-const sourceOf = ({ kind, ref, registry }: AppDetails["source"]) => (registry ? `${ref} from ${registry}` : `${kind}: ${ref}`);
+const sourceOf = ({ kind, ref, registry }: AppDetails["source"]) =>
+  registry ? `${ref} from ${registry}` : `${kind}: ${ref}`;

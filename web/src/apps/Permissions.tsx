@@ -16,16 +16,28 @@ type Change = Schemas["PermissionChange"];
 type Granted = Schemas["Permissions"]["permissions"][number];
 
 const kinds: Record<Kind, string> = {
-  read: "Read files", write: "Read and write files", net: "Connect to a service of this machine", netOnly: "Connect to this destination only", env: "Variable of the server",
+  read: "Read files",
+  write: "Read and write files",
+  net: "Connect to a service of this machine",
+  netOnly: "Connect to this destination only",
+  env: "Variable of the server",
 };
-const states: Record<Granted["state"], [string, Tone]> = { granted: ["allowed", "good"], denied: ["denied", "plain"], pending: ["has to be confirmed", "warn"], blocked: ["blocked", "bad"] };
+const states: Record<Granted["state"], [string, Tone]> = {
+  granted: ["allowed", "good"],
+  denied: ["denied", "plain"],
+  pending: ["has to be confirmed", "warn"],
+  blocked: ["blocked", "bad"],
+};
 
 /** What an app may use outside of its sandbox, what it asks for, and what it was refused. */
 export function Permissions({ app }: { app: string }) {
   const { workspace } = useSession();
   const queries = useQueryClient();
   const path = { params: { path: { name: app } } };
-  const found = useQuery({ queryKey: ["permissions", workspace.id, app], queryFn: () => take(api.GET("/v1/apps/{name}/permissions", path)) });
+  const found = useQuery({
+    queryKey: ["permissions", workspace.id, app],
+    queryFn: () => take(api.GET("/v1/apps/{name}/permissions", path)),
+  });
   const change = useMutation({
     mutationFn: (body: Change) => take(api.PATCH("/v1/apps/{name}/permissions", { ...path, body })),
     onSuccess: (now) => {
@@ -37,57 +49,158 @@ export function Permissions({ app }: { app: string }) {
   if (found.isLoadingError) return <Failure error={found.error} />;
   if (found.isPending) return <Skeleton lines={4} />;
   const { permissions, missing, configured, denials, hints, note } = found.data;
-  const fixed = [...configured.write.map((target) => ["write", target] as const), ...configured.read.map((target) => ["read", target] as const), ...configured.network.filter((target) => target.includes(":")).map((target) => ["net", target] as const)];
+  const fixed = [
+    ...configured.write.map((target) => ["write", target] as const),
+    ...configured.read.map((target) => ["read", target] as const),
+    ...configured.network.filter((target) => target.includes(":")).map((target) => ["net", target] as const),
+  ];
   const allow = (access: Access) => change.mutate({ allow: [access] });
   const busy = change.isPending;
   return (
     <div style={{ display: "grid", gap: 20 }}>
       {note && <Notice tone="warn">{note}</Notice>}
-      {hints.map((hint) => <Notice key={hint} tone="warn">{hint}</Notice>)}
+      {hints.map((hint) => (
+        <Notice key={hint} tone="warn">
+          {hint}
+        </Notice>
+      ))}
       {missing.length > 0 && (
         <Card title="It asks for">
           {missing.map((ask) => {
             const wanted = ask.choice?.length ? (ask.choice as Kind[]) : [ask.kind];
             return (
-              <div key={`${ask.kind} ${ask.target}`} style={{ display: "flex", flexWrap: "wrap", gap: 8, alignItems: "center" }}>
-                <span style={{ flex: 1, minWidth: 200 }}><code style={{ overflowWrap: "anywhere" }}>{ask.target}</code><br /><small>{ask.reason}</small></span>
-                {wanted.map((kind) => <Button key={kind} small disabled={busy} onClick={() => allow({ kind, target: ask.target })}>Allow: {kinds[kind].toLowerCase()}</Button>)}
-                {ask.also && <Button small disabled={busy} onClick={() => allow(ask.also!)}>Allow {ask.also.target}</Button>}
-                <Button small look="quiet" disabled={busy} onClick={() => change.mutate({ deny: [{ kind: ask.kind, target: ask.target }] })}>Deny</Button>
+              <div
+                key={`${ask.kind} ${ask.target}`}
+                style={{ display: "flex", flexWrap: "wrap", gap: 8, alignItems: "center" }}
+              >
+                <span style={{ flex: 1, minWidth: 200 }}>
+                  <code style={{ overflowWrap: "anywhere" }}>{ask.target}</code>
+                  <br />
+                  <small>{ask.reason}</small>
+                </span>
+                {wanted.map((kind) => (
+                  <Button key={kind} small disabled={busy} onClick={() => allow({ kind, target: ask.target })}>
+                    Allow: {kinds[kind].toLowerCase()}
+                  </Button>
+                ))}
+                {ask.also && (
+                  <Button small disabled={busy} onClick={() => allow(ask.also!)}>
+                    Allow {ask.also.target}
+                  </Button>
+                )}
+                <Button
+                  small
+                  look="quiet"
+                  disabled={busy}
+                  onClick={() => change.mutate({ deny: [{ kind: ask.kind, target: ask.target }] })}
+                >
+                  Deny
+                </Button>
               </div>
             );
           })}
         </Card>
       )}
       <Card flush title="It may use">
-        {permissions.length === 0 ? <p style={{ padding: 16 }}>Nothing was decided{fixed.length === 0 && ": the app has its own files and data alone"}.</p> : (
+        {permissions.length === 0 ? (
+          <p style={{ padding: 16 }}>
+            Nothing was decided{fixed.length === 0 && ": the app has its own files and data alone"}.
+          </p>
+        ) : (
           <Table
-            label="Permissions" rows={permissions} keyOf={(p) => `${p.kind} ${p.target}`}
+            label="Permissions"
+            rows={permissions}
+            keyOf={(p) => `${p.kind} ${p.target}`}
             columns={[
-              { title: "What", cell: (p) => <><code style={{ overflowWrap: "anywhere" }}>{p.target}</code><small>{kinds[p.kind]}</small></> },
-              { title: "State", cell: (p) => <><Badge tone={states[p.state][1]}>{states[p.state][0]}</Badge><small>{p.reason ?? moment(p.at)}</small></> },
               {
-                title: "", number: true, cell: (p) => (
+                title: "What",
+                cell: (p) => (
+                  <>
+                    <code style={{ overflowWrap: "anywhere" }}>{p.target}</code>
+                    <small>{kinds[p.kind]}</small>
+                  </>
+                ),
+              },
+              {
+                title: "State",
+                cell: (p) => (
+                  <>
+                    <Badge tone={states[p.state][1]}>{states[p.state][0]}</Badge>
+                    <small>{p.reason ?? moment(p.at)}</small>
+                  </>
+                ),
+              },
+              {
+                title: "",
+                number: true,
+                cell: (p) => (
                   <span style={{ display: "inline-flex", gap: 6 }}>
-                    {p.state !== "granted" && p.state !== "blocked" && <Button small disabled={busy} onClick={() => allow({ kind: p.kind, target: p.target })}>Allow<span className="visually-hidden"> {p.target}</span></Button>}
-                    <Button small disabled={busy} onClick={() => change.mutate({ revoke: [{ kind: p.kind, target: p.target }] })}>Revoke<span className="visually-hidden"> {p.target}</span></Button>
+                    {p.state !== "granted" && p.state !== "blocked" && (
+                      <Button small disabled={busy} onClick={() => allow({ kind: p.kind, target: p.target })}>
+                        Allow<span className="visually-hidden"> {p.target}</span>
+                      </Button>
+                    )}
+                    <Button
+                      small
+                      disabled={busy}
+                      onClick={() => change.mutate({ revoke: [{ kind: p.kind, target: p.target }] })}
+                    >
+                      Revoke<span className="visually-hidden"> {p.target}</span>
+                    </Button>
                   </span>
                 ),
               },
             ]}
           />
         )}
-        {fixed.length > 0 && <ul style={{ padding: 16, display: "grid", gap: 6 }}>{fixed.map(([kind, target]) => <li key={kind + target}><code>{target}</code> <small>{kinds[kind]}, by the configuration</small></li>)}</ul>}
+        {fixed.length > 0 && (
+          <ul style={{ padding: 16, display: "grid", gap: 6 }}>
+            {fixed.map(([kind, target]) => (
+              <li key={kind + target}>
+                <code>{target}</code> <small>{kinds[kind]}, by the configuration</small>
+              </li>
+            ))}
+          </ul>
+        )}
       </Card>
       <AllowMore busy={busy} onAllow={allow} />
       {denials.length > 0 && (
         <Card flush title="It was refused">
           <Table
-            label="Refusals" rows={denials} keyOf={(d) => `${d.kind} ${d.target}`}
+            label="Refusals"
+            rows={denials}
+            keyOf={(d) => `${d.kind} ${d.target}`}
             columns={[
-              { title: "What", cell: (d) => <><code style={{ overflowWrap: "anywhere" }}>{d.target}</code><small>{kinds[d.kind]}{!d.observed && ", as far as a failed start tells"}</small></> },
-              { title: "When", cell: (d) => <>{ago(d.last)}<small>{plural(d.count, "time")}</small></> },
-              { title: "", number: true, cell: (d) => <Button small disabled={busy} onClick={() => allow({ kind: d.kind, target: d.target })}>Allow<span className="visually-hidden"> {d.target}</span></Button> },
+              {
+                title: "What",
+                cell: (d) => (
+                  <>
+                    <code style={{ overflowWrap: "anywhere" }}>{d.target}</code>
+                    <small>
+                      {kinds[d.kind]}
+                      {!d.observed && ", as far as a failed start tells"}
+                    </small>
+                  </>
+                ),
+              },
+              {
+                title: "When",
+                cell: (d) => (
+                  <>
+                    {ago(d.last)}
+                    <small>{plural(d.count, "time")}</small>
+                  </>
+                ),
+              },
+              {
+                title: "",
+                number: true,
+                cell: (d) => (
+                  <Button small disabled={busy} onClick={() => allow({ kind: d.kind, target: d.target })}>
+                    Allow<span className="visually-hidden"> {d.target}</span>
+                  </Button>
+                ),
+              },
             ]}
           />
         </Card>
@@ -104,13 +217,43 @@ function AllowMore({ busy, onAllow }: { busy: boolean; onAllow: (access: Access)
     onAllow({ kind, target: target.trim() });
     setTarget("");
   };
-  const example = { read: "/srv/notes", write: "/srv/notes", net: "localhost:6379", netOnly: "api.example.com:443", env: "HTTPS_PROXY" }[kind];
+  const example = {
+    read: "/srv/notes",
+    write: "/srv/notes",
+    net: "localhost:6379",
+    netOnly: "api.example.com:443",
+    env: "HTTPS_PROXY",
+  }[kind];
   return (
     <Card title="Allow something else">
-      <form style={{ display: "grid", gap: 12 }} onSubmit={(e) => { e.preventDefault(); submit(); }}>
-        <Field label="Access">{(props) => <Select {...props} value={kind} onChange={(e) => setKind(e.target.value as Kind)}>{(Object.keys(kinds) as Kind[]).map((k) => <option key={k} value={k}>{kinds[k]}</option>)}</Select>}</Field>
-        <Field label="To what">{(props) => <Input {...props} mono placeholder={example} value={target} onChange={(e) => setTarget(e.target.value)} />}</Field>
-        <div><Button type="submit" busy={busy} disabled={!target.trim()}>Allow</Button></div>
+      <form
+        style={{ display: "grid", gap: 12 }}
+        onSubmit={(e) => {
+          e.preventDefault();
+          submit();
+        }}
+      >
+        <Field label="Access">
+          {(props) => (
+            <Select {...props} value={kind} onChange={(e) => setKind(e.target.value as Kind)}>
+              {(Object.keys(kinds) as Kind[]).map((k) => (
+                <option key={k} value={k}>
+                  {kinds[k]}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+        <Field label="To what">
+          {(props) => (
+            <Input {...props} mono placeholder={example} value={target} onChange={(e) => setTarget(e.target.value)} />
+          )}
+        </Field>
+        <div>
+          <Button type="submit" busy={busy} disabled={!target.trim()}>
+            Allow
+          </Button>
+        </div>
       </form>
     </Card>
   );

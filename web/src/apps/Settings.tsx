@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { AppDetails, ConfigField } from "../api/apps";
-import { request } from "../api/http";
+import { api } from "../api/client";
 import { refresh } from "../api/refresh";
 import { Button } from "../ui/Button";
 import { Field, Input } from "../ui/Field";
@@ -24,11 +24,15 @@ export function Settings({ app, details }: { app: string; details?: AppDetails }
   const fields = settingsOf(details);
   const changed = fields.filter((f) => values[f.name]);
   const save = async () => {
-    const of = (part: Setting["part"]) => Object.fromEntries(changed.filter((f) => f.part === part).map((f) => [f.name, values[f.name]]));
+    const of = (part: Setting["part"]) =>
+      Object.fromEntries(changed.filter((f) => f.part === part).map((f) => [f.name, values[f.name]!]));
     setBusy(true);
     setError(null);
     try {
-      await request("PATCH", `/v1/apps/${app}`, { body: { userConfig: of("userConfig"), env: of("env") } });
+      await api.PATCH("/v1/apps/{name}", {
+        params: { path: { name: app } },
+        body: { userConfig: of("userConfig"), env: of("env") },
+      });
       setValues({});
       toast("The settings are saved.");
     } catch (problem) {
@@ -38,22 +42,41 @@ export function Settings({ app, details }: { app: string; details?: AppDetails }
       setBusy(false);
     }
   };
-  if (fields.length === 0) return <Card flush><Empty title="Nothing to set">This app asks for no settings.</Empty></Card>;
+  if (fields.length === 0)
+    return (
+      <Card flush>
+        <Empty title="Nothing to set">This app asks for no settings.</Empty>
+      </Card>
+    );
   return (
     <Card title="Settings">
-      <form style={{ display: "grid", gap: 16, maxWidth: 560 }} onSubmit={(e) => { e.preventDefault(); void save(); }}>
+      <form
+        style={{ display: "grid", gap: 16, maxWidth: 560 }}
+        onSubmit={(e) => {
+          e.preventDefault();
+          void save();
+        }}
+      >
         {fields.map((f) => (
           <Field key={f.name} label={f.title || f.name} hint={f.description} required={f.required && !f.isSet}>
             {(props) => (
               <Input
-                {...props} type={f.sensitive ? "password" : "text"} autoComplete="off" value={values[f.name] ?? ""}
-                placeholder={f.isSet ? "Stored; type to replace it" : undefined} onChange={(e) => setValues({ ...values, [f.name]: e.target.value })}
+                {...props}
+                type={f.sensitive ? "password" : "text"}
+                autoComplete="off"
+                value={values[f.name] ?? ""}
+                placeholder={f.isSet ? "Stored; type to replace it" : undefined}
+                onChange={(e) => setValues({ ...values, [f.name]: e.target.value })}
               />
             )}
           </Field>
         ))}
         {error !== null && <Failure error={error} />}
-        <div><Button type="submit" look="primary" busy={busy} disabled={changed.length === 0}>Save and restart</Button></div>
+        <div>
+          <Button type="submit" look="primary" busy={busy} disabled={changed.length === 0}>
+            Save and restart
+          </Button>
+        </div>
       </form>
     </Card>
   );
@@ -63,6 +86,8 @@ export function Settings({ app, details }: { app: string; details?: AppDetails }
 function settingsOf({ userConfig, env }: AppDetails): Setting[] {
   return [
     ...Object.entries(userConfig).map(([name, field]) => ({ ...field, name, part: "userConfig" as const })),
-    ...env.filter((name) => !(name in userConfig)).map((name) => ({ name, part: "env" as const, required: false, sensitive: true, isSet: true })),
+    ...env
+      .filter((name) => !(name in userConfig))
+      .map((name) => ({ name, part: "env" as const, required: false, sensitive: true, isSet: true })),
   ];
 }

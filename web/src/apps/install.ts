@@ -1,17 +1,15 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { App } from "../api/client";
-import { ApiError, request } from "../api/http";
+import { api, take, type App, type Schemas } from "../api/client";
+import { ApiError } from "../api/http";
 import { refresh } from "../api/refresh";
 import { toast } from "../ui/Toast";
 
 /** A setting that an app needs before it starts. */
-export interface Needed {
-  name: string;
-  title: string;
-  description: string;
-  sensitive: boolean;
-}
+export type Needed = Schemas["CredentialsRequired"]["details"]["missing"][number];
+
+/** What is installed: a reference to it, or the file itself. */
+type Source = Schemas["InstallRequest"] | Blob;
 
 export interface Installation {
   busy: boolean;
@@ -20,7 +18,7 @@ export interface Installation {
   missing: Needed[] | null;
   /** Which app it is about, for the title. */
   label: string;
-  begin: (label: string, source: Record<string, unknown> | Blob) => void;
+  begin: (label: string, source: Source) => void;
   withSettings: (env: Record<string, string>) => void;
   back: () => void;
 }
@@ -31,15 +29,16 @@ export function useInstall(installed: (app: App) => void): Installation {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
   const [missing, setMissing] = useState<Needed[] | null>(null);
-  const [source, setSource] = useState<{ label: string; body: Record<string, unknown> | Blob }>({ label: "", body: {} });
+  const [source, setSource] = useState<{ label: string; body: Source }>({ label: "", body: { name: "" } });
 
-  const run = async (label: string, body: Record<string, unknown> | Blob, env?: Record<string, string>) => {
+  const run = async (label: string, body: Source, env?: Record<string, string>) => {
     setBusy(true);
     setError(null);
     try {
-      const app = body instanceof Blob
-        ? await request<App>("POST", "/v1/apps/upload", { body: env ? uploadForm(body, env) : body })
-        : await request<App>("POST", "/v1/apps/install", { body: env ? { ...body, env: { ...(body.env as object | undefined), ...env } } : body });
+      const app =
+        body instanceof Blob
+          ? await upload(body, env)
+          : await take(api.POST("/v1/apps/install", { body: env ? { ...body, env: { ...body.env, ...env } } : body }));
       toast(`${app.name} is installed.`);
       refresh(queries, ["apps", "tools", "health", "bootstrap"]);
       installed(app);
@@ -53,7 +52,10 @@ export function useInstall(installed: (app: App) => void): Installation {
     }
   };
   return {
-    busy, error, missing, label: source.label,
+    busy,
+    error,
+    missing,
+    label: source.label,
     begin: (label, body) => void run(label, body),
     withSettings: (env) => void run(source.label, source.body, env),
     back: () => {
@@ -63,12 +65,12 @@ export function useInstall(installed: (app: App) => void): Installation {
   };
 }
 
-/** The form of an upload with settings: they must come before the file. */
-function uploadForm(file: Blob, env: Record<string, string>): FormData {
+/** Sends a file, and before it the settings of the app. */
+function upload(file: Blob, env: Record<string, string> = {}): Promise<App> {
   const form = new FormData();
   form.append("settings", JSON.stringify({ env }));
   form.append("file", file, "bundle.mcpb");
-  return form;
+  return take(api.POST("/v1/apps/upload", { body: { file: "" }, bodySerializer: () => form }));
 }
 
 export function neededBy(error: unknown): Needed[] | null {

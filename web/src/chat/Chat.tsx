@@ -7,7 +7,7 @@ import { api, take, type Message } from "../api/client";
 import { refreshConversations } from "../api/conversationPages";
 import { useConversations, useFork, useHistory, useQueued } from "../api/conversations";
 import { useSession } from "../api/session";
-import { ApiError, request } from "../api/http";
+import { ApiError } from "../api/http";
 import { refresh } from "../api/refresh";
 import { useHeldTools } from "../approvals/waiting";
 import { useApps } from "../api/apps";
@@ -23,7 +23,7 @@ import { useDraft } from "./drafts";
 import { attachedBefore } from "./files";
 import type { MessageActions } from "./Message";
 import { forget, useBegin, useRun } from "./runs";
-import { isUnsent, type Ask } from "./run";
+import { isUnsent, requestOf, type Ask } from "./run";
 import css from "./chat.module.css";
 
 /** What shows messages is not needed to begin a chat: it is loaded once the page is shown, or with a conversation. */
@@ -43,14 +43,26 @@ export function ChatScreen() {
   const narrow = useNarrow();
   return (
     <div className={css.chat}>
-      {sidebars ? <sidebars.Conversations here={id} open={listOpen} onClose={() => setListOpen(false)} /> : <aside className={css.side} aria-label="Conversations" />}
+      {sidebars ? (
+        <sidebars.Conversations here={id} open={listOpen} onClose={() => setListOpen(false)} />
+      ) : (
+        <aside className={css.side} aria-label="Conversations" />
+      )}
       <div className={css.thread}>
-        {id && <h1 className="visually-hidden"><Title id={id} /></h1>}
+        {id && (
+          <h1 className="visually-hidden">
+            <Title id={id} />
+          </h1>
+        )}
         {narrow && (
           <div className={css.top}>
-            <Button look="quiet" label="Conversations" onClick={() => setListOpen(true)}><MenuIcon aria-hidden="true" /></Button>
+            <Button look="quiet" label="Conversations" onClick={() => setListOpen(true)}>
+              <MenuIcon aria-hidden="true" />
+            </Button>
             <b>{id ? <Title id={id} /> : "New chat"}</b>
-            <Button look="quiet" label="Start a new chat" onClick={() => void navigate({ to: "/chat" })}><SquarePen aria-hidden="true" /></Button>
+            <Button look="quiet" label="Start a new chat" onClick={() => void navigate({ to: "/chat" })}>
+              <SquarePen aria-hidden="true" />
+            </Button>
           </div>
         )}
         <Conversation key={id ?? "new"} id={id} />
@@ -78,7 +90,7 @@ function Conversation({ id }: { id?: string }) {
   const history = useHistory(id, state?.status === "running");
   const begin = useBegin();
   const queries = useQueryClient();
-  const fork = useFork();
+  const { mutate: fork } = useFork();
   const { draft, edit, clear, store } = useDraft(id);
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field, id);
@@ -86,7 +98,10 @@ function Conversation({ id }: { id?: string }) {
   const here = id ?? state?.conversationId;
   const queued = useQueued(here);
 
-  const open = useCallback((to: string) => void navigate({ to: "/chat/$id", params: { id: to }, replace: id === undefined }), [navigate, id]);
+  const open = useCallback(
+    (to: string) => void navigate({ to: "/chat/$id", params: { id: to }, replace: id === undefined }),
+    [navigate, id],
+  );
   const messages = history.data;
   const last = messages?.findLast((m) => m.role === "assistant")?.metadata?.model;
   const chosen = draft.model || (last && last !== model ? last : "");
@@ -112,7 +127,13 @@ function Conversation({ id }: { id?: string }) {
     const { text, files } = draft;
     clear();
     try {
-      await request("POST", "/v1/chat", { body: { message: text.trim(), conversationId: here, queue: true, detach: true, ...(chosen && { model: chosen }), ...(files.length > 0 && { attachments: files }) } });
+      const ask = {
+        message: text.trim(),
+        conversationId: here,
+        ...(chosen && { model: chosen }),
+        ...(files.length > 0 && { attachments: files }),
+      };
+      await api.POST("/v1/chat", { body: { ...requestOf(ask), queue: true } });
       store();
       refresh(queries, ["queued"]);
     } catch (error) {
@@ -122,7 +143,9 @@ function Conversation({ id }: { id?: string }) {
   };
   const withdraw = async () => {
     try {
-      const { queued: was } = await take(api.DELETE("/v1/conversations/{id}/queue", { params: { path: { id: here! } } }));
+      const { queued: was } = await take(
+        api.DELETE("/v1/conversations/{id}/queue", { params: { path: { id: here! } } }),
+      );
       refresh(queries, ["queued"]);
       if (was) edit((now) => ({ text: now.text || was.content }));
     } catch (error) {
@@ -133,7 +156,11 @@ function Conversation({ id }: { id?: string }) {
   const say = () => {
     if (running) return void queue();
     if (unsent) return toast("The message before was not sent. Send it with Retry, or discard it.", true);
-    begun({ message: draft.text.trim(), model: chosen || undefined, ...(draft.files.length > 0 && { attachments: draft.files }) });
+    begun({
+      message: draft.text.trim(),
+      model: chosen || undefined,
+      ...(draft.files.length > 0 && { attachments: draft.files }),
+    });
     clear();
   };
   const discard = () => {
@@ -142,34 +169,55 @@ function Conversation({ id }: { id?: string }) {
     forget(run);
   };
   // A message cannot be changed: it is said again, with its files and to its model, in a fork that ends before it.
-  const sayAgain = useCallback(async (index: number, message: string, model?: string) => {
-    const before = messages?.[index];
-    if (!id || !before) return;
-    try {
-      const attachments = await Promise.all((before.metadata?.attachments ?? []).map(attachedBefore));
-      const made = await take(api.POST("/v1/conversations/{id}/fork", { params: { path: { id } }, body: { atMessage: index } }));
-      refreshConversations(queries);
-      open(made.id);
-      begin({ message, conversationId: made.id, model: model ?? messages[index + 1]?.metadata?.model, ...(attachments.length > 0 && { attachments }) }, index, () => undefined);
-    } catch (error) {
-      toastError(error, () => void sayAgain(index, message, model));
-    }
-  }, [id, messages, queries, begin, open]);
-  const actions = useMemo<MessageActions>(() => ({
-    onEdit: (index, message) => void sayAgain(index, message),
-    onRetry: (index, model) => {
-      const before = messages?.slice(0, index).findLastIndex((m) => m.role === "user") ?? -1;
-      if (before >= 0) void sayAgain(before, messages![before]!.content, model);
+  const sayAgain = useCallback(
+    (index: number, message: string, model?: string) => {
+      const before = messages?.[index];
+      if (!id || !before) return;
+      const attempt = async (): Promise<void> => {
+        try {
+          const attachments = await Promise.all((before.metadata?.attachments ?? []).map(attachedBefore));
+          const made = await take(
+            api.POST("/v1/conversations/{id}/fork", { params: { path: { id } }, body: { atMessage: index } }),
+          );
+          refreshConversations(queries);
+          open(made.id);
+          begin(
+            {
+              message,
+              conversationId: made.id,
+              model: model ?? messages[index + 1]?.metadata?.model,
+              ...(attachments.length > 0 && { attachments }),
+            },
+            index,
+            () => undefined,
+          );
+        } catch (error) {
+          toastError(error, () => void attempt());
+        }
+      };
+      void attempt();
     },
-    onFork: (index) => id && fork.mutate({ id, atMessage: index }, { onSuccess: (made) => open(made.id) }),
-    onMessage: (text) => edit((before) => ({ text: before.text ? `${before.text}\n${text}` : text })),
-  }), [sayAgain, messages, id, fork.mutate, open, edit]);
+    [id, messages, queries, begin, open],
+  );
+  const actions = useMemo<MessageActions>(
+    () => ({
+      onEdit: (index, message) => sayAgain(index, message),
+      onRetry: (index, model) => {
+        const before = messages?.slice(0, index).findLastIndex((m) => m.role === "user") ?? -1;
+        if (before >= 0) sayAgain(before, messages![before]!.content, model);
+      },
+      onFork: (index) => id && fork({ id, atMessage: index }, { onSuccess: (made) => open(made.id) }),
+      onMessage: (text) => edit((before) => ({ text: before.text ? `${before.text}\n${text}` : text })),
+    }),
+    [sayAgain, messages, id, fork, open, edit],
+  );
 
   const isGone = history.error instanceof ApiError && history.error.status === 404;
   useEffect(() => {
     if (!running || !run) return;
     const stop = (event: KeyboardEvent) => {
-      if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open], [role=menu]")) return;
+      if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open], [role=menu]"))
+        return;
       run.stop();
       field.current?.focus();
     };
@@ -177,30 +225,83 @@ function Conversation({ id }: { id?: string }) {
     return () => document.removeEventListener("keydown", stop);
   }, [running, run]);
 
-  const pick = useCallback((words: string) => {
-    edit({ text: words });
-    field.current?.focus();
-  }, [edit]);
+  const pick = useCallback(
+    (words: string) => {
+      edit({ text: words });
+      field.current?.focus();
+    },
+    [edit],
+  );
 
-  const composer = <>
-    {queued && (
-      <p className={clsx(css.composer, css.queued)} role="status">
-        <b>Queued</b>
-        <span>{queued.content || "Files"}</span>
-        <Button small onClick={() => void withdraw()}>Withdraw</Button>
-      </p>
-    )}
-    <Composer running={running} mayQueue={here !== undefined && !queued} draft={{ ...draft, model: chosen }} onDraft={edit} fieldRef={field} onSend={say} onStop={() => { run?.stop(); field.current?.focus(); }} />
-  </>;
+  const composer = (
+    <>
+      {queued && (
+        <p className={clsx(css.composer, css.queued)} role="status">
+          <b>Queued</b>
+          <span>{queued.content || "Files"}</span>
+          <Button small onClick={() => void withdraw()}>
+            Withdraw
+          </Button>
+        </p>
+      )}
+      <Composer
+        running={running}
+        mayQueue={here !== undefined && !queued}
+        draft={{ ...draft, model: chosen }}
+        onDraft={edit}
+        fieldRef={field}
+        onSend={say}
+        onStop={() => {
+          run?.stop();
+          field.current?.focus();
+        }}
+      />
+    </>
+  );
   if (isGone && history.data) {
-    return <Empty title="This conversation was deleted" actions={<Button look="primary" onClick={() => void navigate({ to: "/chat" })}>Start a new chat</Button>}>It was deleted in another window or by another program.</Empty>;
+    return (
+      <Empty
+        title="This conversation was deleted"
+        actions={
+          <Button look="primary" onClick={() => void navigate({ to: "/chat" })}>
+            Start a new chat
+          </Button>
+        }
+      >
+        It was deleted in another window or by another program.
+      </Empty>
+    );
   }
   const held = <HeldTools />;
-  if (!id && !state) return <><Hello onPick={pick} />{model === null && <NoModel />}{held}{composer}</>;
+  if (!id && !state)
+    return (
+      <>
+        <Hello onPick={pick} />
+        {model === null && <NoModel />}
+        {held}
+        {composer}
+      </>
+    );
   return (
     <>
-      <Suspense fallback={<div className={css.scroll}><div className={css.messages}><Skeleton lines={4} /></div></div>}>
-        <Thread messages={messages ?? []} loading={history.isPending && id !== undefined && !state} error={history.error} state={state} actions={actions} onRetry={() => state && begun(state.ask)} onDiscard={discard} />
+      <Suspense
+        fallback={
+          <div className={css.scroll}>
+            <div className={css.messages}>
+              <Skeleton lines={4} />
+            </div>
+          </div>
+        }
+      >
+        <Thread
+          messages={messages ?? []}
+          loading={history.isPending && id !== undefined && !state}
+          error={history.error}
+          state={state}
+          actions={actions}
+          onRetry={() => state && begun(state.ask)}
+          onDiscard={discard}
+        />
       </Suspense>
       {model === null && <NoModel />}
       {held}
@@ -215,14 +316,25 @@ function HeldTools() {
   if (pins.length === 0) return null;
   return (
     <p className={clsx(css.composer, css.note)}>
-      The model does not have {pins.slice(0, 3).map((pin) => `${pin.tool} of ${pin.server}`).join(", ")}{pins.length > 3 && ` and ${pins.length - 3} more`}: changed without a new version. <Link to="/approvals">See the change</Link>
+      The model does not have{" "}
+      {pins
+        .slice(0, 3)
+        .map((pin) => `${pin.tool} of ${pin.server}`)
+        .join(", ")}
+      {pins.length > 3 && ` and ${pins.length - 3} more`}: changed without a new version.{" "}
+      <Link to="/approvals">See the change</Link>
     </p>
   );
 }
 
 const NoModel = () => (
   <div className={css.composer}>
-    <Notice tone="warn"><p>No model is configured. Set <code>models.default</code> and a provider's key in <code>ropewalk.yaml</code>, or ANTHROPIC_API_KEY or OPENAI_API_KEY in the server's environment.</p></Notice>
+    <Notice tone="warn">
+      <p>
+        No model is configured. Set <code>models.default</code> and a provider's key in <code>ropewalk.yaml</code>, or
+        ANTHROPIC_API_KEY or OPENAI_API_KEY in the server's environment.
+      </p>
+    </Notice>
   </div>
 );
 
@@ -234,9 +346,19 @@ const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void 
   return (
     <div className={css.hello}>
       <h1>{name && name !== "Owner" ? `Hello, ${name}` : "What shall we do?"}</h1>
-      <p>{running.length === 0 ? (isWorkspaceAdmin ? "Install an app, and the model can use its tools." : `No app runs here yet. An admin of ${workspace.name} can install one, and the model can then use its tools.`) : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}</p>
+      <p>
+        {running.length === 0
+          ? isWorkspaceAdmin
+            ? "Install an app, and the model can use its tools."
+            : `No app runs here yet. An admin of ${workspace.name} can install one, and the model can then use its tools.`
+          : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}
+      </p>
       <div className={css.chips}>
-        {running.slice(0, 4).map((a) => <Button key={a.name} onClick={() => onPick(`What can I do with ${a.ui?.name || a.name}?`)}>What can {a.ui?.name || a.name} do?</Button>)}
+        {running.slice(0, 4).map((a) => (
+          <Button key={a.name} onClick={() => onPick(`What can I do with ${a.ui?.name || a.name}?`)}>
+            What can {a.ui?.name || a.name} do?
+          </Button>
+        ))}
       </div>
     </div>
   );

@@ -55,10 +55,20 @@ export function Composer({ running, mayQueue, draft, onDraft, onSend, onStop, fi
   return (
     <form
       className={css.composer}
-      onSubmit={(e) => { e.preventDefault(); send(); }}
-      onDragOver={(e) => { e.preventDefault(); setOver(true); }}
+      onSubmit={(e) => {
+        e.preventDefault();
+        send();
+      }}
+      onDragOver={(e) => {
+        e.preventDefault();
+        setOver(true);
+      }}
       onDragLeave={() => setOver(false)}
-      onDrop={(e) => { e.preventDefault(); setOver(false); void add(e.dataTransfer.files); }}
+      onDrop={(e) => {
+        e.preventDefault();
+        setOver(false);
+        void add(e.dataTransfer.files);
+      }}
     >
       <div className={clsx(css.box, over && css.boxOver)}>
         {files.length > 0 && (
@@ -67,15 +77,31 @@ export function Composer({ running, mayQueue, draft, onDraft, onSend, onStop, fi
               <span key={i} className={css.file}>
                 {f.mimeType.startsWith("image/") && <img src={f.url ?? `data:${f.mimeType};base64,${f.data}`} alt="" />}
                 <span>{f.name}</span>
-                <Button look="quiet" small label={`Remove ${f.name}`} onClick={() => onDraft({ files: files.filter((_, j) => j !== i) })}><X aria-hidden="true" /></Button>
+                <Button
+                  look="quiet"
+                  small
+                  label={`Remove ${f.name}`}
+                  onClick={() => onDraft({ files: files.filter((_, j) => j !== i) })}
+                >
+                  <X aria-hidden="true" />
+                </Button>
               </span>
             ))}
           </div>
         )}
         <textarea
-          ref={fieldRef} aria-label="Message" placeholder="Ask, or say what to do…" rows={1} value={text}
+          ref={fieldRef}
+          aria-label="Message"
+          placeholder="Ask, or say what to do…"
+          rows={1}
+          value={text}
           onChange={(e) => onDraft({ text: e.target.value })}
-          onPaste={(e) => { if (e.clipboardData.files.length > 0) { e.preventDefault(); void add(e.clipboardData.files); } }}
+          onPaste={(e) => {
+            if (e.clipboardData.files.length > 0) {
+              e.preventDefault();
+              void add(e.clipboardData.files);
+            }
+          }}
           onKeyDown={(e) => {
             if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) {
               e.preventDefault();
@@ -84,18 +110,56 @@ export function Composer({ running, mayQueue, draft, onDraft, onSend, onStop, fi
           }}
         />
         <div className={css.tray}>
-          <Button look="quiet" small label="Attach files" onClick={() => picker.current?.click()}><Paperclip aria-hidden="true" /></Button>
-          <input ref={picker} type="file" multiple hidden aria-label="Files" onChange={(e) => { void add(e.target.files); e.target.value = ""; }} />
+          <Button look="quiet" small label="Attach files" onClick={() => picker.current?.click()}>
+            <Paperclip aria-hidden="true" />
+          </Button>
+          <input
+            ref={picker}
+            type="file"
+            multiple
+            hidden
+            aria-label="Files"
+            onChange={(e) => {
+              void add(e.target.files);
+              e.target.value = "";
+            }}
+          />
           {models.length > 0 ? (
-            <Select className={css.model} aria-label="Model" value={model} onChange={(e) => (e.target.value === other ? setNaming(true) : setModel(e.target.value))}>
+            <Select
+              className={css.model}
+              aria-label="Model"
+              value={model}
+              onChange={(e) => (e.target.value === other ? setNaming(true) : setModel(e.target.value))}
+            >
               <option value="">{standard ?? "No model"}</option>
-              {[...new Set([...models, model])].filter((m) => m && m !== standard).map((m) => <option key={m}>{m}</option>)}
+              {[...new Set([...models, model])]
+                .filter((m) => m && m !== standard)
+                .map((m) => (
+                  <option key={m}>{m}</option>
+                ))}
               <option value={other}>Another model…</option>
             </Select>
-          ) : <span className={css.modelName}>{standard ?? "No model is configured"}</span>}
+          ) : (
+            <span className={css.modelName}>{standard ?? "No model is configured"}</span>
+          )}
           <span className={css.ends}>
-            {running && <Button small className={controls.icon} label="Stop" onClick={onStop}><Square aria-hidden="true" fill="currentColor" /></Button>}
-            {(!running || (full && mayQueue)) && <Button type="submit" look="primary" small label={running ? "Send after this answer" : "Send"} busy={reading} disabled={!full}><ArrowUp aria-hidden="true" /></Button>}
+            {running && (
+              <Button small className={controls.icon} label="Stop" onClick={onStop}>
+                <Square aria-hidden="true" fill="currentColor" />
+              </Button>
+            )}
+            {(!running || (full && mayQueue)) && (
+              <Button
+                type="submit"
+                look="primary"
+                small
+                label={running ? "Send after this answer" : "Send"}
+                busy={reading}
+                disabled={!full}
+              >
+                <ArrowUp aria-hidden="true" />
+              </Button>
+            )}
           </span>
         </div>
       </div>
@@ -112,8 +176,22 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
     onClose();
   };
   return createPortal(
-    <Dialog title="Another model" onClose={onClose} onSubmit={done} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary">Use it</Button></>}>
-      <Field label="Model" required hint="provider:model, such as anthropic:claude-sonnet-5">{(props) => <Input {...props} mono autoFocus value={name} onChange={(e) => setName(e.target.value)} />}</Field>
+    <Dialog
+      title="Another model"
+      onClose={onClose}
+      onSubmit={done}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary">
+            Use it
+          </Button>
+        </>
+      }
+    >
+      <Field label="Model" required hint="provider:model, such as anthropic:claude-sonnet-5">
+        {(props) => <Input {...props} mono autoFocus value={name} onChange={(e) => setName(e.target.value)} />}
+      </Field>
     </Dialog>,
     document.body,
   );

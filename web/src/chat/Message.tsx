@@ -42,30 +42,63 @@ export function UserMessage({ text, index, attachments, actions, unsent }: UserP
   const [edited, setEdited] = useState<string | null>(null);
   if (edited !== null && actions && index !== undefined) {
     return (
-      <form style={{ display: "grid", gap: 8 }} onSubmit={(e) => { e.preventDefault(); setEdited(null); actions.onEdit(index, edited); }}>
-        <Textarea aria-label="Edit the message" rows={4} value={edited} autoFocus onChange={(e) => setEdited(e.target.value)} />
+      <form
+        style={{ display: "grid", gap: 8 }}
+        onSubmit={(e) => {
+          e.preventDefault();
+          setEdited(null);
+          actions.onEdit(index, edited);
+        }}
+      >
+        <Textarea
+          aria-label="Edit the message"
+          rows={4}
+          value={edited}
+          autoFocus
+          onChange={(e) => setEdited(e.target.value)}
+        />
         <div className={css.row}>
-          <Button type="submit" look="primary" small disabled={!edited.trim()}>Send in a new branch</Button>
-          <Button small onClick={() => setEdited(null)}>Cancel</Button>
+          <Button type="submit" look="primary" small disabled={!edited.trim()}>
+            Send in a new branch
+          </Button>
+          <Button small onClick={() => setEdited(null)}>
+            Cancel
+          </Button>
         </div>
       </form>
     );
   }
   return (
     <div className={css.user}>
-      {attachments && attachments.length > 0 && <div className={css.row}>{attachments.map((a, i) => <Attached key={i} file={a} />)}</div>}
-      {text && <div className={css.bubble} dir="auto">{text}</div>}
+      {attachments && attachments.length > 0 && (
+        <div className={css.row}>
+          {attachments.map((a, i) => (
+            <Attached key={i} file={a} />
+          ))}
+        </div>
+      )}
+      {text && (
+        <div className={css.bubble} dir="auto">
+          {text}
+        </div>
+      )}
       {unsent && (
         <div className={css.meta} role="status">
           <Badge tone="bad">Not sent</Badge> The server cannot be reached.
-          <Button small onClick={unsent.onRetry}>Retry</Button>
-          <Button small look="quiet" onClick={unsent.onDiscard}>Discard</Button>
+          <Button small onClick={unsent.onRetry}>
+            Retry
+          </Button>
+          <Button small look="quiet" onClick={unsent.onDiscard}>
+            Discard
+          </Button>
         </div>
       )}
       {actions && index !== undefined && (
         <span className={css.acts}>
           <CopyButton text={text} />
-          <Button look="quiet" small label="Edit" onClick={() => setEdited(text)}><Pencil aria-hidden="true" /></Button>
+          <Button look="quiet" small label="Edit" onClick={() => setEdited(text)}>
+            <Pencil aria-hidden="true" />
+          </Button>
         </span>
       )}
     </div>
@@ -77,7 +110,9 @@ function Attached({ file }: { file: Attachment }) {
   const isPicture = file.mimeType.startsWith("image/");
   const stored = useQuery({
     enabled: isPicture && !file.data && file.url?.startsWith("/") === true,
-    queryKey: ["attachment", file.url], staleTime: Infinity, queryFn: () => attachedBefore({ ...file, url: file.url! }),
+    queryKey: ["attachment", file.url],
+    staleTime: Infinity,
+    queryFn: () => attachedBefore({ ...file, url: file.url! }),
   });
   const data = file.data ?? stored.data?.data;
   if (!isPicture || !data) return <Badge>{file.name}</Badge>;
@@ -85,7 +120,16 @@ function Attached({ file }: { file: Attachment }) {
 }
 
 const partOf = (call: ToolCall & { result?: Record<string, unknown> }): Part => ({
-  type: "tool", result: call.result, id: call.id, name: call.name, input: call.input as Record<string, unknown>, state: call.ok ? "ok" : "failed", account: call.account, ms: call.ms, output: call.output, resourceUri: call.resourceUri,
+  type: "tool",
+  result: call.result,
+  id: call.id,
+  name: call.name,
+  input: call.input as Record<string, unknown>,
+  state: call.ok ? "ok" : "failed",
+  account: call.account,
+  ms: call.ms,
+  output: call.output,
+  resourceUri: call.resourceUri,
 });
 
 /** What is stored of an answer, in the order in which it came; all calls first where the order is not known. */
@@ -94,37 +138,67 @@ function partsOf(message: Message): Part[] {
   const text = (text: string): Part => ({ type: "text", text });
   const parts = message.metadata?.parts;
   if (!parts) return message.content ? [...calls, text(message.content)] : calls;
-  return (parts as { type: string; text?: string; ms?: number; index?: number }[]).flatMap(({ type, text: said = "", ms, index }): Part[] => {
-    switch (type) {
-      case "text": return [text(said)];
-      case "reasoning": return [{ type, text: said, ms }];
-      case "summary": return [{ type, text: said }];
-      default: return calls[index ?? -1] ? [calls[index ?? -1]!] : [];
-    }
-  });
+  return (parts as { type: string; text?: string; ms?: number; index?: number }[]).flatMap(
+    ({ type, text: said = "", ms, index }): Part[] => {
+      switch (type) {
+        case "text":
+          return [text(said)];
+        case "reasoning":
+          return [{ type, text: said, ms }];
+        case "summary":
+          return [{ type, text: said }];
+        default:
+          return calls[index ?? -1] ? [calls[index ?? -1]!] : [];
+      }
+    },
+  );
 }
 
 const PartView = memo(function PartView({ part, onMessage }: { part: Part; onMessage?: (text: string) => void }) {
   switch (part.type) {
     case "reasoning":
-    case "summary": return <Aside part={part} />;
-    case "text": return <Suspense fallback={<p className={css.raw}>{part.text}</p>}><Markdown text={part.text} /></Suspense>;
-    case "tool": return <ToolCard call={part} onMessage={onMessage} />;
-    case "question": return <Question question={part} />;
+    case "summary":
+      return <Aside part={part} />;
+    case "text":
+      return (
+        <Suspense fallback={<p className={css.raw}>{part.text}</p>}>
+          <Markdown text={part.text} />
+        </Suspense>
+      );
+    case "tool":
+      return <ToolCard call={part} onMessage={onMessage} />;
+    case "question":
+      return <Question question={part} />;
   }
 });
 
 /** What the model thought, or got instead of earlier messages: folded, because it is not what was answered. */
 const Aside = ({ part: { type, text, ms } }: { part: AsidePart }) => (
   <details className={css.aside}>
-    <summary>{type === "summary" ? "Earlier messages were summarized for the model" : ms === undefined ? "Thinking" : `Thought for ${millis(ms)}`}</summary>
-    <div className={css.raw} dir="auto">{text}</div>
+    <summary>
+      {type === "summary"
+        ? "Earlier messages were summarized for the model"
+        : ms === undefined
+          ? "Thinking"
+          : `Thought for ${millis(ms)}`}
+    </summary>
+    <div className={css.raw} dir="auto">
+      {text}
+    </div>
   </details>
 );
 
 const stops: Record<string, string> = {
-  cancelled: "stopped", token_budget: "token budget reached", max_iterations: "too many turns", incomplete: "incomplete", content_filter: "filtered by the provider",
-  refusal: "refused by the model", context_window: "too long for the model", no_tool_calls: "no tool call came", unknown_end: "ended early", provider_error: "the provider failed",
+  cancelled: "stopped",
+  token_budget: "token budget reached",
+  max_iterations: "too many turns",
+  incomplete: "incomplete",
+  content_filter: "filtered by the provider",
+  refusal: "refused by the model",
+  context_window: "too long for the model",
+  no_tool_calls: "no tool call came",
+  unknown_end: "ended early",
+  provider_error: "the provider failed",
 };
 
 interface AnswerProps {
@@ -149,11 +223,36 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
   let texts = 0;
   const failed = state?.status === "failed" && !isUnsent(state);
   return (
-    <article className={clsx(css.assistant, running && css.live)} aria-label="Answer" aria-busy={running ? true : undefined}>
-      {parts.map((part) => <PartView key={"id" in part ? part.id : `${part.type} ${texts++}`} part={part} onMessage={actions.onMessage} />)}
-      {waiting && <span className={css.thinking} role="status" aria-label="Thinking"><i /><i /><i /></span>}
-      {failed && <Failure error={state.error} action={<Button small onClick={onRetry}>Retry</Button>} />}
-      {!message && state?.status === "stopped" && <div className={css.meta}><Badge tone="warn">stopped</Badge></div>}
+    <article
+      className={clsx(css.assistant, running && css.live)}
+      aria-label="Answer"
+      aria-busy={running ? true : undefined}
+    >
+      {parts.map((part) => (
+        <PartView key={"id" in part ? part.id : `${part.type} ${texts++}`} part={part} onMessage={actions.onMessage} />
+      ))}
+      {waiting && (
+        <span className={css.thinking} role="status" aria-label="Thinking">
+          <i />
+          <i />
+          <i />
+        </span>
+      )}
+      {failed && (
+        <Failure
+          error={state.error}
+          action={
+            <Button small onClick={onRetry}>
+              Retry
+            </Button>
+          }
+        />
+      )}
+      {!message && state?.status === "stopped" && (
+        <div className={css.meta}>
+          <Badge tone="warn">stopped</Badge>
+        </div>
+      )}
       {message && <About message={message} index={index} actions={actions} />}
     </article>
   );
@@ -169,21 +268,41 @@ function About({ message, index, actions }: { message: Message; index: number; a
       {m.stopReason && <Badge tone="warn">{stops[m.stopReason] ?? m.stopReason.replaceAll("_", " ")}</Badge>}
       {typeof m.stopMessage === "string" && <span>{m.stopMessage}</span>}
       {m.model && <span title={moment(message.timestamp)}>{m.model}</span>}
-      {m.outputTokens === undefined && m.stopReason === "incomplete" && <span title="Nobody said what the answer used">– tokens</span>}
-      {m.outputTokens !== undefined && <span title="Tokens read and written">{m.inputTokens === undefined ? "–" : short(m.inputTokens)} → {short(m.outputTokens)} tokens</span>}
+      {m.outputTokens === undefined && m.stopReason === "incomplete" && (
+        <span title="Nobody said what the answer used">– tokens</span>
+      )}
+      {m.outputTokens !== undefined && (
+        <span title="Tokens read and written">
+          {m.inputTokens === undefined ? "–" : short(m.inputTokens)} → {short(m.outputTokens)} tokens
+        </span>
+      )}
       {m.costUsd != null && <span>{cost(m.costUsd)}</span>}
       {m.llmMs !== undefined && <span>{millis(m.llmMs)}</span>}
       {(m.iterations ?? 0) > 1 && <span>{plural(m.iterations!, "turn")}</span>}
       <span className={css.acts}>
         <CopyButton text={message.content} />
-        <Button look="quiet" small label="Retry" onClick={() => actions.onRetry(index)}><RotateCcw aria-hidden="true" /></Button>
+        <Button look="quiet" small label="Retry" onClick={() => actions.onRetry(index)}>
+          <RotateCcw aria-hidden="true" />
+        </Button>
         {others.length > 0 && (
-          <Menu trigger={<Button look="quiet" small label="Retry with another model"><Shuffle aria-hidden="true" /></Button>}>
+          <Menu
+            trigger={
+              <Button look="quiet" small label="Retry with another model">
+                <Shuffle aria-hidden="true" />
+              </Button>
+            }
+          >
             <MenuLabel>Retry with</MenuLabel>
-            {others.map((name) => <MenuItem key={name} onSelect={() => actions.onRetry(index, name)}>{name}</MenuItem>)}
+            {others.map((name) => (
+              <MenuItem key={name} onSelect={() => actions.onRetry(index, name)}>
+                {name}
+              </MenuItem>
+            ))}
           </Menu>
         )}
-        <Button look="quiet" small label="Fork from here" onClick={() => actions.onFork(index + 1)}><GitFork aria-hidden="true" /></Button>
+        <Button look="quiet" small label="Fork from here" onClick={() => actions.onFork(index + 1)}>
+          <GitFork aria-hidden="true" />
+        </Button>
       </span>
     </div>
   );

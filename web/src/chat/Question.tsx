@@ -1,7 +1,7 @@
 import { ExternalLink, IdCard, MessageCircleQuestion } from "lucide-react";
 import { useState } from "react";
 import { isLinkPage, openPage, useLinkPage } from "../accounts/data";
-import { request as ask } from "../api/http";
+import { api } from "../api/client";
 import { initial, problemsOf, type JsonSchema } from "../forms/schema";
 import { SchemaForm } from "../forms/SchemaForm";
 import { Button } from "../ui/Button";
@@ -21,11 +21,23 @@ export function Question({ question }: { question: QuestionPart }) {
   if (own && request.url && isLinkPage(request.url)) return <LoginNeeded question={question} url={request.url} />;
   return (
     <section className={css.question} aria-label={own ? "Question of Ropewalk" : `Question of ${request.server}`}>
-      <header><MessageCircleQuestion aria-hidden="true" /><span><b>{own ? "Ropewalk" : request.server}</b> asks, for {own ? "the" : "its"} tool <code>{request.tool}</code></span></header>
+      <header>
+        <MessageCircleQuestion aria-hidden="true" />
+        <span>
+          <b>{own ? "Ropewalk" : request.server}</b> asks, for {own ? "the" : "its"} tool <code>{request.tool}</code>
+        </span>
+      </header>
       <p>{request.message}</p>
-      {answer
-        ? <div><Badge tone={answer.action === "accept" ? "good" : "plain"}>{outcomeOf(answer)}{question.complete && ", and done"}</Badge></div>
-        : <Answer question={question} />}
+      {answer ? (
+        <div>
+          <Badge tone={answer.action === "accept" ? "good" : "plain"}>
+            {outcomeOf(answer)}
+            {question.complete && ", and done"}
+          </Badge>
+        </div>
+      ) : (
+        <Answer question={question} />
+      )}
     </section>
   );
 }
@@ -38,13 +50,46 @@ function LoginNeeded({ question, url }: { question: QuestionPart; url: string })
   const opened = answer?.action === "accept";
   return (
     <section className={css.question} aria-label={`Login at ${new URL(url).searchParams.get("app")}`}>
-      <header><IdCard aria-hidden="true" /><span>The tool <code>{request.tool}</code> takes a login</span></header>
+      <header>
+        <IdCard aria-hidden="true" />
+        <span>
+          The tool <code>{request.tool}</code> takes a login
+        </span>
+      </header>
       <p>{request.message}</p>
       {error !== null && <Failure error={error} />}
-      {complete ? <div><Badge tone="good" dot>linked</Badge></div> : answer && !opened ? <div><Badge>{outcomeOf(answer)}</Badge></div> : (
+      {complete ? (
+        <div>
+          <Badge tone="good" dot>
+            linked
+          </Badge>
+        </div>
+      ) : answer && !opened ? (
+        <div>
+          <Badge>{outcomeOf(answer)}</Badge>
+        </div>
+      ) : (
         <div className={css.row}>
-          <Button look={opened ? "plain" : "primary"} busy={busy && !opened} onClick={() => { openPage(linkPage(url)); if (!opened) void send("accept"); }}><ExternalLink aria-hidden="true" />{opened ? "Open the page again" : "Link an account"}</Button>
-          {opened ? <span role="status" className={css.meta}>The call goes on when the account is linked.</span> : <Button look="quiet" disabled={busy} onClick={() => void send("decline")}>Not now</Button>}
+          <Button
+            look={opened ? "plain" : "primary"}
+            busy={busy && !opened}
+            onClick={() => {
+              openPage(linkPage(url));
+              if (!opened) void send("accept");
+            }}
+          >
+            <ExternalLink aria-hidden="true" />
+            {opened ? "Open the page again" : "Link an account"}
+          </Button>
+          {opened ? (
+            <span role="status" className={css.meta}>
+              The call goes on when the account is linked.
+            </span>
+          ) : (
+            <Button look="quiet" disabled={busy} onClick={() => void send("decline")}>
+              Not now
+            </Button>
+          )}
         </div>
       )}
     </section>
@@ -53,7 +98,12 @@ function LoginNeeded({ question, url }: { question: QuestionPart; url: string })
 
 type Action = "accept" | "decline" | "cancel";
 
-const outcomeOf = (answer: NonNullable<QuestionPart["answer"]>) => (answer.reason === "timeout" ? "not answered in time" : answer.reason === "withdrawn" ? "withdrawn by the app" : said[answer.action]);
+const outcomeOf = (answer: NonNullable<QuestionPart["answer"]>) =>
+  answer.reason === "timeout"
+    ? "not answered in time"
+    : answer.reason === "withdrawn"
+      ? "withdrawn by the app"
+      : said[answer.action];
 
 /** Answers a question. */
 function useReply(id: string) {
@@ -63,7 +113,10 @@ function useReply(id: string) {
     setBusy(true);
     setError(null);
     try {
-      await ask("POST", `/v1/chat/elicitations/${encodeURIComponent(id)}`, { body: { action, ...(content && { content }) } });
+      await api.POST("/v1/chat/elicitations/{id}", {
+        params: { path: { id } },
+        body: { action, ...(content && { content }) },
+      });
     } catch (problem) {
       setError(problem);
       setBusy(false);
@@ -88,16 +141,44 @@ function Answer({ question }: { question: QuestionPart }) {
     void reply(action, content);
   };
   return (
-    <form style={{ display: "grid", gap: 16 }} noValidate onSubmit={(e) => { e.preventDefault(); send("accept"); }}>
-      {request.mode === "url"
-        ? <><code className={css.url}>{request.url}</code><p>Check the address before you open it: what you enter there goes to that site, not to this server.</p></>
-        : <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} />}
+    <form
+      style={{ display: "grid", gap: 16 }}
+      noValidate
+      onSubmit={(e) => {
+        e.preventDefault();
+        send("accept");
+      }}
+    >
+      {request.mode === "url" ? (
+        <>
+          <code className={css.url}>{request.url}</code>
+          <p>Check the address before you open it: what you enter there goes to that site, not to this server.</p>
+        </>
+      ) : (
+        <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} />
+      )}
       {error !== null && <Failure error={error} />}
       <div className={css.row}>
-        {request.mode === "url"
-          ? <Button look="primary" busy={busy} onClick={() => { window.open(request.url, "_blank", "noopener,noreferrer"); send("accept"); }}><ExternalLink aria-hidden="true" />Open the address</Button>
-          : <Button type="submit" look="primary" busy={busy}>Send answer</Button>}
-        <Button onClick={() => send("decline")} disabled={busy}>Decline</Button>
+        {request.mode === "url" ? (
+          <Button
+            look="primary"
+            busy={busy}
+            onClick={() => {
+              window.open(request.url, "_blank", "noopener,noreferrer");
+              send("accept");
+            }}
+          >
+            <ExternalLink aria-hidden="true" />
+            Open the address
+          </Button>
+        ) : (
+          <Button type="submit" look="primary" busy={busy}>
+            Send answer
+          </Button>
+        )}
+        <Button onClick={() => send("decline")} disabled={busy}>
+          Decline
+        </Button>
       </div>
     </form>
   );

@@ -41,41 +41,87 @@ export function Thread({ messages, loading, error, state, actions, onRetry, onDi
   // The history may have the answer already while the rest of the run is still to be shown.
   const shown = state && !kept ? messages.slice(0, state.since + 1) : messages;
   const rows = shown.map((m, i) => {
-    if (m.role === "user") return <UserMessage key={i} text={m.content} index={i} actions={actions} attachments={m.metadata?.attachments} />;
+    if (m.role === "user")
+      return <UserMessage key={i} text={m.content} index={i} actions={actions} attachments={m.metadata?.attachments} />;
     const failed = kept && state.status === "failed" && i === state.since + 1;
-    return <Answer key={i} message={m} index={i} actions={actions} state={failed ? state : undefined} onRetry={failed ? onRetry : undefined} />;
+    return (
+      <Answer
+        key={i}
+        message={m}
+        index={i}
+        actions={actions}
+        state={failed ? state : undefined}
+        onRetry={failed ? onRetry : undefined}
+      />
+    );
   });
   const unsent = state && !asked && isUnsent(state);
-  if (state && !asked) rows.push(<UserMessage key={state.since} text={state.ask.message} attachments={state.ask.attachments} unsent={unsent ? { onRetry, onDiscard } : undefined} />);
-  if (state && !kept && !unsent) rows.push(<Answer key={state.since + 1} state={state} actions={actions} onRetry={onRetry} />);
-  return (<>
-    <Announcer state={state} />
-    <div
-      className={css.scroll} ref={scroller} tabIndex={0} role="region" aria-label="Conversation"
-      onScroll={(e) => {
-        // What grows moves the end away; only scrolling up is the person's own.
-        const { scrollTop, scrollHeight, clientHeight } = e.currentTarget;
-        const near = scrollHeight - scrollTop - clientHeight < 60;
-        if (near) atEnd.current = true;
-        else if (scrollTop < before.current - 4 && scrollHeight >= tall.current) atEnd.current = false;
-        before.current = scrollTop;
-        tall.current = scrollHeight;
-        setAway(!atEnd.current);
-      }}
-    >
-      <div className={css.messages}>
-        {error && <Failure error={error} />}
-        {loading && <Skeleton lines={4} />}
-        {rows}
-        {!state && messages.at(-1)?.role === "user" && (
-          <Notice tone="warn" action={<Button small onClick={() => actions.onRetry(messages.length)}>Retry</Button>}>
-            <p role="status">No answer is here yet. If one is on its way, for example in another window, it appears here.</p>
-          </Notice>
+  if (state && !asked)
+    rows.push(
+      <UserMessage
+        key={state.since}
+        text={state.ask.message}
+        attachments={state.ask.attachments}
+        unsent={unsent ? { onRetry, onDiscard } : undefined}
+      />,
+    );
+  if (state && !kept && !unsent)
+    rows.push(<Answer key={state.since + 1} state={state} actions={actions} onRetry={onRetry} />);
+  return (
+    <>
+      <Announcer state={state} />
+      <div
+        className={css.scroll}
+        ref={scroller}
+        tabIndex={0}
+        role="region"
+        aria-label="Conversation"
+        onScroll={(e) => {
+          // What grows moves the end away; only scrolling up is the person's own.
+          const { scrollTop, scrollHeight, clientHeight } = e.currentTarget;
+          const near = scrollHeight - scrollTop - clientHeight < 60;
+          if (near) atEnd.current = true;
+          else if (scrollTop < before.current - 4 && scrollHeight >= tall.current) atEnd.current = false;
+          before.current = scrollTop;
+          tall.current = scrollHeight;
+          setAway(!atEnd.current);
+        }}
+      >
+        <div className={css.messages}>
+          {error && <Failure error={error} />}
+          {loading && <Skeleton lines={4} />}
+          {rows}
+          {!state && messages.at(-1)?.role === "user" && (
+            <Notice
+              tone="warn"
+              action={
+                <Button small onClick={() => actions.onRetry(messages.length)}>
+                  Retry
+                </Button>
+              }
+            >
+              <p role="status">
+                No answer is here yet. If one is on its way, for example in another window, it appears here.
+              </p>
+            </Notice>
+          )}
+        </div>
+        {away && (
+          <Button
+            className="to-end"
+            style={{ position: "absolute", bottom: 96, left: "50%", translate: "-50%" }}
+            label="To the end"
+            onClick={() => {
+              atEnd.current = true;
+              toEnd();
+            }}
+          >
+            <ArrowDown aria-hidden="true" />
+          </Button>
         )}
       </div>
-      {away && <Button className="to-end" style={{ position: "absolute", bottom: 96, left: "50%", translate: "-50%" }} label="To the end" onClick={() => { atEnd.current = true; toEnd(); }}><ArrowDown aria-hidden="true" /></Button>}
-    </div>
-  </>);
+    </>
+  );
 }
 
 /** The answer for those who hear it: sentence by sentence, and what the tools do. */
@@ -102,14 +148,22 @@ function Announcer({ state }: { state?: RunState }) {
       speak(true);
     };
   }, [running]);
-  return <div className="visually-hidden" aria-live="polite">{sentence}</div>;
+  return (
+    <div className="visually-hidden" aria-live="polite">
+      {sentence}
+    </div>
+  );
 }
 
 function spoken(part: Part): string {
   switch (part.type) {
-    case "text": return part.text;
-    case "question": return `${part.request.server === "system" ? "Ropewalk" : part.request.server} asks: ${part.request.message}.`;
-    case "tool": return `Tool ${part.name} ${part.state === "running" ? "was called" : part.state === "ok" ? "has answered" : "failed"}.`;
-    default: return "";
+    case "text":
+      return part.text;
+    case "question":
+      return `${part.request.server === "system" ? "Ropewalk" : part.request.server} asks: ${part.request.message}.`;
+    case "tool":
+      return `Tool ${part.name} ${part.state === "running" ? "was called" : part.state === "ok" ? "has answered" : "failed"}.`;
+    default:
+      return "";
   }
 }

@@ -28,7 +28,9 @@ export function ToolCard({ call, onMessage }: Props) {
   const uri = call.resourceUri ?? (tool && viewOf(tool));
   const Icon = { running: LoaderCircle, ok: CircleCheck, failed: CircleAlert }[call.state];
   const args = Object.keys(call.input ?? {}).length > 0 ? toJson(call.input) : "";
-  const pictures = ((call.result?.content ?? []) as { type: string; data?: string; mimeType?: string }[]).filter((part) => part.type === "image" && part.data);
+  const pictures = ((call.result?.content ?? []) as { type: string; data?: string; mimeType?: string }[]).filter(
+    (part) => part.type === "image" && part.data,
+  );
   return (
     <>
       <details className={css.tool}>
@@ -36,24 +38,51 @@ export function ToolCard({ call, onMessage }: Props) {
           <span className="visually-hidden">Tool call, {call.state}: </span>
           {call.state === "running" ? <Spinner /> : <Icon aria-hidden="true" className={css[call.state]} />}
           <b>{tool?.title ?? tool?.annotations?.title ?? tool?.tool ?? called.name.slice(cut < 0 ? 0 : cut + 2)}</b>
-          <small>{server}{called.account && ` as ${called.account}`}{args && ` ${args}`}</small>
+          <small>
+            {server}
+            {called.account && ` as ${called.account}`}
+            {args && ` ${args}`}
+          </small>
           {call.ms !== undefined && <time>{millis(call.ms)}</time>}
           <ChevronRight aria-hidden="true" className={css.chevron} />
         </summary>
         <div className={css.toolBody}>
-          <div><p className={css.caption}>Arguments</p><Code label="Arguments" text={toJson(call.input ?? {}, 2)} wrap /></div>
+          <div>
+            <p className={css.caption}>Arguments</p>
+            <Code label="Arguments" text={toJson(call.input ?? {}, 2)} wrap />
+          </div>
           {(call.result ?? call.output) !== undefined && (
             <div>
               <p className={css.caption}>{call.state === "failed" ? "Error" : "Result"}</p>
-              {call.result ? <ResultView result={call.result as unknown as ToolResult} /> : <Code label="Result" text={pretty(call.output ?? "")} wrap />}
+              {call.result ? (
+                <ResultView result={call.result as unknown as ToolResult} />
+              ) : (
+                <Code label="Result" text={pretty(call.output ?? "")} wrap />
+              )}
             </div>
           )}
         </div>
       </details>
       {call.state !== "ok" && <Held call={call} />}
       {call.state === "running" && call.progress && <Progress {...call.progress} />}
-      {pictures.map((p, i) => <img key={i} className={css.picture} src={`data:${p.mimeType ?? "image/png"};base64,${p.data}`} alt={`Picture of ${server}`} />)}
-      {uri && call.state === "ok" && <AppView server={server} uri={uri} tool={tool} input={call.input} result={resultOf(call)} onMessage={onMessage} />}
+      {pictures.map((p, i) => (
+        <img
+          key={i}
+          className={css.picture}
+          src={`data:${p.mimeType ?? "image/png"};base64,${p.data}`}
+          alt={`Picture of ${server}`}
+        />
+      ))}
+      {uri && call.state === "ok" && (
+        <AppView
+          server={server}
+          uri={uri}
+          tool={tool}
+          input={call.input}
+          result={resultOf(call)}
+          onMessage={onMessage}
+        />
+      )}
     </>
   );
 }
@@ -74,7 +103,12 @@ function resultOf(call: ToolPart): ToolResult {
   } catch {
     structured = undefined;
   }
-  return { content: [{ type: "text", text: call.output ?? "" }], ...(structured !== undefined && { structuredContent: structured }), isError: false, result: call.output } as unknown as ToolResult;
+  return {
+    content: [{ type: "text", text: call.output ?? "" }],
+    ...(structured !== undefined && { structuredContent: structured }),
+    isError: false,
+    result: call.output,
+  } as unknown as ToolResult;
 }
 
 /** The decision on a call that waits for one, where it was asked for: also a late one, after the call was answered. */
@@ -86,11 +120,25 @@ function Held({ call }: { call: ToolPart }) {
   if (!approval) return null;
   if (!isPending(approval)) {
     if (waits || !late[approval.state]) return null;
-    return <p role="status" className={css.meta}>{late[approval.state]}{approval.reason && ` Reason: ${approval.reason}`}</p>;
+    return (
+      <p role="status" className={css.meta}>
+        {late[approval.state]}
+        {approval.reason && ` Reason: ${approval.reason}`}
+      </p>
+    );
   }
   return (
     <section className={css.question} aria-label={`Decision on ${approval.tool}`}>
-      <p>{waits ? "This call waits for a decision" : "Nobody has decided on this call yet"}{approval.account && <> (with the account <b>{approval.account}</b>)</>}, which is possible until {clock(approval.expiresAt)}.</p>
+      <p>
+        {waits ? "This call waits for a decision" : "Nobody has decided on this call yet"}
+        {approval.account && (
+          <>
+            {" "}
+            (with the account <b>{approval.account}</b>)
+          </>
+        )}
+        , which is possible until {clock(approval.expiresAt)}.
+      </p>
       <Code label="Arguments of the call" text={toJson(approval.arguments, 2)} wrap />
       <DecideCall approval={approval} />
     </section>
@@ -107,7 +155,11 @@ const late: Partial<Record<Approval["state"], string>> = {
 function Progress({ progress, total, message }: NonNullable<ToolPart["progress"]>) {
   return (
     <div role="status">
-      {total !== undefined && total > 0 && <div className={css.bar}><span style={{ width: `${Math.min(100, (100 * progress) / total)}%` }} /></div>}
+      {total !== undefined && total > 0 && (
+        <div className={css.bar}>
+          <span style={{ width: `${Math.min(100, (100 * progress) / total)}%` }} />
+        </div>
+      )}
       <div className={css.meta}>{message ?? (total ? `${progress} of ${total}` : `${progress}`)}</div>
     </div>
   );

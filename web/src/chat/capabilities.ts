@@ -12,8 +12,13 @@ export function useModels(): string[] {
     queryKey: ["models", workspace.id],
     staleTime: 60_000,
     queryFn: async () => {
-      const [models, usage] = await Promise.all([take(api.GET("/v1/models")), take(api.GET("/v1/usage", { params: { query: { period: "month", groupBy: "model" } } }))]);
-      return [...new Set([models.default, models.fast, ...usage.models.map((m) => m.model)].filter((m) => m !== null))].filter(Boolean);
+      const [models, usage] = await Promise.all([
+        take(api.GET("/v1/models")),
+        take(api.GET("/v1/usage", { params: { query: { period: "month", groupBy: "model" } } })),
+      ]);
+      return [
+        ...new Set([models.default, models.fast, ...usage.models.map((m) => m.model)].filter((m) => m !== null)),
+      ].filter(Boolean);
     },
   });
   return data ?? [];

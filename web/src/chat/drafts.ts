@@ -57,10 +57,13 @@ export function useDraft(id: string | undefined) {
       change({ files: before });
     });
   }, [key, change]);
-  const edit = useCallback((to: Partial<Draft> | ((draft: Draft) => Partial<Draft>)) => {
-    change(typeof to === "function" ? to(latest.current) : to);
-    store();
-  }, [change, store]);
+  const edit = useCallback(
+    (to: Partial<Draft> | ((draft: Draft) => Partial<Draft>)) => {
+      change(typeof to === "function" ? to(latest.current) : to);
+      store();
+    },
+    [change, store],
+  );
   /** Empties what is shown; what is stored stays until the server has it. */
   const clear = useCallback(() => change({ text: "", files: [] }), [change]);
   return { draft, edit, clear, store };

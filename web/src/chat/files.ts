@@ -1,4 +1,4 @@
-import { errorOf, send } from "../api/http";
+import { api, take } from "../api/client";
 import type { Attachment } from "./run";
 
 const largest = 5 << 20;
@@ -14,15 +14,25 @@ export async function withFiles(all: Attachment[], more: File[]): Promise<{ file
   const problems: string[] = [];
   let total = all.reduce((sum, file) => sum + sizeOf(file), 0);
   for (const file of more) {
-    const problem = files.length >= most ? `${file.name} was left out: one message takes ${most} files.`
-      : file.size === 0 ? `${file.name} is empty.`
-      : file.size > largest ? `${file.name} is too large: a file may have 5 MB.`
-      : total + file.size > largestTogether ? `${file.name} was left out: the files of one message may have 10 MB together.` : "";
+    const problem =
+      files.length >= most
+        ? `${file.name} was left out: one message takes ${most} files.`
+        : file.size === 0
+          ? `${file.name} is empty.`
+          : file.size > largest
+            ? `${file.name} is too large: a file may have 5 MB.`
+            : total + file.size > largestTogether
+              ? `${file.name} was left out: the files of one message may have 10 MB together.`
+              : "";
     const mimeType = problem ? undefined : await typeOf(file);
     if (mimeType) {
       files.push({ name: file.name, mimeType, data: await base64(file) });
       total += file.size;
-    } else problems.push(problem || `${file.name} is of a type that models cannot read. They take PNG, JPEG, GIF and WebP pictures, PDF documents and text.`);
+    } else
+      problems.push(
+        problem ||
+          `${file.name} is of a type that models cannot read. They take PNG, JPEG, GIF and WebP pictures, PDF documents and text.`,
+      );
   }
   return { files, problems };
 }
@@ -38,17 +48,29 @@ async function typeOf(file: File): Promise<string | undefined> {
   }
 }
 
-const base64 = (blob: Blob) => new Promise<string>((resolve, reject) => {
-  const reader = new FileReader();
-  reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
-  reader.onerror = () => reject(reader.error ?? new Error("The file cannot be read."));
-  reader.readAsDataURL(blob);
-});
+const base64 = (blob: Blob) =>
+  new Promise<string>((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
+    reader.onerror = () => reject(reader.error ?? new Error("The file cannot be read."));
+    reader.readAsDataURL(blob);
+  });
 
 /** An attachment of an earlier message, to send it again. */
-export async function attachedBefore({ name, mimeType, url }: { name: string; mimeType: string; url: string }): Promise<Attachment> {
-  if (!url.startsWith("/")) return { name, mimeType, url };
-  const response = await send(url);
-  if (!response.ok) throw await errorOf(response);
-  return { name, mimeType, data: await base64(await response.blob()) };
+export async function attachedBefore({
+  name,
+  mimeType,
+  url,
+}: {
+  name: string;
+  mimeType: string;
+  url: string;
+}): Promise<Attachment> {
+  const [, id, attachment] = /^\/v1\/conversations\/(\w+)\/attachments\/(\w+)$/.exec(url) ?? [];
+  if (!id || !attachment) return { name, mimeType, url };
+  const path = { id, attachment };
+  const file = await take(
+    api.GET("/v1/conversations/{id}/attachments/{attachment}", { params: { path }, parseAs: "blob" }),
+  );
+  return { name, mimeType, data: await base64(file) };
 }

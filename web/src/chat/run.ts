@@ -1,6 +1,6 @@
-import type { Schemas } from "../api/client";
-import { ApiError, send } from "../api/http";
-import { toJson } from "../api/digits";
+import { api, eventStream, type Schemas } from "../api/client";
+import { ApiError } from "../api/http";
+import type { paths } from "../api/schema";
 import { readEvents, type ServerEvent } from "../api/sse";
 
 export interface ToolPart {
@@ -77,7 +77,12 @@ const lost = () => new ApiError(0, "offline", "The connection was lost. What was
 /** Whether a message never reached the server, so that it is safe to send it as it was. */
 export const isUnsent = ({ status, sent, error }: RunState) => status === "failed" && !sent && error?.status === 0;
 
-const runOf = (conversationId: string) => `/v1/conversations/${encodeURIComponent(conversationId)}/run`;
+type ChatRequest = NonNullable<paths["/v1/chat"]["post"]["requestBody"]>["content"]["application/json"];
+
+/** Returns the request for a message: the run does not end when this page is closed. */
+export const requestOf = (ask: Ask) => ({ ...ask, detach: true }) as ChatRequest;
+
+type Stream = Parameters<typeof readEvents>[0];
 
 /** One run of a chat, which goes on whatever screen is shown. */
 export class Run {
@@ -91,7 +96,13 @@ export class Run {
   private stopping?: Promise<unknown>;
 
   /** A run that began elsewhere, or before the page was loaded, is joined. */
-  constructor(ask: Ask, since: number, private readonly settled: (run: Run) => void, private readonly started: (run: Run, conversationId: string) => void, private readonly joins = false) {
+  constructor(
+    ask: Ask,
+    since: number,
+    private readonly settled: (run: Run) => void,
+    private readonly started: (run: Run, conversationId: string) => void,
+    private readonly joins = false,
+  ) {
     this.state = { ask, since, conversationId: ask.conversationId, parts: [], status: "running", sent: joins };
     void this.follow();
   }
@@ -107,7 +118,8 @@ export class Run {
   stop(): void {
     this.abort.abort();
     const id = this.state.conversationId;
-    if (id && this.state.sent) this.stopping = send(runOf(id), { method: "DELETE" }).catch(() => undefined);
+    if (id && this.state.sent)
+      this.stopping = api.DELETE("/v1/conversations/{id}/run", { params: { path: { id } } }).catch(() => undefined);
   }
 
   /** The history was read after the end. */
@@ -118,13 +130,17 @@ export class Run {
   private async follow(): Promise<void> {
     try {
       if (this.joins) await this.join();
-      else await this.read("/v1/chat/stream", { method: "POST", body: toJson({ ...this.state.ask, detach: true }), headers: { "Content-Type": "application/json" } });
+      else
+        await this.read(
+          api.POST("/v1/chat/stream", { ...eventStream, body: requestOf(this.state.ask), signal: this.abort.signal }),
+        );
       if (this.state.status === "running") await this.rejoin();
     } catch (error) {
       this.takeQueued(Infinity);
       if (this.abort.signal.aborted) this.change({ status: "stopped" });
       else if (this.state.status !== "running") this.change({});
-      else if (this.joins && error instanceof ApiError && error.status === 404) this.change({ status: "failed", gone: true });
+      else if (this.joins && error instanceof ApiError && error.status === 404)
+        this.change({ status: "failed", gone: true });
       else if (this.state.sent && (!(error instanceof ApiError) || error.status === 0)) await this.rejoin();
       else this.change({ status: "failed", error: error instanceof ApiError ? error : lost() });
     }
@@ -132,24 +148,34 @@ export class Run {
     this.settled(this);
   }
 
-  private async read(path: string, init: RequestInit): Promise<void> {
-    await readEvents(path, { ...init, signal: this.abort.signal }, (e) => this.enqueue(e));
-    if (this.queue.length > 0) await new Promise<void>((resolve) => { this.drained = resolve; });
+  private async read(stream: Stream): Promise<void> {
+    await readEvents(stream, (e) => this.enqueue(e));
+    if (this.queue.length > 0)
+      await new Promise<void>((resolve) => {
+        this.drained = resolve;
+      });
   }
 
   private join(): Promise<void> {
-    return this.read(runOf(this.state.conversationId!), { headers: this.last ? { "Last-Event-ID": this.last } : {} });
+    const params = {
+      path: { id: this.state.conversationId! },
+      header: this.last ? { "Last-Event-ID": this.last } : {},
+    };
+    return this.read(api.GET("/v1/conversations/{id}/run", { ...eventStream, params, signal: this.abort.signal }));
   }
 
   /** Joins the run again, which goes on without the connection. */
   private async rejoin(): Promise<void> {
     this.change({ status: "failed", error: lost() });
     for (const pause of rejoinPauses) {
-      await new Promise((resolve) => { setTimeout(resolve, pause); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, pause);
+      });
       if (this.abort.signal.aborted) return this.change({ status: "stopped" });
       try {
         await this.join();
-        if (this.state.status === "done" || this.state.error?.status !== 0 || this.state.error.code !== "offline") return;
+        if (this.state.status === "done" || this.state.error?.status !== 0 || this.state.error.code !== "offline")
+          return;
       } catch (error) {
         this.takeQueued(Infinity);
         if (this.abort.signal.aborted) return this.change({ status: "stopped" });
@@ -164,7 +190,8 @@ export class Run {
     this.last = event.id || this.last;
     if (this.state.error?.code === "offline") this.change({ status: "running", error: undefined }); // it is heard again
     this.queue.push(event);
-    if (document.hidden) this.takeQueued(Infinity); // it has no frames
+    if (document.hidden)
+      this.takeQueued(Infinity); // it has no frames
     else this.nextFrame();
   }
 
@@ -188,17 +215,36 @@ export class Run {
         if (this.abort.signal.aborted) this.stop(); // before it was known which run it is
         return this.started(this, conversationId);
       }
-      case "text.delta": return this.addText((data as Schemas["TextDelta"]).text);
-      case "reasoning.delta": return this.addText((data as Schemas["TextDelta"]).text, "reasoning");
+      case "text.delta":
+        return this.addText((data as Schemas["TextDelta"]).text);
+      case "reasoning.delta":
+        return this.addText((data as Schemas["TextDelta"]).text, "reasoning");
       case "reasoning.done": {
         const { ms } = data as { ms: number };
         const last = this.state.parts.at(-1);
-        return last?.type === "reasoning" ? this.change({ parts: [...this.state.parts.slice(0, -1), { ...last, ms }] }) : undefined;
+        return last?.type === "reasoning"
+          ? this.change({ parts: [...this.state.parts.slice(0, -1), { ...last, ms }] })
+          : undefined;
       }
-      case "chat.compacted": return this.change({ parts: [...this.state.parts, { type: "summary", text: (data as Schemas["TextDelta"]).text }] });
+      case "chat.compacted":
+        return this.change({
+          parts: [...this.state.parts, { type: "summary", text: (data as Schemas["TextDelta"]).text }],
+        });
       case "tool.start": {
         const tool = data as Schemas["ToolStart"];
-        return this.change({ parts: [...this.state.parts, { type: "tool", state: "running", id: tool.id, name: tool.name, input: tool.input, resourceUri: tool.resourceUri }] });
+        return this.change({
+          parts: [
+            ...this.state.parts,
+            {
+              type: "tool",
+              state: "running",
+              id: tool.id,
+              name: tool.name,
+              input: tool.input,
+              resourceUri: tool.resourceUri,
+            },
+          ],
+        });
       }
       case "tool.progress": {
         const { id, progress, total, message } = data as Schemas["ToolProgress"];
@@ -206,7 +252,14 @@ export class Run {
       }
       case "tool.done": {
         const { id, account, ok, ms, output, result, resourceUri } = data as Schemas["ToolDone"];
-        return this.edit("tool", id, { state: ok ? "ok" : "failed", account, ms, output, result, ...(resourceUri && { resourceUri }) });
+        return this.edit("tool", id, {
+          state: ok ? "ok" : "failed",
+          account,
+          ms,
+          output,
+          result,
+          ...(resourceUri && { resourceUri }),
+        });
       }
       case "elicitation.request": {
         const request = data as Schemas["ElicitationRequest"];
@@ -218,9 +271,14 @@ export class Run {
       }
       case "elicitation.complete": {
         const { elicitationId } = data as Schemas["ElicitationComplete"];
-        return this.change({ parts: this.state.parts.map((p) => (p.type === "question" && p.request.elicitationId === elicitationId ? { ...p, complete: true } : p)) });
+        return this.change({
+          parts: this.state.parts.map((p) =>
+            p.type === "question" && p.request.elicitationId === elicitationId ? { ...p, complete: true } : p,
+          ),
+        });
       }
-      case "done": return this.change({ status: "done", answer: data as Schemas["ChatAnswer"] });
+      case "done":
+        return this.change({ status: "done", answer: data as Schemas["ChatAnswer"] });
       case "error": {
         const { error, message } = data as Schemas["ChatError"];
         return this.change({ status: "failed", error: new ApiError(0, error, message) });
@@ -230,12 +288,15 @@ export class Run {
 
   private addText(text: string, type: "text" | "reasoning" = "text"): void {
     const last = this.state.parts.at(-1);
-    if (last?.type === type) this.change({ parts: [...this.state.parts.slice(0, -1), { type, text: last.text + text }] });
+    if (last?.type === type)
+      this.change({ parts: [...this.state.parts.slice(0, -1), { type, text: last.text + text }] });
     else this.change({ parts: [...this.state.parts, { type, text }] });
   }
 
   private edit(type: "tool" | "question", id: string, to: object): void {
-    this.change({ parts: this.state.parts.map((p) => (p.type === type && p.id === id ? ({ ...p, ...to } as Part) : p)) });
+    this.change({
+      parts: this.state.parts.map((p) => (p.type === type && p.id === id ? ({ ...p, ...to } as Part) : p)),
+    });
   }
 
   private change(to: Partial<RunState>): void {

@@ -37,45 +37,55 @@ export function useRun(conversationId?: string): { run: Run | undefined; state: 
 export const useRunning = () => useSyncExternalStore(subscribe, () => runs);
 
 /** Begins a run in a conversation of so many messages. began is called when its conversation is known. */
-export function useBegin(): (ask: Ask, since: number, began: (conversationId: string) => void, joins?: boolean) => void {
+export function useBegin(): (
+  ask: Ask,
+  since: number,
+  began: (conversationId: string) => void,
+  joins?: boolean,
+) => void {
   const { workspace } = useSession();
   const queries = useQueryClient();
-  return useCallback((ask, since, began, joins = false) => {
-    const key = ask.conversationId ?? fresh(workspace.id);
-    const run = new Run(
-      ask,
-      since,
-      async (settled) => {
-        const id = settled.state.conversationId;
-        if (!settled.state.gone) notifyHidden(settled.state.status === "done" ? "Answer ready" : "Answer ended");
-        refreshConversations(queries);
-        if (!id) return readers.forEach((reader) => reader());
-        // A history that is still on its way may lack the answer, and a refetch would join it.
-        const history = { queryKey: ["history", workspace.id, id] };
-        await queries.cancelQueries(history);
-        await queries.refetchQueries(history);
-        const failed = queries.getQueryState(history.queryKey)?.status === "error";
-        if (!failed) settled.markRead();
-        const answered = queries.getQueryData<{ role: string }[]>(history.queryKey)?.at(-1)?.role === "assistant";
-        const over = settled.state.status === "done" || (settled.state.gone && (answered || joins));
-        if (over && !failed) set((map) => map.get(id) === settled && map.delete(id));
-        else readers.forEach((reader) => reader());
-      },
-      (begun, id) => {
-        if (!ask.conversationId) set((map) => {
-          map.delete(key);
-          map.set(id, begun);
-        });
-        refreshConversations(queries);
-        began(id);
-      },
-      joins,
-    );
-    set((map) => map.set(key, run));
-  }, [workspace.id, queries]);
+  return useCallback(
+    (ask, since, began, joins = false) => {
+      const key = ask.conversationId ?? fresh(workspace.id);
+      const run = new Run(
+        ask,
+        since,
+        async (settled) => {
+          const id = settled.state.conversationId;
+          if (!settled.state.gone) notifyHidden(settled.state.status === "done" ? "Answer ready" : "Answer ended");
+          refreshConversations(queries);
+          if (!id) return readers.forEach((reader) => reader());
+          // A history that is still on its way may lack the answer, and a refetch would join it.
+          const history = { queryKey: ["history", workspace.id, id] };
+          await queries.cancelQueries(history);
+          await queries.refetchQueries(history);
+          const failed = queries.getQueryState(history.queryKey)?.status === "error";
+          if (!failed) settled.markRead();
+          const answered = queries.getQueryData<{ role: string }[]>(history.queryKey)?.at(-1)?.role === "assistant";
+          const over = settled.state.status === "done" || (settled.state.gone && (answered || joins));
+          if (over && !failed) set((map) => map.get(id) === settled && map.delete(id));
+          else readers.forEach((reader) => reader());
+        },
+        (begun, id) => {
+          if (!ask.conversationId)
+            set((map) => {
+              map.delete(key);
+              map.set(id, begun);
+            });
+          refreshConversations(queries);
+          began(id);
+        },
+        joins,
+      );
+      set((map) => map.set(key, run));
+    },
+    [workspace.id, queries],
+  );
 }
 
 /** Forgets a run that has ended. */
-export const forget = (run: Run) => set((map) => {
-  for (const [key, other] of map) if (other === run) map.delete(key);
-});
+export const forget = (run: Run) =>
+  set((map) => {
+    for (const [key, other] of map) if (other === run) map.delete(key);
+  });

@@ -18,20 +18,55 @@ export function ConnectScreen() {
   return (
     <Page title="Connect a client" about={`Every MCP client can use the tools of ${workspace.name} at one address.`}>
       <Card title="Address of this workspace">
-        <div className={css.address}><code>{url}</code><CopyButton text={url} /></div>
-        {facts.dev && <Notice tone="warn">In dev mode no token is needed, and only programs on this machine get in. Set an API key or an identity provider before others should.</Notice>}
-        {!facts.dev && facts.login && <Notice>Clients that know OAuth need the address alone: they send people to your identity provider. Others take a token.</Notice>}
+        <div className={css.address}>
+          <code>{url}</code>
+          <CopyButton text={url} />
+        </div>
+        {facts.dev && (
+          <Notice tone="warn">
+            In dev mode no token is needed, and only programs on this machine get in. Set an API key or an identity
+            provider before others should.
+          </Notice>
+        )}
+        {!facts.dev && facts.login && (
+          <Notice>
+            Clients that know OAuth need the address alone: they send people to your identity provider. Others take a
+            token.
+          </Notice>
+        )}
       </Card>
       <Keys onMade={setToken} />
       <div className={css.split}>
         <div className={css.list} role="group" aria-label="Clients">
-          {clients.map((c) => <button key={c.id} type="button" className={css.item} aria-pressed={c.id === chosen} onClick={() => setChosen(c.id)}>{c.name}</button>)}
+          {clients.map((c) => (
+            <button
+              key={c.id}
+              type="button"
+              className={css.item}
+              aria-pressed={c.id === chosen}
+              onClick={() => setChosen(c.id)}
+            >
+              {c.name}
+            </button>
+          ))}
         </div>
         <Card title={client.name}>
           <p>{client.note}</p>
           {!facts.dev && (
-            <Field label="Token or API key" hint={`It is put into the text below and stays in this page.${isWorkspaceAdmin ? " Make one above." : ""}`}>
-              {(props) => <Input {...props} mono type="password" autoComplete="off" value={token} onChange={(e) => setToken(e.target.value)} />}
+            <Field
+              label="Token or API key"
+              hint={`It is put into the text below and stays in this page.${isWorkspaceAdmin ? " Make one above." : ""}`}
+            >
+              {(props) => (
+                <Input
+                  {...props}
+                  mono
+                  type="password"
+                  autoComplete="off"
+                  value={token}
+                  onChange={(e) => setToken(e.target.value)}
+                />
+              )}
             </Field>
           )}
           <Code label={client.language} text={client.snippet({ url, token: facts.dev ? "" : token })} wrap />

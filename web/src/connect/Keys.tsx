@@ -22,7 +22,10 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
   const [making, setMaking] = useState(false);
   const [made, setMade] = useState("");
   const [revoking, setRevoking] = useState<Key | null>(null);
-  const keys = useQuery({ queryKey: ["keys", workspace.id], queryFn: async () => (await take(api.GET("/v1/keys"))).keys });
+  const keys = useQuery({
+    queryKey: ["keys", workspace.id],
+    queryFn: async () => (await take(api.GET("/v1/keys"))).keys,
+  });
   const revoke = async (key: Key) => {
     setRevoking(null);
     try {
@@ -34,20 +37,84 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
     refresh(queries, ["keys"]);
   };
   return (
-    <Card flush title="API keys" actions={<Button small onClick={() => setMaking(true)}><KeyRound aria-hidden="true" />New key</Button>}>
-      {made && <div style={{ padding: 16, display: "grid", gap: 12 }}><Notice tone="warn">Copy the key now: it is stored as a hash and never shown again.</Notice><Code label="New key" text={made} wrap /></div>}
-      {keys.isLoadingError ? <Failure error={keys.error} /> : keys.isPending ? <Skeleton /> : keys.data.length === 0 ? <Empty title="No keys yet">A key lets a program or a client in, with a role in one workspace.</Empty> : (
+    <Card
+      flush
+      title="API keys"
+      actions={
+        <Button small onClick={() => setMaking(true)}>
+          <KeyRound aria-hidden="true" />
+          New key
+        </Button>
+      }
+    >
+      {made && (
+        <div style={{ padding: 16, display: "grid", gap: 12 }}>
+          <Notice tone="warn">Copy the key now: it is stored as a hash and never shown again.</Notice>
+          <Code label="New key" text={made} wrap />
+        </div>
+      )}
+      {keys.isLoadingError ? (
+        <Failure error={keys.error} />
+      ) : keys.isPending ? (
+        <Skeleton />
+      ) : keys.data.length === 0 ? (
+        <Empty title="No keys yet">A key lets a program or a client in, with a role in one workspace.</Empty>
+      ) : (
         <Table
-          label="API keys" rows={keys.data} keyOf={(k) => k.id}
+          label="API keys"
+          rows={keys.data}
+          keyOf={(k) => k.id}
           columns={[
-            { title: "Name", cell: (k) => <><b>{k.name}</b> <Badge>{k.role}</Badge><small>acts as {k.user.email || k.user.displayName || k.user.id}</small></> },
-            { title: "Last used", cell: (k) => <>{k.lastUsedAt ? ago(k.lastUsedAt) : "never"}<small>{k.expiresAt ? `expires ${moment(k.expiresAt)}` : "does not expire"}</small></> },
-            { title: "", number: true, cell: (k) => <Button small look="danger" onClick={() => setRevoking(k)}>Revoke</Button> },
+            {
+              title: "Name",
+              cell: (k) => (
+                <>
+                  <b>{k.name}</b> <Badge>{k.role}</Badge>
+                  <small>acts as {k.user.email || k.user.displayName || k.user.id}</small>
+                </>
+              ),
+            },
+            {
+              title: "Last used",
+              cell: (k) => (
+                <>
+                  {k.lastUsedAt ? ago(k.lastUsedAt) : "never"}
+                  <small>{k.expiresAt ? `expires ${moment(k.expiresAt)}` : "does not expire"}</small>
+                </>
+              ),
+            },
+            {
+              title: "",
+              number: true,
+              cell: (k) => (
+                <Button small look="danger" onClick={() => setRevoking(k)}>
+                  Revoke
+                </Button>
+              ),
+            },
           ]}
         />
       )}
-      {making && <NewKey onClose={() => setMaking(false)} onMade={(key) => { setMade(key); onMade(key); refresh(queries, ["keys"]); }} />}
-      {revoking && <Confirm title={`Revoke ${revoking.name}?`} action="Revoke" onClose={() => setRevoking(null)} onConfirm={() => void revoke(revoking)}><p>Whatever uses this key loses access at once.</p></Confirm>}
+      {making && (
+        <NewKey
+          onClose={() => setMaking(false)}
+          onMade={(key) => {
+            setMade(key);
+            onMade(key);
+            refresh(queries, ["keys"]);
+          }}
+        />
+      )}
+      {revoking && (
+        <Confirm
+          title={`Revoke ${revoking.name}?`}
+          action="Revoke"
+          onClose={() => setRevoking(null)}
+          onConfirm={() => void revoke(revoking)}
+        >
+          <p>Whatever uses this key loses access at once.</p>
+        </Confirm>
+      )}
     </Card>
   );
 }
@@ -73,10 +140,40 @@ function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: (
     }
   };
   return (
-    <Dialog title="New API key" onClose={onClose} onSubmit={() => void submit()} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary" busy={busy}>Make the key</Button></>}>
-      <Field label="Name" required hint="What uses it, so that you know it again">{(props) => <Input {...props} autoFocus value={name} onChange={(e) => setName(e.target.value)} />}</Field>
-      <Field label={`Role in ${workspace.name}`}>{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value as Key["role"])}><option value="member">member</option>{isWorkspaceAdmin && <option value="admin">admin</option>}</Select>}</Field>
-      <Field label="Expires">{(props) => <Select {...props} value={days} onChange={(e) => setDays(e.target.value)}><option value="30">in 30 days</option><option value="90">in 90 days</option><option value="365">in a year</option><option value="">never</option></Select>}</Field>
+    <Dialog
+      title="New API key"
+      onClose={onClose}
+      onSubmit={() => void submit()}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={busy}>
+            Make the key
+          </Button>
+        </>
+      }
+    >
+      <Field label="Name" required hint="What uses it, so that you know it again">
+        {(props) => <Input {...props} autoFocus value={name} onChange={(e) => setName(e.target.value)} />}
+      </Field>
+      <Field label={`Role in ${workspace.name}`}>
+        {(props) => (
+          <Select {...props} value={role} onChange={(e) => setRole(e.target.value as Key["role"])}>
+            <option value="member">member</option>
+            {isWorkspaceAdmin && <option value="admin">admin</option>}
+          </Select>
+        )}
+      </Field>
+      <Field label="Expires">
+        {(props) => (
+          <Select {...props} value={days} onChange={(e) => setDays(e.target.value)}>
+            <option value="30">in 30 days</option>
+            <option value="90">in 90 days</option>
+            <option value="365">in a year</option>
+            <option value="">never</option>
+          </Select>
+        )}
+      </Field>
       {error !== null && <Failure error={error} />}
     </Dialog>
   );

@@ -17,39 +17,76 @@ const headers = (token: string) => (token ? { headers: { Authorization: `Bearer 
 
 export const clients: Client[] = [
   {
-    id: "claude-code", name: "Claude Code", note: "Run this once in a terminal. With a login in the browser, /mcp in Claude Code opens it.", language: "Terminal",
-    snippet: ({ url, token }) => `claude mcp add --transport http ropewalk ${url}${token ? ` \\\n  --header "Authorization: Bearer ${token}"` : ""}`,
+    id: "claude-code",
+    name: "Claude Code",
+    note: "Run this once in a terminal. With a login in the browser, /mcp in Claude Code opens it.",
+    language: "Terminal",
+    snippet: ({ url, token }) =>
+      `claude mcp add --transport http ropewalk ${url}${token ? ` \\\n  --header "Authorization: Bearer ${token}"` : ""}`,
   },
   {
-    id: "claude", name: "Claude", note: "Settings → Connectors → Add custom connector. It takes an address and logs in in the browser, so the server must be reachable from the internet over HTTPS.", language: "Address",
+    id: "claude",
+    name: "Claude",
+    note: "Settings → Connectors → Add custom connector. It takes an address and logs in in the browser, so the server must be reachable from the internet over HTTPS.",
+    language: "Address",
     snippet: ({ url }) => url,
   },
   {
-    id: "chatgpt", name: "ChatGPT", note: "Settings → Connectors → Create (developer mode). It takes an address and logs in in the browser, so the server must be reachable from the internet over HTTPS.", language: "Address",
+    id: "chatgpt",
+    name: "ChatGPT",
+    note: "Settings → Connectors → Create (developer mode). It takes an address and logs in in the browser, so the server must be reachable from the internet over HTTPS.",
+    language: "Address",
     snippet: ({ url }) => url,
   },
   {
-    id: "cursor", name: "Cursor", note: "~/.cursor/mcp.json, or .cursor/mcp.json of a project.", language: "mcp.json",
+    id: "cursor",
+    name: "Cursor",
+    note: "~/.cursor/mcp.json, or .cursor/mcp.json of a project.",
+    language: "mcp.json",
     snippet: ({ url, token }) => json({ mcpServers: { ropewalk: { url, ...headers(token) } } }),
   },
   {
-    id: "vscode", name: "VS Code", note: ".vscode/mcp.json of a project, or the user's own (command MCP: Open User Configuration).", language: "mcp.json",
+    id: "vscode",
+    name: "VS Code",
+    note: ".vscode/mcp.json of a project, or the user's own (command MCP: Open User Configuration).",
+    language: "mcp.json",
     snippet: ({ url, token }) => json({ servers: { ropewalk: { type: "http", url, ...headers(token) } } }),
   },
   {
-    id: "codex", name: "Codex", note: "~/.codex/config.toml. The token is read from the environment.", language: "config.toml",
-    snippet: ({ url, token }) => `[mcp_servers.ropewalk]\nurl = "${url}"${token ? '\nbearer_token_env_var = "ROPEWALK_TOKEN"' : ""}`,
+    id: "codex",
+    name: "Codex",
+    note: "~/.codex/config.toml. The token is read from the environment.",
+    language: "config.toml",
+    snippet: ({ url, token }) =>
+      `[mcp_servers.ropewalk]\nurl = "${url}"${token ? '\nbearer_token_env_var = "ROPEWALK_TOKEN"' : ""}`,
   },
   {
-    id: "stdio", name: "Only stdio", note: "For clients that start a program: mcp-remote passes messages on, and logs in in the browser where needed.", language: "JSON",
-    snippet: ({ url, token }) => json({ mcpServers: { ropewalk: { command: "npx", args: ["-y", "mcp-remote", url, ...(token ? ["--header", `Authorization: Bearer ${token}`] : [])] } } }),
+    id: "stdio",
+    name: "Only stdio",
+    note: "For clients that start a program: mcp-remote passes messages on, and logs in in the browser where needed.",
+    language: "JSON",
+    snippet: ({ url, token }) =>
+      json({
+        mcpServers: {
+          ropewalk: {
+            command: "npx",
+            args: ["-y", "mcp-remote", url, ...(token ? ["--header", `Authorization: Bearer ${token}`] : [])],
+          },
+        },
+      }),
   },
   {
-    id: "inspector", name: "MCP Inspector", note: "Tries the endpoint by hand.", language: "Terminal",
+    id: "inspector",
+    name: "MCP Inspector",
+    note: "Tries the endpoint by hand.",
+    language: "Terminal",
     snippet: ({ url }) => `npx @modelcontextprotocol/inspector --transport http --server-url ${url}`,
   },
   {
-    id: "typescript", name: "TypeScript", note: "With the official SDK.", language: "client.ts",
+    id: "typescript",
+    name: "TypeScript",
+    note: "With the official SDK.",
+    language: "client.ts",
     snippet: ({ url, token }) => `import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
 const client = new Client({ name: "my-agent", version: "1.0.0" });
@@ -57,7 +94,11 @@ await client.connect(new StreamableHTTPClientTransport(new URL("${url}")${token 
 console.log(await client.listTools());`,
   },
   {
-    id: "curl", name: "curl", note: "The plain HTTP API.", language: "Terminal",
-    snippet: ({ url, token }) => `curl ${new URL("/v1/apps", url).href}${token ? ` \\\n  -H "Authorization: Bearer ${token}"` : ""}`,
+    id: "curl",
+    name: "curl",
+    note: "The plain HTTP API.",
+    language: "Terminal",
+    snippet: ({ url, token }) =>
+      `curl ${new URL("/v1/apps", url).href}${token ? ` \\\n  -H "Authorization: Bearer ${token}"` : ""}`,
   },
 ];

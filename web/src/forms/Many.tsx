@@ -19,13 +19,26 @@ export function ListFields({ schema, root, label, value, path, errors, onChange 
       {items.map((one, i) => (
         <div key={i} className={isGroup(kindOf(resolve(item, root))) ? css.item : css.row}>
           <SchemaField
-            name={`${label}, ${i + 1}`} schema={{ ...resolve(item, root), title: `${label}, ${i + 1}` }} root={root} required value={one} path={`${path}/${i}`} errors={errors}
+            name={`${label}, ${i + 1}`}
+            schema={{ ...resolve(item, root), title: `${label}, ${i + 1}` }}
+            root={root}
+            required
+            value={one}
+            path={`${path}/${i}`}
+            errors={errors}
             onChange={(to) => set(items.map((other, j) => (j === i ? (to ?? blank(item, root)) : other)))}
           />
-          <Button look="quiet" label={`Remove ${i + 1}`} onClick={() => set(items.filter((_, j) => j !== i))}><Trash2 aria-hidden="true" /></Button>
+          <Button look="quiet" label={`Remove ${i + 1}`} onClick={() => set(items.filter((_, j) => j !== i))}>
+            <Trash2 aria-hidden="true" />
+          </Button>
         </div>
       ))}
-      <div><Button small onClick={() => set([...items, blank(item, root)])}><Plus aria-hidden="true" />Add</Button></div>
+      <div>
+        <Button small onClick={() => set([...items, blank(item, root)])}>
+          <Plus aria-hidden="true" />
+          Add
+        </Button>
+      </div>
     </div>
   );
 }
@@ -46,20 +59,37 @@ export function MapFields({ schema, root, label, value, path, errors, onChange }
     <div className={css.list}>
       {Object.entries(object).map(([key, item]) => (
         <div key={key} className={isGroup(kindOf(resolve(of, root))) ? css.item : css.row}>
-          <SchemaField name={key} schema={{ ...resolve(of, root), title: key }} root={root} required value={item} path={`${path}/${key}`} errors={errors} onChange={(to) => set(withField(object, key, to ?? blank(of, root)))} />
-          <Button look="quiet" label={`Remove ${key}`} onClick={() => set(withField(object, key, undefined))}><Trash2 aria-hidden="true" /></Button>
+          <SchemaField
+            name={key}
+            schema={{ ...resolve(of, root), title: key }}
+            root={root}
+            required
+            value={item}
+            path={`${path}/${key}`}
+            errors={errors}
+            onChange={(to) => set(withField(object, key, to ?? blank(of, root)))}
+          />
+          <Button look="quiet" label={`Remove ${key}`} onClick={() => set(withField(object, key, undefined))}>
+            <Trash2 aria-hidden="true" />
+          </Button>
         </div>
       ))}
       <div className={css.row}>
         <Input
-          aria-label={`New name in ${label}`} placeholder="Name" value={name} onChange={(e) => setName(e.target.value)}
+          aria-label={`New name in ${label}`}
+          placeholder="Name"
+          value={name}
+          onChange={(e) => setName(e.target.value)}
           onKeyDown={(e) => {
             if (e.key !== "Enter") return;
             e.preventDefault();
             add();
           }}
         />
-        <Button small onClick={add} disabled={!isNew}><Plus aria-hidden="true" />Add</Button>
+        <Button small onClick={add} disabled={!isNew}>
+          <Plus aria-hidden="true" />
+          Add
+        </Button>
       </div>
     </div>
   );

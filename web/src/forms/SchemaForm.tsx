@@ -25,9 +25,22 @@ export function SchemaForm({ schema, value, onChange, errors = none, json }: Pro
   const fields = useRef<HTMLDivElement>(null);
   // Whoever sent the form is led to the first field that has to change.
   useEffect(() => {
-    if (errors.size > 0) fields.current?.querySelector<HTMLElement>("[aria-invalid=true], fieldset:has(> [role=alert]) :is(input, select, textarea, button)")?.focus();
+    if (errors.size > 0)
+      fields.current
+        ?.querySelector<HTMLElement>(
+          "[aria-invalid=true], fieldset:has(> [role=alert]) :is(input, select, textarea, button)",
+        )
+        ?.focus();
   }, [errors]);
-  const inside = { name: "Arguments", schema: root, root: schema, value, path: "", errors, onChange: (to: unknown) => onChange((to ?? {}) as Record<string, unknown>) };
+  const inside = {
+    name: "Arguments",
+    schema: root,
+    root: schema,
+    value,
+    path: "",
+    errors,
+    onChange: (to: unknown) => onChange((to ?? {}) as Record<string, unknown>),
+  };
   const write = (text: string) => {
     setAsText(text);
     try {
@@ -43,15 +56,45 @@ export function SchemaForm({ schema, value, onChange, errors = none, json }: Pro
     <div className={css.fields} ref={fields}>
       {json && (
         <div className={css.modes} role="group" aria-label="How to write the arguments">
-          <button type="button" className={css.mode} aria-pressed={asText === null} onClick={() => { setAsText(null); setProblem(""); }}>Form</button>
-          <button type="button" className={css.mode} aria-pressed={asText !== null} onClick={() => setAsText(toJson(value, 2))}>JSON</button>
+          <button
+            type="button"
+            className={css.mode}
+            aria-pressed={asText === null}
+            onClick={() => {
+              setAsText(null);
+              setProblem("");
+            }}
+          >
+            Form
+          </button>
+          <button
+            type="button"
+            className={css.mode}
+            aria-pressed={asText !== null}
+            onClick={() => setAsText(toJson(value, 2))}
+          >
+            JSON
+          </button>
         </div>
       )}
       {asText !== null ? (
         <Field label="Arguments" error={problem}>
-          {(props) => <Textarea {...props} mono rows={Math.min(20, Math.max(6, asText.split("\n").length + 1))} spellCheck={false} value={asText} onChange={(e) => write(e.target.value)} />}
+          {(props) => (
+            <Textarea
+              {...props}
+              mono
+              rows={Math.min(20, Math.max(6, asText.split("\n").length + 1))}
+              spellCheck={false}
+              value={asText}
+              onChange={(e) => write(e.target.value)}
+            />
+          )}
         </Field>
-      ) : root.properties ? <Properties {...inside} /> : ["map", "variants"].includes(kindOf(root)) ? <SchemaField {...inside} /> : null}
+      ) : root.properties ? (
+        <Properties {...inside} />
+      ) : ["map", "variants"].includes(kindOf(root)) ? (
+        <SchemaField {...inside} />
+      ) : null}
     </div>
   );
 }

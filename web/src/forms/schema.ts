@@ -1,4 +1,4 @@
-import { Digits, isNumber, toJson } from "../api/digits";
+import { Digits, isNumber, isWritable, toJson } from "../api/digits";
 
 /** The part of JSON Schema that forms are made from. */
 export interface JsonSchema {
@@ -32,7 +32,8 @@ export interface JsonSchema {
   additionalProperties?: boolean | JsonSchema;
 }
 
-export type Kind = "choice" | "choices" | "boolean" | "number" | "text" | "file" | "object" | "list" | "map" | "variants" | "json";
+export type Kind =
+  "choice" | "choices" | "boolean" | "number" | "text" | "file" | "object" | "list" | "map" | "variants" | "json";
 
 const deepest = 8; // a schema that contains itself has no end
 
@@ -41,7 +42,10 @@ export function resolve(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSc
   if (depth > 20) return {};
   if (schema.$ref?.startsWith("#")) {
     let at: unknown = root;
-    for (const key of schema.$ref.slice(2).split("/").filter(Boolean)) at = (at as Record<string, unknown> | undefined)?.[decodeURIComponent(key).replaceAll("~1", "/").replaceAll("~0", "~")];
+    for (const key of schema.$ref.slice(2).split("/").filter(Boolean))
+      at = (at as Record<string, unknown> | undefined)?.[
+        decodeURIComponent(key).replaceAll("~1", "/").replaceAll("~0", "~")
+      ];
     const { $ref: _, ...rest } = schema;
     return resolve({ ...(at as JsonSchema | undefined), ...rest }, root, depth + 1);
   }
@@ -59,14 +63,17 @@ export function resolve(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSc
 
 /** What holds for a value that fits both. */
 const merged = (a: JsonSchema, b: JsonSchema): JsonSchema => ({
-  ...a, ...b,
+  ...a,
+  ...b,
   ...(a.properties && b.properties && { properties: { ...a.properties, ...b.properties } }),
   ...(a.required && b.required && { required: [...a.required, ...b.required] }),
 });
 
 /** What a value may be one of, apart from null. */
 export function variantsOf(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema[] | undefined {
-  return (schema.anyOf ?? schema.oneOf)?.map((option) => resolve(option, root, depth + 1)).filter((option) => option.type !== "null");
+  return (schema.anyOf ?? schema.oneOf)
+    ?.map((option) => resolve(option, root, depth + 1))
+    .filter((option) => option.type !== "null");
 }
 
 export function typeOf(schema: JsonSchema): string | undefined {
@@ -82,7 +89,8 @@ export function choicesOf(schema: JsonSchema): { value: unknown; title: string }
   if (schema.const !== undefined) return [{ value: schema.const, title: String(schema.const) }];
   if (schema.enum) return schema.enum.map((value, i) => ({ value, title: schema.enumNames?.[i] ?? String(value) }));
   const options = schema.oneOf ?? schema.anyOf;
-  if (options?.length && options.every((option) => "const" in option)) return options.map((option) => ({ value: option.const, title: option.title ?? String(option.const) }));
+  if (options?.length && options.every((option) => "const" in option))
+    return options.map((option) => ({ value: option.const, title: option.title ?? String(option.const) }));
   return null;
 }
 
@@ -91,10 +99,13 @@ export function kindOf(schema: JsonSchema): Kind {
   if (choicesOf(schema)) return "choice";
   if ((schema.anyOf ?? schema.oneOf)?.length && !schema.properties) return "variants";
   switch (typeOf(schema)) {
-    case "boolean": return "boolean";
+    case "boolean":
+      return "boolean";
     case "integer":
-    case "number": return "number";
-    case "string": return schema.contentEncoding === "base64" || schema.format === "byte" ? "file" : "text";
+    case "number":
+      return "number";
+    case "string":
+      return schema.contentEncoding === "base64" || schema.format === "byte" ? "file" : "text";
     case "object": {
       if (schema.properties && Object.keys(schema.properties).length > 0) return "object";
       return typeof schema.additionalProperties === "object" ? "map" : "json";
@@ -112,16 +123,26 @@ export function fits(schema: JsonSchema, value: unknown, root: JsonSchema): bool
   const choices = choicesOf(schema);
   if (choices) return choices.some((choice) => toJson(choice.value) === toJson(value));
   switch (typeOf(schema)) {
-    case "boolean": return typeof value === "boolean";
+    case "boolean":
+      return typeof value === "boolean";
     case "integer":
-    case "number": return isNumber(value);
-    case "string": return typeof value === "string";
-    case "array": return Array.isArray(value);
+    case "number":
+      return isNumber(value);
+    case "string":
+      return typeof value === "string";
+    case "array":
+      return Array.isArray(value);
     case "object": {
       if (value === null || typeof value !== "object" || Array.isArray(value) || value instanceof Digits) return false;
       const object = value as Record<string, unknown>;
-      return Object.entries(schema.properties ?? {}).every(([name, property]) => object[name] === undefined || fits(resolve(property, root), object[name], root))
-        && (schema.required ?? []).every((name) => resolve(schema.properties?.[name] ?? {}, root).const === undefined || object[name] !== undefined);
+      return (
+        Object.entries(schema.properties ?? {}).every(
+          ([name, property]) => object[name] === undefined || fits(resolve(property, root), object[name], root),
+        ) &&
+        (schema.required ?? []).every(
+          (name) => resolve(schema.properties?.[name] ?? {}, root).const === undefined || object[name] !== undefined,
+        )
+      );
     }
   }
   return true;
@@ -136,37 +157,63 @@ export function initial(schema: JsonSchema, root: JsonSchema = schema, depth = 0
   const value: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(real.properties ?? {})) {
     const isRequired = real.required?.includes(name);
-    const start = isRequired || resolve(property, root).const === undefined ? initial(property, root, depth + 1) : undefined;
-    if (start !== undefined && (isRequired || typeof start !== "object" || start === null || Object.keys(start).length > 0)) value[name] = start;
+    const start =
+      isRequired || resolve(property, root).const === undefined ? initial(property, root, depth + 1) : undefined;
+    if (
+      start !== undefined &&
+      (isRequired || typeof start !== "object" || start === null || Object.keys(start).length > 0)
+    )
+      value[name] = start;
   }
   return value;
 }
 
 /** What a new item of a list, or a value of a map, begins with. */
-export const blank = (schema: JsonSchema, root: JsonSchema): unknown => initial(schema, root) ?? { object: {}, map: {}, list: [], choices: [], boolean: false, text: "" }[kindOf(resolve(schema, root)) as string] ?? null;
+export const blank = (schema: JsonSchema, root: JsonSchema): unknown =>
+  initial(schema, root) ??
+  { object: {}, map: {}, list: [], choices: [], boolean: false, text: "" }[kindOf(resolve(schema, root)) as string] ??
+  null;
 
 /** Whether a field is so deep in a schema that it is written as JSON. */
 export const isTooDeep = (path: string) => path.split("/").length > deepest;
 
 /** What is wrong with a value as far as a form can know, by JSON pointer, in the order of the fields. */
-export function problemsOf(schema: JsonSchema, value: unknown, root: JsonSchema = schema, at = ""): Map<string, string> {
+export function problemsOf(
+  schema: JsonSchema,
+  value: unknown,
+  root: JsonSchema = schema,
+  at = "",
+): Map<string, string> {
   const real = resolve(schema, root);
-  const inner = (property: JsonSchema, key: string | number, item: unknown) => [...problemsOf(property, item, root, `${at}/${key}`)];
+  const inner = (property: JsonSchema, key: string | number, item: unknown) => [
+    ...problemsOf(property, item, root, `${at}/${key}`),
+  ];
   const simple = problemOf(real, value);
   if (simple) return new Map([[at, simple]]);
   switch (kindOf(real)) {
     case "object": {
       const object = (value ?? {}) as Record<string, unknown>;
-      return new Map(Object.entries(real.properties ?? {}).flatMap(([name, property]) => {
-        const item = object[name];
-        if (item !== undefined && item !== "") return inner(property, name, item);
-        const field = resolve(property, root);
-        const lacks = real.required?.includes(name) && (item === undefined || field.minLength !== 0) && kindOf(field) !== "boolean";
-        return lacks ? [[`${at}/${name}`, "This is needed."] as [string, string]] : [];
-      }));
+      return new Map(
+        Object.entries(real.properties ?? {}).flatMap(([name, property]) => {
+          const item = object[name];
+          if (item !== undefined && item !== "") return inner(property, name, item);
+          const field = resolve(property, root);
+          const lacks =
+            real.required?.includes(name) &&
+            (item === undefined || field.minLength !== 0) &&
+            kindOf(field) !== "boolean";
+          return lacks ? [[`${at}/${name}`, "This field is required."] as [string, string]] : [];
+        }),
+      );
     }
-    case "list": return new Map((Array.isArray(value) ? value : []).flatMap((item, i) => inner(real.items!, i, item)));
-    case "map": return new Map(Object.entries((value ?? {}) as object).flatMap(([name, item]) => inner(real.additionalProperties as JsonSchema, name, item)));
+    case "list":
+      return new Map((Array.isArray(value) ? value : []).flatMap((item, i) => inner(real.items!, i, item)));
+    case "map":
+      return new Map(
+        Object.entries((value ?? {}) as object).flatMap(([name, item]) =>
+          inner(real.additionalProperties as JsonSchema, name, item),
+        ),
+      );
     case "variants": {
       const variant = variantsOf(real, root)?.find((option) => fits(option, value, root));
       return variant ? problemsOf(variant, value, root, at) : new Map();
@@ -179,18 +226,22 @@ export function problemsOf(schema: JsonSchema, value: unknown, root: JsonSchema 
 function problemOf(schema: JsonSchema, value: unknown): string {
   if (isNumber(value)) {
     const number = Number(value);
-    if (Number.isNaN(number)) return "Enter a number.";
+    if (!isWritable(value)) return "Enter a number.";
     if (typeOf(schema) === "integer" && !Number.isInteger(number)) return "Enter a whole number.";
     if (schema.minimum !== undefined && number < Number(schema.minimum)) return `Enter ${schema.minimum} or more.`;
     if (schema.maximum !== undefined && number > Number(schema.maximum)) return `Enter ${schema.maximum} or less.`;
   } else if (typeof value === "string") {
     const length = [...value].length;
-    if (schema.minLength !== undefined && length < schema.minLength) return `Enter at least ${schema.minLength} characters.`;
-    if (schema.maxLength !== undefined && length > schema.maxLength) return `Enter at most ${schema.maxLength} characters.`;
+    if (schema.minLength !== undefined && length < schema.minLength)
+      return `Enter at least ${schema.minLength} characters.`;
+    if (schema.maxLength !== undefined && length > schema.maxLength)
+      return `Enter at most ${schema.maxLength} characters.`;
     if (schema.pattern && !matches(schema.pattern, value)) return `This must match ${schema.pattern}.`;
   } else if (Array.isArray(value)) {
-    if (schema.minItems !== undefined && value.length < schema.minItems) return `Choose or add at least ${schema.minItems}.`;
-    if (schema.maxItems !== undefined && value.length > schema.maxItems) return `Choose or add at most ${schema.maxItems}.`;
+    if (schema.minItems !== undefined && value.length < schema.minItems)
+      return `Choose or add at least ${schema.minItems}.`;
+    if (schema.maxItems !== undefined && value.length > schema.maxItems)
+      return `Choose or add at most ${schema.maxItems}.`;
   }
   return "";
 }

@@ -19,27 +19,73 @@ export function Members() {
   if (members.isPending) return <Skeleton lines={4} />;
   const rows = members.data ?? [];
   return (
-    <Card flush title={`Members of ${workspace.name}`} actions={<Button small onClick={() => setAdding(true)}><UserPlus aria-hidden="true" />Add</Button>}>
-      {rows.length === 0 ? <Empty icon={<UserRound aria-hidden="true" />} title="No members">People become members when an admin adds them. Admins of the organization get in anyway.</Empty> : (
+    <Card
+      flush
+      title={`Members of ${workspace.name}`}
+      actions={
+        <Button small onClick={() => setAdding(true)}>
+          <UserPlus aria-hidden="true" />
+          Add
+        </Button>
+      }
+    >
+      {rows.length === 0 ? (
+        <Empty icon={<UserRound aria-hidden="true" />} title="No members">
+          People become members when an admin adds them. Admins of the organization get in anyway.
+        </Empty>
+      ) : (
         <Table
-          label="Members" rows={rows} keyOf={(m) => m.user.id}
+          label="Members"
+          rows={rows}
+          keyOf={(m) => m.user.id}
           columns={[
-            { title: "Person", cell: (m) => <>{nameOf(m.user)}{m.user.id === user.id && " (you)"}{m.user.email && m.user.displayName && <small>{m.user.email}</small>}</> },
             {
-              title: "Role", cell: (m) => (
-                <Select aria-label={`Role of ${nameOf(m.user)}`} value={m.role} style={{ width: 120 }} onChange={(e) => change.mutate(putMember(workspace.id, m.user.id, e.target.value as Member["role"]))}>
+              title: "Person",
+              cell: (m) => (
+                <>
+                  {nameOf(m.user)}
+                  {m.user.id === user.id && " (you)"}
+                  {m.user.email && m.user.displayName && <small>{m.user.email}</small>}
+                </>
+              ),
+            },
+            {
+              title: "Role",
+              cell: (m) => (
+                <Select
+                  aria-label={`Role of ${nameOf(m.user)}`}
+                  value={m.role}
+                  style={{ width: 120 }}
+                  onChange={(e) => change.mutate(putMember(workspace.id, m.user.id, e.target.value as Member["role"]))}
+                >
                   <option value="admin">admin</option>
                   <option value="member">member</option>
                 </Select>
               ),
             },
-            { title: "", number: true, cell: (m) => <Button small look="quiet" label={`Remove ${nameOf(m.user)}`} onClick={() => setRemoving(m)}><Trash2 aria-hidden="true" /></Button> },
+            {
+              title: "",
+              number: true,
+              cell: (m) => (
+                <Button small look="quiet" label={`Remove ${nameOf(m.user)}`} onClick={() => setRemoving(m)}>
+                  <Trash2 aria-hidden="true" />
+                </Button>
+              ),
+            },
           ]}
         />
       )}
       {adding && <AddMember known={new Set(rows.map((m) => m.user.id))} onClose={() => setAdding(false)} />}
       {removing && (
-        <Confirm title={`Remove ${nameOf(removing.user)}?`} action="Remove" onClose={() => setRemoving(null)} onConfirm={() => { change.mutate(removeMember(workspace.id, removing.user.id)); setRemoving(null); }}>
+        <Confirm
+          title={`Remove ${nameOf(removing.user)}?`}
+          action="Remove"
+          onClose={() => setRemoving(null)}
+          onConfirm={() => {
+            change.mutate(removeMember(workspace.id, removing.user.id));
+            setRemoving(null);
+          }}
+        >
           <p>They lose access to {workspace.name} at once. What they did stays.</p>
         </Confirm>
       )}
@@ -55,18 +101,55 @@ function AddMember({ known, onClose }: { known: Set<string>; onClose: () => void
   const [role, setRole] = useState<Member["role"]>("member");
   const others = (users.data ?? []).filter((u) => !known.has(u.id));
   return (
-    <Dialog title={`Add to ${workspace.name}`} onClose={onClose} onSubmit={() => { if (who) { change.mutate(putMember(workspace.id, who, role)); onClose(); } }} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary" disabled={!who}>Add</Button></>}>
+    <Dialog
+      title={`Add to ${workspace.name}`}
+      onClose={onClose}
+      onSubmit={() => {
+        if (who) {
+          change.mutate(putMember(workspace.id, who, role));
+          onClose();
+        }
+      }}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" disabled={!who}>
+            Add
+          </Button>
+        </>
+      }
+    >
       {users.isLoadingError && <Failure error={users.error} />}
-      {!isOrgAdmin && <Field label="Email" required hint="Of somebody who has logged in here before.">{(props) => <Input {...props} type="email" autoFocus value={who} onChange={(e) => setWho(e.target.value.trim())} />}</Field>}
-      {isOrgAdmin && <Field label="Person" required hint="People are known here after their first login.">
+      {!isOrgAdmin && (
+        <Field label="Email" required hint="Of somebody who has logged in here before.">
+          {(props) => (
+            <Input {...props} type="email" autoFocus value={who} onChange={(e) => setWho(e.target.value.trim())} />
+          )}
+        </Field>
+      )}
+      {isOrgAdmin && (
+        <Field label="Person" required hint="People are known here after their first login.">
+          {(props) => (
+            <Select {...props} value={who} onChange={(e) => setWho(e.target.value)}>
+              <option value="">Choose…</option>
+              {others.map((u) => (
+                <option key={u.id} value={u.id}>
+                  {nameOf(u)}
+                  {u.email && u.displayName ? ` (${u.email})` : ""}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+      )}
+      <Field label="Role">
         {(props) => (
-          <Select {...props} value={who} onChange={(e) => setWho(e.target.value)}>
-            <option value="">Choose…</option>
-            {others.map((u) => <option key={u.id} value={u.id}>{nameOf(u)}{u.email && u.displayName ? ` (${u.email})` : ""}</option>)}
+          <Select {...props} value={role} onChange={(e) => setRole(e.target.value as Member["role"])}>
+            <option value="member">member: uses apps and chats</option>
+            <option value="admin">admin: manages apps and members</option>
           </Select>
         )}
-      </Field>}
-      <Field label="Role">{(props) => <Select {...props} value={role} onChange={(e) => setRole(e.target.value as Member["role"])}><option value="member">member: uses apps and chats</option><option value="admin">admin: manages apps and members</option></Select>}</Field>
+      </Field>
     </Dialog>
   );
 }

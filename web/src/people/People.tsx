@@ -12,13 +12,20 @@ export function PeopleScreen() {
   const [tab, setTab] = useState("members");
   return (
     <Page title="People" about={`Members of ${workspace.name}, and the people and workspaces of this server.`}>
-      <Tabs label="People" value={tab} onChange={setTab} tabs={[
-        { id: "members", label: "Members", content: () => <Members /> },
-        ...(isOrgAdmin ? [
-          { id: "workspaces", label: "Workspaces", content: () => <WorkspaceList /> },
-          { id: "users", label: "Everybody", content: () => <Users /> },
-        ] : []),
-      ]} />
+      <Tabs
+        label="People"
+        value={tab}
+        onChange={setTab}
+        tabs={[
+          { id: "members", label: "Members", content: () => <Members /> },
+          ...(isOrgAdmin
+            ? [
+                { id: "workspaces", label: "Workspaces", content: () => <WorkspaceList /> },
+                { id: "users", label: "Everybody", content: () => <Users /> },
+              ]
+            : []),
+        ]}
+      />
     </Page>
   );
 }

@@ -18,27 +18,71 @@ export function Users() {
   const [deleting, setDeleting] = useState<User | null>(null);
   if (users.isLoadingError) return <Failure error={users.error} />;
   if (users.isPending) return <Skeleton lines={4} />;
-  const found = (users.data ?? []).filter((u) => `${u.displayName} ${u.email} ${u.id}`.toLowerCase().includes(query.toLowerCase()));
+  const found = (users.data ?? []).filter((u) =>
+    `${u.displayName} ${u.email} ${u.id}`.toLowerCase().includes(query.toLowerCase()),
+  );
   return (
-    <Card flush title="Everybody" actions={<Search label="Search people" value={query} onChange={(e) => setQuery(e.target.value)} />}>
-      {found.length === 0 ? <Empty title="Nobody found">People appear here after their first login.</Empty> : (
+    <Card
+      flush
+      title="Everybody"
+      actions={<Search label="Search people" value={query} onChange={(e) => setQuery(e.target.value)} />}
+    >
+      {found.length === 0 ? (
+        <Empty title="Nobody found">People appear here after their first login.</Empty>
+      ) : (
         <Table
-          label="People" rows={found.slice(0, 500)} keyOf={(u) => u.id}
+          label="People"
+          rows={found.slice(0, 500)}
+          keyOf={(u) => u.id}
           columns={[
-            { title: "Person", cell: (u) => <>{nameOf(u)}{u.id === me.id && " (you)"}{u.email && u.displayName && <small>{u.email}</small>}</> },
             {
-              title: "Role in the organization", cell: (u) => (
-                <Select aria-label={`Role of ${nameOf(u)}`} value={u.orgRole} style={{ width: 120 }} onChange={(e) => change.mutate(setRole(u.id, e.target.value as User["orgRole"]))}>
-                  {["owner", "admin", "member"].map((role) => <option key={role}>{role}</option>)}
+              title: "Person",
+              cell: (u) => (
+                <>
+                  {nameOf(u)}
+                  {u.id === me.id && " (you)"}
+                  {u.email && u.displayName && <small>{u.email}</small>}
+                </>
+              ),
+            },
+            {
+              title: "Role in the organization",
+              cell: (u) => (
+                <Select
+                  aria-label={`Role of ${nameOf(u)}`}
+                  value={u.orgRole}
+                  style={{ width: 120 }}
+                  onChange={(e) => change.mutate(setRole(u.id, e.target.value as User["orgRole"]))}
+                >
+                  {["owner", "admin", "member"].map((role) => (
+                    <option key={role}>{role}</option>
+                  ))}
                 </Select>
               ),
             },
-            { title: "", number: true, cell: (u) => u.id !== me.id && <Button small look="quiet" label={`Delete ${nameOf(u)}`} onClick={() => setDeleting(u)}><Trash2 aria-hidden="true" /></Button> },
+            {
+              title: "",
+              number: true,
+              cell: (u) =>
+                u.id !== me.id && (
+                  <Button small look="quiet" label={`Delete ${nameOf(u)}`} onClick={() => setDeleting(u)}>
+                    <Trash2 aria-hidden="true" />
+                  </Button>
+                ),
+            },
           ]}
         />
       )}
       {deleting && (
-        <Confirm title={`Delete ${nameOf(deleting)}?`} action="Delete" onClose={() => setDeleting(null)} onConfirm={() => { change.mutate(deleteUser(deleting.id)); setDeleting(null); }}>
+        <Confirm
+          title={`Delete ${nameOf(deleting)}?`}
+          action="Delete"
+          onClose={() => setDeleting(null)}
+          onConfirm={() => {
+            change.mutate(deleteUser(deleting.id));
+            setDeleting(null);
+          }}
+        >
           <p>Their conversations and everything else that is theirs alone will be gone for good.</p>
         </Confirm>
       )}

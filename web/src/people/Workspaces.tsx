@@ -7,7 +7,14 @@ import { Field, Input } from "../ui/Field";
 import { count } from "../ui/format";
 import { Badge, Card, Failure, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
-import { createWorkspace, deleteWorkspace, renameWorkspace, usePeopleChange, useWorkspaces, type WorkspaceInfo } from "./data";
+import {
+  createWorkspace,
+  deleteWorkspace,
+  renameWorkspace,
+  usePeopleChange,
+  useWorkspaces,
+  type WorkspaceInfo,
+} from "./data";
 
 /** The workspaces of the server. */
 export function WorkspaceList() {
@@ -19,19 +26,48 @@ export function WorkspaceList() {
   if (all.isLoadingError) return <Failure error={all.error} />;
   if (all.isPending) return <Skeleton lines={4} />;
   return (
-    <Card flush title="Workspaces" actions={<Button small onClick={() => setEditing("new")}><Plus aria-hidden="true" />New workspace</Button>}>
+    <Card
+      flush
+      title="Workspaces"
+      actions={
+        <Button small onClick={() => setEditing("new")}>
+          <Plus aria-hidden="true" />
+          New workspace
+        </Button>
+      }
+    >
       <Table
-        label="Workspaces" rows={all.data ?? []} keyOf={(w) => w.id}
+        label="Workspaces"
+        rows={all.data ?? []}
+        keyOf={(w) => w.id}
         columns={[
-          { title: "Name", cell: (w) => <>{w.name} {w.id === here.id && <Badge tone="accent">here</Badge>} {w.personalOf && <Badge>personal</Badge>}</> },
+          {
+            title: "Name",
+            cell: (w) => (
+              <>
+                {w.name} {w.id === here.id && <Badge tone="accent">here</Badge>}{" "}
+                {w.personalOf && <Badge>personal</Badge>}
+              </>
+            ),
+          },
           { title: "Id", cell: (w) => <code>{w.id}</code> },
           { title: "Members", number: true, cell: (w) => count(w.members) },
           {
-            title: "", number: true, cell: (w) => (
+            title: "",
+            number: true,
+            cell: (w) => (
               <span style={{ display: "inline-flex", gap: 6 }}>
-                {w.id !== here.id && mine.some((m) => m.id === w.id) && <Button small onClick={() => switchTo(w.id)}>Open</Button>}
-                <Button small onClick={() => setEditing(w)}>Rename</Button>
-                <Button small look="danger" onClick={() => setDeleting(w)}>Delete</Button>
+                {w.id !== here.id && mine.some((m) => m.id === w.id) && (
+                  <Button small onClick={() => switchTo(w.id)}>
+                    Open
+                  </Button>
+                )}
+                <Button small onClick={() => setEditing(w)}>
+                  Rename
+                </Button>
+                <Button small look="danger" onClick={() => setDeleting(w)}>
+                  Delete
+                </Button>
               </span>
             ),
           },
@@ -39,12 +75,24 @@ export function WorkspaceList() {
       />
       {editing && (
         <NameDialog
-          name={editing === "new" ? "" : editing.name} title={editing === "new" ? "New workspace" : `Rename ${editing.name}`} onClose={() => setEditing(null)}
-          onDone={(name) => change.mutate(editing === "new" ? createWorkspace(name) : renameWorkspace(editing.id, name))}
+          name={editing === "new" ? "" : editing.name}
+          title={editing === "new" ? "New workspace" : `Rename ${editing.name}`}
+          onClose={() => setEditing(null)}
+          onDone={(name) =>
+            change.mutate(editing === "new" ? createWorkspace(name) : renameWorkspace(editing.id, name))
+          }
         />
       )}
       {deleting && (
-        <Confirm title={`Delete ${deleting.name}?`} action="Delete" onClose={() => setDeleting(null)} onConfirm={() => { change.mutate(deleteWorkspace(deleting.id)); setDeleting(null); }}>
+        <Confirm
+          title={`Delete ${deleting.name}?`}
+          action="Delete"
+          onClose={() => setDeleting(null)}
+          onConfirm={() => {
+            change.mutate(deleteWorkspace(deleting.id));
+            setDeleting(null);
+          }}
+        >
           <p>A workspace with apps, a personal one and the default one cannot be deleted.</p>
         </Confirm>
       )}
@@ -52,7 +100,17 @@ export function WorkspaceList() {
   );
 }
 
-function NameDialog({ name, title, onDone, onClose }: { name: string; title: string; onDone: (name: string) => void; onClose: () => void }) {
+function NameDialog({
+  name,
+  title,
+  onDone,
+  onClose,
+}: {
+  name: string;
+  title: string;
+  onDone: (name: string) => void;
+  onClose: () => void;
+}) {
   const [text, setText] = useState(name);
   const submit = () => {
     if (!text.trim()) return;
@@ -60,8 +118,22 @@ function NameDialog({ name, title, onDone, onClose }: { name: string; title: str
     onClose();
   };
   return (
-    <Dialog title={title} onClose={onClose} onSubmit={submit} footer={<><Button onClick={onClose}>Cancel</Button><Button type="submit" look="primary">Save</Button></>}>
-      <Field label="Name" required>{(props) => <Input {...props} autoFocus value={text} onChange={(e) => setText(e.target.value)} />}</Field>
+    <Dialog
+      title={title}
+      onClose={onClose}
+      onSubmit={submit}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary">
+            Save
+          </Button>
+        </>
+      }
+    >
+      <Field label="Name" required>
+        {(props) => <Input {...props} autoFocus value={text} onChange={(e) => setText(e.target.value)} />}
+      </Field>
     </Dialog>
   );
 }

@@ -1,7 +1,7 @@
 import { ArrowRight } from "lucide-react";
 import { useState } from "react";
 import { api, take } from "../api/client";
-import { ApiError, send } from "../api/http";
+import { ApiError } from "../api/http";
 import { rememberToken, type Facts } from "../api/session";
 import { Brand } from "../ui/Brand";
 import { Button } from "../ui/Button";
@@ -22,7 +22,11 @@ export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
           <h1>Log in to Ropewalk</h1>
           <p>Apps and their tools, in one place.</p>
         </header>
-        {failed && <Notice tone="bad">The login did not succeed. Try again, or ask an administrator: the server's log says why.</Notice>}
+        {failed && (
+          <Notice tone="bad">
+            The login did not succeed. Try again, or ask an administrator: the server's log says why.
+          </Notice>
+        )}
         <div className={css.loginCard}>
           {facts.login && <ProviderLogin />}
           {facts.login && <div className={css.or}>or</div>}
@@ -43,7 +47,10 @@ function ProviderLogin() {
   };
   return (
     <>
-      <Button look="primary" className={css.big} onClick={() => void begin()}>Continue with your organization<ArrowRight aria-hidden="true" /></Button>
+      <Button look="primary" className={css.big} onClick={() => void begin()}>
+        Continue with your organization
+        <ArrowRight aria-hidden="true" />
+      </Button>
       {problem && <Notice tone="warn">{problem}</Notice>}
     </>
   );
@@ -61,16 +68,35 @@ function KeyLogin({ facts, onDone }: { facts: Facts; onDone: () => void }) {
       await logIn(secret.trim(), facts);
       onDone();
     } catch (error) {
-      setProblem(error instanceof ApiError && error.status !== 401 ? error.message : `The server does not accept this ${names}.`);
+      setProblem(
+        error instanceof ApiError && error.status !== 401 ? error.message : `The server does not accept this ${names}.`,
+      );
       setBusy(false);
     }
   };
   return (
-    <form style={{ display: "contents" }} onSubmit={(event) => { event.preventDefault(); void submit(); }}>
+    <form
+      style={{ display: "contents" }}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
       <Field label={names[0]!.toUpperCase() + names.slice(1)} error={problem} required>
-        {(props) => <Input {...props} type="password" autoComplete="current-password" value={secret} onChange={(e) => setSecret(e.target.value)} autoFocus={!facts.login} />}
+        {(props) => (
+          <Input
+            {...props}
+            type="password"
+            autoComplete="current-password"
+            value={secret}
+            onChange={(e) => setSecret(e.target.value)}
+            autoFocus={!facts.login}
+          />
+        )}
       </Field>
-      <Button type="submit" look={facts.login ? "plain" : "primary"} className={css.big} busy={busy}>Log in</Button>
+      <Button type="submit" look={facts.login ? "plain" : "primary"} className={css.big} busy={busy}>
+        Log in
+      </Button>
     </form>
   );
 }
@@ -86,9 +112,10 @@ async function logIn(secret: string, facts: Facts): Promise<void> {
     }
   }
   rememberToken(secret);
-  const session = await send("/v1/auth/session");
-  if (!session.ok) {
+  try {
+    await api.GET("/v1/auth/session");
+  } catch (error) {
     rememberToken("");
-    throw new ApiError(session.status, "unauthenticated", "");
+    throw error;
   }
 }

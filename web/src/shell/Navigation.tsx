@@ -43,26 +43,40 @@ function Nav({ all, here }: { all: Section[]; here?: Section }) {
   const waiting = useWaiting();
   return (
     <nav className={css.nav} aria-label="Main">
-      <div className={css.brand}><Brand />Ropewalk</div>
+      <div className={css.brand}>
+        <Brand />
+        Ropewalk
+      </div>
       <WorkspaceMenu />
       {groups.map((group) => {
         const links = all.filter((s) => s.group === group);
-        return links.length > 0 && (
-          <div key={group} role="group" aria-labelledby={`nav-${group}`}>
-            <div className={css.group} id={`nav-${group}`}>{group}</div>
-            <div className={css.links}>
-              {links.map((s) => (
-                <Link key={s.to} to={s.to} className={css.link} aria-current={s === here ? "page" : undefined}>
-                  <s.icon aria-hidden="true" />
-                  {s.name}
-                  {s.to === "/approvals" && waiting > 0 && <span className={css.linkCount}>{waiting}<span className="visually-hidden"> waiting</span></span>}
-                </Link>
-              ))}
+        return (
+          links.length > 0 && (
+            <div key={group} role="group" aria-labelledby={`nav-${group}`}>
+              <div className={css.group} id={`nav-${group}`}>
+                {group}
+              </div>
+              <div className={css.links}>
+                {links.map((s) => (
+                  <Link key={s.to} to={s.to} className={css.link} aria-current={s === here ? "page" : undefined}>
+                    <s.icon aria-hidden="true" />
+                    {s.name}
+                    {s.to === "/approvals" && waiting > 0 && (
+                      <span className={css.linkCount}>
+                        {waiting}
+                        <span className="visually-hidden"> waiting</span>
+                      </span>
+                    )}
+                  </Link>
+                ))}
+              </div>
             </div>
-          </div>
+          )
         );
       })}
-      <div className={css.foot}><AccountMenu /></div>
+      <div className={css.foot}>
+        <AccountMenu />
+      </div>
     </nav>
   );
 }
@@ -87,8 +101,18 @@ function TabBar({ all, here }: { all: Section[]; here?: Section }) {
         </Link>
       ))}
       {rest.length > 0 && (
-        <Menu side="top" trigger={<button type="button" className={css.tab} aria-current={here && rest.includes(here) ? "page" : undefined}><Ellipsis aria-hidden="true" />More</button>}>
-          {rest.map((s) => <RestItem key={s.to} section={s} />)}
+        <Menu
+          side="top"
+          trigger={
+            <button type="button" className={css.tab} aria-current={here && rest.includes(here) ? "page" : undefined}>
+              <Ellipsis aria-hidden="true" />
+              More
+            </button>
+          }
+        >
+          {rest.map((s) => (
+            <RestItem key={s.to} section={s} />
+          ))}
         </Menu>
       )}
     </nav>
@@ -97,5 +121,9 @@ function TabBar({ all, here }: { all: Section[]; here?: Section }) {
 
 function RestItem({ section }: { section: Section }) {
   const navigate = useNavigate();
-  return <MenuItem icon={<section.icon aria-hidden="true" />} onSelect={() => void navigate({ to: section.to })}>{section.name}</MenuItem>;
+  return (
+    <MenuItem icon={<section.icon aria-hidden="true" />} onSelect={() => void navigate({ to: section.to })}>
+      {section.name}
+    </MenuItem>
+  );
 }

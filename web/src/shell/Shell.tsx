@@ -23,7 +23,8 @@ export function Shell() {
   const [finding, setFinding] = useState(false);
   useEffect(() => {
     const open = (event: KeyboardEvent) => {
-      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k" || event.shiftKey || event.altKey) return;
+      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k" || event.shiftKey || event.altKey)
+        return;
       event.preventDefault();
       if (!document.querySelector("dialog[open]")) setFinding(true);
     };
@@ -32,12 +33,27 @@ export function Shell() {
   }, []);
   return (
     <div className={css.shell}>
-      <a className={css.skip} href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to content</a>
+      <a
+        className={css.skip}
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to content
+      </a>
       <Banner />
       {sidebars ? <sidebars.Top /> : <nav className={css.nav} aria-label="Main" />}
-      <main className={css.main} id="main" ref={main} tabIndex={-1}><Outlet /></main>
+      <main className={css.main} id="main" ref={main} tabIndex={-1}>
+        <Outlet />
+      </main>
       {sidebars && <sidebars.Bottom />}
-      {finding && <Suspense><Palette onClose={() => setFinding(false)} /></Suspense>}
+      {finding && (
+        <Suspense>
+          <Palette onClose={() => setFinding(false)} />
+        </Suspense>
+      )}
       <Toasts />
     </div>
   );
@@ -46,11 +62,18 @@ export function Shell() {
 function Banner() {
   const { facts } = useSession();
   const connection = useConnection();
-  if (connection === "lost") return <div className={`${css.banner} ${css.lost}`} role="status">The connection to the server is lost. Trying again…</div>;
+  if (connection === "lost")
+    return (
+      <div className={`${css.banner} ${css.lost}`} role="status">
+        The connection to the server is lost. Trying again…
+      </div>
+    );
   if (!facts.dev) return null;
   return (
     <div className={css.banner} role="region" aria-label="Mode of the server">
-      <span><strong>Dev mode:</strong> nobody has to log in, and everybody on this machine is the owner.</span>
+      <span>
+        <strong>Dev mode:</strong> nobody has to log in, and everybody on this machine is the owner.
+      </span>
     </div>
   );
 }

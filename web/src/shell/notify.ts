@@ -6,6 +6,13 @@ export function notifyHidden(text: string): void {
   if (!document.hidden) return;
   const { title } = document;
   document.title = `${text} · ${title}`;
-  document.addEventListener("visibilitychange", () => { document.title = title; }, { once: true });
-  if ("Notification" in window && Notification.permission === "granted") new Notification(text).onclick = () => window.focus();
+  document.addEventListener(
+    "visibilitychange",
+    () => {
+      document.title = title;
+    },
+    { once: true },
+  );
+  if ("Notification" in window && Notification.permission === "granted")
+    new Notification(text).onclick = () => window.focus();
 }

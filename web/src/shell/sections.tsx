@@ -1,9 +1,30 @@
-import { Activity, ChartNoAxesColumn, Hammer, IdCard, LayoutGrid, MessageSquare, Plug, Server, ShieldCheck, Users } from "lucide-react";
+import {
+  Activity,
+  ChartNoAxesColumn,
+  Hammer,
+  IdCard,
+  LayoutGrid,
+  MessageSquare,
+  Plug,
+  Server,
+  ShieldCheck,
+  Users,
+} from "lucide-react";
 import type { ComponentType } from "react";
 import type { Session } from "../api/session";
 
 export interface Section {
-  to: "/chat" | "/apps" | "/tools" | "/approvals" | "/activity" | "/usage" | "/accounts" | "/people" | "/system" | "/connect";
+  to:
+    | "/chat"
+    | "/apps"
+    | "/tools"
+    | "/approvals"
+    | "/activity"
+    | "/usage"
+    | "/accounts"
+    | "/people"
+    | "/system"
+    | "/connect";
   name: string;
   icon: ComponentType<{ "aria-hidden": "true" }>;
   group: "Work" | "Watch" | "Manage";

@@ -32,21 +32,60 @@ export function Models() {
       setError(problem);
     }
   };
-  if (models.isLoadingError) return <Card title="Models"><Failure error={models.error} /></Card>;
+  if (models.isLoadingError)
+    return (
+      <Card title="Models">
+        <Failure error={models.error} />
+      </Card>
+    );
   const field = (key: keyof Config, label: string, hint: string) => (
     <Field label={label} hint={hint}>
-      {(props) => <Input {...props} mono list="known-models" placeholder="provider:model" value={edited[key] ?? models.data?.[key] ?? ""} onChange={(e) => setEdited({ ...edited, [key]: e.target.value })} />}
+      {(props) => (
+        <Input
+          {...props}
+          mono
+          list="known-models"
+          placeholder="provider:model"
+          value={edited[key] ?? models.data?.[key] ?? ""}
+          onChange={(e) => setEdited({ ...edited, [key]: e.target.value })}
+        />
+      )}
     </Field>
   );
   return (
     <Card title="Models">
-      <form style={{ display: "grid", gap: 16, gridTemplateColumns: "repeat(auto-fit, minmax(min(100%, 260px), 1fr))", alignItems: "start" }} onSubmit={(e) => { e.preventDefault(); void save(); }}>
+      <form
+        style={{
+          display: "grid",
+          gap: 16,
+          gridTemplateColumns: "repeat(auto-fit, minmax(min(100%, 260px), 1fr))",
+          alignItems: "start",
+        }}
+        onSubmit={(e) => {
+          e.preventDefault();
+          void save();
+        }}
+      >
         {field("default", "Chats", "Empty goes back to the configuration's")}
         {field("fast", "Titles and other short tasks", "Empty goes back to the configuration's")}
-        <datalist id="known-models">{known.map((m) => <option key={m} value={m} />)}</datalist>
-        {models.data && <p className={css.hint} style={{ gridColumn: "1 / -1" }}>Providers: {models.data.providers.map((p) => `${p.name}${p.usable ? "" : " (no key)"}`).join(", ")}</p>}
+        <datalist id="known-models">
+          {known.map((m) => (
+            <option key={m} value={m} />
+          ))}
+        </datalist>
+        {models.data && (
+          <p className={css.hint} style={{ gridColumn: "1 / -1" }}>
+            Providers: {models.data.providers.map((p) => `${p.name}${p.usable ? "" : " (no key)"}`).join(", ")}
+          </p>
+        )}
         {error !== null && <Failure error={error} />}
-        {Object.keys(edited).length > 0 && <div><Button type="submit" look="primary">Save</Button></div>}
+        {Object.keys(edited).length > 0 && (
+          <div>
+            <Button type="submit" look="primary">
+              Save
+            </Button>
+          </div>
+        )}
       </form>
     </Card>
   );

@@ -11,7 +11,8 @@ export function parseMetrics(text: string): Sample[] {
     const match = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)/.exec(line);
     if (!match || line.startsWith("#")) continue;
     const labels: Record<string, string> = {};
-    for (const [, key, value] of (match[2] ?? "").matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) labels[key!] = value!.replaceAll(/\\(.)/g, "$1");
+    for (const [, key, value] of (match[2] ?? "").matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g))
+      labels[key!] = value!.replaceAll(/\\(.)/g, "$1");
     samples.push({ name: match[1]!, labels, value: Number(match[3]) });
   }
   return samples;

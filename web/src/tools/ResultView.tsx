@@ -29,13 +29,33 @@ export function ResultView({ result }: { result: Pick<ToolResult, "content" | "s
 
 function Part({ part }: { part: Content }) {
   switch (part.type) {
-    case "text": return <Code label="Text" text={pretty(part.text ?? "")} wrap />;
-    case "image": return <img className={css.picture} src={`data:${part.mimeType ?? "image/png"};base64,${part.data ?? ""}`} alt="What the tool answered" />;
-    case "resource_link": return <p>Resource <code>{part.uri}</code>{part.name && ` (${part.name})`}</p>;
-    case "resource": return part.resource?.text !== undefined
-      ? <Code label={part.resource.uri} text={part.resource.text} wrap />
-      : <p>Resource <code>{part.resource?.uri}</code></p>;
-    default: return <Code label={part.type} text={toJson(part, 2)} wrap />;
+    case "text":
+      return <Code label="Text" text={pretty(part.text ?? "")} wrap />;
+    case "image":
+      return (
+        <img
+          className={css.picture}
+          src={`data:${part.mimeType ?? "image/png"};base64,${part.data ?? ""}`}
+          alt="What the tool answered"
+        />
+      );
+    case "resource_link":
+      return (
+        <p>
+          Resource <code>{part.uri}</code>
+          {part.name && ` (${part.name})`}
+        </p>
+      );
+    case "resource":
+      return part.resource?.text !== undefined ? (
+        <Code label={part.resource.uri} text={part.resource.text} wrap />
+      ) : (
+        <p>
+          Resource <code>{part.resource?.uri}</code>
+        </p>
+      );
+    default:
+      return <Code label={part.type} text={toJson(part, 2)} wrap />;
   }
 }
 

@@ -19,31 +19,52 @@ interface Props {
 /** A list of tools beside the one that is looked at. */
 export function ToolBrowser({ tools, chosen, onChoose, oneApp }: Props) {
   const [query, setQuery] = useState("");
-  const words = useDeferredValue(query).toLowerCase().split(/\s+/).filter(Boolean);
-  const found = useMemo(() => tools.filter((t) => words.every((w) => `${t.name} ${t.title ?? ""} ${t.description ?? ""}`.toLowerCase().includes(w))), [tools, words.join(" ")]);
+  const wanted = useDeferredValue(query).toLowerCase();
+  const found = useMemo(() => {
+    const words = wanted.split(/\s+/).filter(Boolean);
+    return tools.filter((t) =>
+      words.every((w) => `${t.name} ${t.title ?? ""} ${t.description ?? ""}`.toLowerCase().includes(w)),
+    );
+  }, [tools, wanted]);
   const tool = tools.find((t) => t.name === chosen);
   return (
     <div className={css.split} data-chosen={tool !== undefined}>
       <div className={css.list}>
         <Card flush>
-          <div style={{ padding: 10 }}><Search label="Search tools" value={query} onChange={(e) => setQuery(e.target.value)} /></div>
-          {found.length === 0 ? <Empty title="Nothing found">No tool has all of these words.</Empty> : (
-            <VirtualRows label="Tools" items={found} size={53} max={640} keyOf={(t) => t.name} render={(t) => (
-              <button type="button" className={css.row} aria-pressed={t === tool} onClick={() => onChoose(t.name)}>
-                <b>{titleOf(t)}</b>
-                <span>{oneApp ? t.tool : `${t.server} · ${t.tool}`}</span>
-              </button>
-            )} />
+          <div style={{ padding: 10 }}>
+            <Search label="Search tools" value={query} onChange={(e) => setQuery(e.target.value)} />
+          </div>
+          {found.length === 0 ? (
+            <Empty title="Nothing found">No tool has all of these words.</Empty>
+          ) : (
+            <VirtualRows
+              label="Tools"
+              items={found}
+              size={53}
+              max={640}
+              keyOf={(t) => t.name}
+              render={(t) => (
+                <button type="button" className={css.row} aria-pressed={t === tool} onClick={() => onChoose(t.name)}>
+                  <b>{titleOf(t)}</b>
+                  <span>{oneApp ? t.tool : `${t.server} · ${t.tool}`}</span>
+                </button>
+              )}
+            />
           )}
         </Card>
       </div>
       <div style={{ minWidth: 0 }}>
         {tool ? (
           <>
-            <Button look="quiet" className={css.back} onClick={() => onChoose(undefined)}><ArrowLeft aria-hidden="true" />All tools</Button>
+            <Button look="quiet" className={css.back} onClick={() => onChoose(undefined)}>
+              <ArrowLeft aria-hidden="true" />
+              All tools
+            </Button>
             <ToolPanel key={tool.name} tool={tool} />
           </>
-        ) : <Empty title="Choose a tool">See what it takes, what it costs a model to know, and try it.</Empty>}
+        ) : (
+          <Empty title="Choose a tool">See what it takes, what it costs a model to know, and try it.</Empty>
+        )}
       </div>
     </div>
   );

@@ -16,7 +16,8 @@ import { ResultView } from "./ResultView";
 import css from "./tools.module.css";
 
 /** How many tokens a model pays to know a tool. */
-export const price = (tool: Tool) => tokens(toJson({ name: tool.name, description: tool.description, inputSchema: tool.inputSchema }));
+export const price = (tool: Tool) =>
+  tokens(toJson({ name: tool.name, description: tool.description, inputSchema: tool.inputSchema }));
 
 interface Outcome {
   args: Record<string, unknown>;
@@ -62,27 +63,74 @@ export function ToolPanel({ tool }: { tool: Tool }) {
   return (
     <div className={css.panel}>
       <Card title={titleOf(tool)} actions={<ToolBadges tool={tool} />}>
-        {tool.description && <p className={css.about} tabIndex={0} role="group" aria-label="Description">{tool.description}</p>}
-        <form style={{ display: "grid", gap: 16 }} noValidate onSubmit={(e) => { e.preventDefault(); void run(); }}>
-          {empty ? <p className={css.about}>This tool takes no arguments.</p> : <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} json />}
+        {tool.description && (
+          <p className={css.about} tabIndex={0} role="group" aria-label="Description">
+            {tool.description}
+          </p>
+        )}
+        <form
+          style={{ display: "grid", gap: 16 }}
+          noValidate
+          onSubmit={(e) => {
+            e.preventDefault();
+            void run();
+          }}
+        >
+          {empty ? (
+            <p className={css.about}>This tool takes no arguments.</p>
+          ) : (
+            <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} json />
+          )}
           {accounts.length > 1 && (
             <Field label="Account" hint={`You have several accounts at ${tool.server}.`}>
-              {(props) => <Select {...props} value={account} onChange={(e) => setAccount(e.target.value)}><option value="">{tool.annotations?.readOnlyHint ? "The default account" : "Choose…"}</option>{accounts.map((a) => <option key={a.id}>{a.name}</option>)}</Select>}
+              {(props) => (
+                <Select {...props} value={account} onChange={(e) => setAccount(e.target.value)}>
+                  <option value="">{tool.annotations?.readOnlyHint ? "The default account" : "Choose…"}</option>
+                  {accounts.map((a) => (
+                    <option key={a.id}>{a.name}</option>
+                  ))}
+                </Select>
+              )}
             </Field>
           )}
           <div className={css.foot}>
-            {running
-              ? <Button onClick={() => abort.current?.abort()}><Square aria-hidden="true" />Stop</Button>
-              : <Button type="submit" look="primary"><Play aria-hidden="true" />Run tool</Button>}
+            {running ? (
+              <Button onClick={() => abort.current?.abort()}>
+                <Square aria-hidden="true" />
+                Stop
+              </Button>
+            ) : (
+              <Button type="submit" look="primary">
+                <Play aria-hidden="true" />
+                Run tool
+              </Button>
+            )}
             <small>Runs as you. No model is asked.</small>
           </div>
         </form>
       </Card>
       <div aria-live="polite" className={css.result}>
-        {outcome?.error !== undefined && (loginOf(outcome.error) ? <LoginNeeded login={loginOf(outcome.error)!} onLinked={() => void run()} /> : <Failure error={outcome.error} />)}
+        {outcome?.error !== undefined &&
+          (loginOf(outcome.error) ? (
+            <LoginNeeded login={loginOf(outcome.error)!} onLinked={() => void run()} />
+          ) : (
+            <Failure error={outcome.error} />
+          ))}
         {outcome?.result && (
-          <Card title="Result" actions={<><Badge tone={outcome.result.isError ? "bad" : "good"} dot>{outcome.result.isError ? "error" : "ok"}</Badge><Badge>{millis(outcome.ms)}</Badge></>}>
-            {view && !outcome.result.isError && <AppView server={tool.server} uri={view} tool={tool} input={outcome.args} result={outcome.result} />}
+          <Card
+            title="Result"
+            actions={
+              <>
+                <Badge tone={outcome.result.isError ? "bad" : "good"} dot>
+                  {outcome.result.isError ? "error" : "ok"}
+                </Badge>
+                <Badge>{millis(outcome.ms)}</Badge>
+              </>
+            }
+          >
+            {view && !outcome.result.isError && (
+              <AppView server={tool.server} uri={view} tool={tool} input={outcome.args} result={outcome.result} />
+            )}
             <ResultView result={outcome.result} />
           </Card>
         )}
@@ -98,14 +146,25 @@ interface Login {
 }
 
 /** The login that a call lacks; undefined for other errors. */
-const loginOf = (error: unknown) => (error instanceof ApiError && error.code === "login_needed" ? (error.details as Login) : undefined);
+const loginOf = (error: unknown) =>
+  error instanceof ApiError && error.code === "login_needed" ? (error.details as Login) : undefined;
 
 /** Sends the person to link the account that a call lacks, and makes the call once it is linked. */
 function LoginNeeded({ login, onLinked }: { login: Login; onLinked: () => void }) {
   const { page, open } = useLinking(login.app, login.account, onLinked);
   return (
-    <Notice tone="warn" action={<Button look={page ? "plain" : "primary"} onClick={() => open(login.url)}><ExternalLink aria-hidden="true" />{page ? "Open the page again" : "Link an account"}</Button>}>
-      {page ? "The call is made when the account is linked." : `The app ${login.app} takes a login with the account ${login.account}.`}
+    <Notice
+      tone="warn"
+      action={
+        <Button look={page ? "plain" : "primary"} onClick={() => open(login.url)}>
+          <ExternalLink aria-hidden="true" />
+          {page ? "Open the page again" : "Link an account"}
+        </Button>
+      }
+    >
+      {page
+        ? "The call is made when the account is linked."
+        : `The app ${login.app} takes a login with the account ${login.account}.`}
     </Notice>
   );
 }
@@ -119,13 +178,18 @@ function ToolBadges({ tool }: { tool: Tool }) {
       {hints.destructiveHint && !hints.readOnlyHint && <Badge tone="warn">may destroy</Badge>}
       {viewOf(tool) && <Badge tone="accent">view</Badge>}
       <Badge title="What a model pays to know this tool, about four characters a token">≈ {count(cost)} tokens</Badge>
-      <Badge title="As models and clients call it"><code>{tool.tool}</code></Badge>
+      <Badge title="As models and clients call it">
+        <code>{tool.tool}</code>
+      </Badge>
     </span>
   );
 }
 
 /** The problems that the server found in the arguments, by JSON pointer. */
 function refused(error: unknown): Map<string, string> {
-  const details = error instanceof ApiError ? (error.details as { errors?: { path: string; message: string }[] } | undefined) : undefined;
+  const details =
+    error instanceof ApiError
+      ? (error.details as { errors?: { path: string; message: string }[] } | undefined)
+      : undefined;
   return new Map((details?.errors ?? []).map((e) => [e.path, e.message]));
 }

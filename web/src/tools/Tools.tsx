@@ -14,14 +14,32 @@ export function ToolsScreen() {
   const tools = useTools();
   const { tool } = route.useSearch();
   const navigate = route.useNavigate();
-  const all = tools.data ?? [];
+  const all = useMemo(() => tools.data ?? [], [tools.data]);
   const total = useMemo(() => all.reduce((sum, t) => sum + price(t), 0), [all]);
   return (
-    <Page title="Tools" about={tools.data ? `${plural(all.length, "tool")} of the apps of this workspace; a model pays about ${count(total)} tokens to know them all.` : "What the apps of this workspace can do."}>
-      {tools.isLoadingError ? <Failure error={tools.error} /> : tools.isPending ? <Skeleton lines={6} /> : all.length === 0
-        ? <Empty icon={<Hammer aria-hidden="true" />} title="No tools yet">Tools come with apps: install one.</Empty>
-        : <ToolBrowser tools={all} chosen={tool} onChoose={(name) => void navigate({ search: { tool: name }, replace: tool !== undefined })} />}
+    <Page
+      title="Tools"
+      about={
+        tools.data
+          ? `${plural(all.length, "tool")} of the apps of this workspace; a model pays about ${count(total)} tokens to know them all.`
+          : "What the apps of this workspace can do."
+      }
+    >
+      {tools.isLoadingError ? (
+        <Failure error={tools.error} />
+      ) : tools.isPending ? (
+        <Skeleton lines={6} />
+      ) : all.length === 0 ? (
+        <Empty icon={<Hammer aria-hidden="true" />} title="No tools yet">
+          Tools come with apps: install one.
+        </Empty>
+      ) : (
+        <ToolBrowser
+          tools={all}
+          chosen={tool}
+          onChoose={(name) => void navigate({ search: { tool: name }, replace: tool !== undefined })}
+        />
+      )}
     </Page>
   );
 }
-

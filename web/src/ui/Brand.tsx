@@ -1,6 +1,11 @@
 /** The sign of the product, as in public/favicon.svg. */
 export const Brand = ({ label, size = 24 }: { label?: string; size?: number }) => (
-  <svg width={size} height={size} viewBox="0 0 32 32" {...(label ? { role: "img", "aria-label": label } : { "aria-hidden": true })}>
+  <svg
+    width={size}
+    height={size}
+    viewBox="0 0 32 32"
+    {...(label ? { role: "img", "aria-label": label } : { "aria-hidden": true })}
+  >
     <rect width="32" height="32" rx="8" fill="#0d6b62" />
     <g fill="none" stroke="#fff" strokeWidth="2.6" strokeLinecap="round">
       <path d="M6 11c5 0 5 10 10 10s5-10 10-10" />

@@ -8,7 +8,9 @@ import css from "./surface.module.css";
 /** Text as it is, with a button that copies it. */
 export const Code = ({ text, label, wrap }: { text: string; label: string; wrap?: boolean }) => (
   <div className={clsx(css.code, wrap && css.wrap)}>
-    <pre tabIndex={0} role="region" aria-label={label}><code>{text}</code></pre>
+    <pre tabIndex={0} role="region" aria-label={label}>
+      <code>{text}</code>
+    </pre>
     <CopyButton text={text} className={css.copy} />
   </div>
 );

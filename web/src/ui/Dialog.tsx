@@ -30,9 +30,13 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
     <>
       <header className={css.dialogHead}>
         <h2 id={id}>{title}</h2>
-        <Button look="quiet" small label="Close" onClick={onClose}><X aria-hidden="true" /></Button>
+        <Button look="quiet" small label="Close" onClick={onClose}>
+          <X aria-hidden="true" />
+        </Button>
       </header>
-      <div className={css.dialogBody} tabIndex={-1}>{children}</div>
+      <div className={css.dialogBody} tabIndex={-1}>
+        {children}
+      </div>
       {footer && <footer className={css.dialogFoot}>{footer}</footer>}
     </>
   );
@@ -47,7 +51,9 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
         onClose();
       }}
       // A second Escape closes the dialog without asking.
-      onClose={() => { if (!ref.current?.open) onClose(); }}
+      onClose={() => {
+        if (!ref.current?.open) onClose();
+      }}
     >
       {onSubmit ? (
         <form
@@ -61,7 +67,9 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
         >
           {content}
         </form>
-      ) : content}
+      ) : (
+        content
+      )}
     </dialog>
   );
 }
@@ -81,10 +89,14 @@ export const Confirm = ({ title, children, action, busy, onConfirm, onClose }: C
     title={title}
     onClose={onClose}
     onSubmit={onConfirm}
-    footer={<>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button type="submit" look="danger" busy={busy}>{action}</Button>
-    </>}
+    footer={
+      <>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" look="danger" busy={busy}>
+          {action}
+        </Button>
+      </>
+    }
   >
     {children}
   </Dialog>

@@ -8,7 +8,12 @@ interface FieldProps {
   hint?: ReactNode;
   error?: string;
   required?: boolean;
-  children: (props: { id: string; "aria-describedby"?: string; "aria-invalid"?: true; "aria-required"?: true }) => ReactNode;
+  children: (props: {
+    id: string;
+    "aria-describedby"?: string;
+    "aria-invalid"?: true;
+    "aria-required"?: true;
+  }) => ReactNode;
 }
 
 /** A labelled control with its explanation and its error. */
@@ -19,11 +24,28 @@ export function Field({ label, hint, error, required, children }: FieldProps) {
     <div className={css.field}>
       <label className={css.label} htmlFor={id}>
         {label}
-        {required && <span className={css.required} aria-hidden="true">*</span>}
+        {required && (
+          <span className={css.required} aria-hidden="true">
+            *
+          </span>
+        )}
       </label>
-      {children({ id, "aria-describedby": described || undefined, "aria-invalid": error ? true : undefined, "aria-required": required || undefined })}
-      {hint && <p className={css.hint} id={`${id}-hint`}>{hint}</p>}
-      {error && <p className={css.error} id={`${id}-error`}>{error}</p>}
+      {children({
+        id,
+        "aria-describedby": described || undefined,
+        "aria-invalid": error ? true : undefined,
+        "aria-required": required || undefined,
+      })}
+      {hint && (
+        <p className={css.hint} id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {error && (
+        <p className={css.error} id={`${id}-error`}>
+          {error}
+        </p>
+      )}
     </div>
   );
 }
@@ -36,7 +58,9 @@ export const Textarea = ({ className, mono, ...rest }: ComponentProps<"textarea"
   <textarea className={clsx(css.input, mono && css.mono, className)} {...rest} />
 );
 
-export const Select = ({ className, ...rest }: ComponentProps<"select">) => <select className={clsx(css.input, className)} {...rest} />;
+export const Select = ({ className, ...rest }: ComponentProps<"select">) => (
+  <select className={clsx(css.input, className)} {...rest} />
+);
 
 export const Search = ({ label, ...rest }: ComponentProps<"input"> & { label: string }) => (
   <span className={css.search}>

@@ -9,14 +9,36 @@ import { CopyButton } from "./Code";
 import css from "./markdown.module.css";
 
 const components: Components = {
-  a: ({ href, children }) => <a href={href} target="_blank" rel="noopener noreferrer nofollow">{children}</a>,
+  a: ({ href, children }) => (
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+      {children}
+    </a>
+  ),
   // A picture from elsewhere would tell elsewhere that it was seen: it is a link.
-  img: ({ src, alt }) => (typeof src === "string" && src.startsWith("data:image/") ? <img src={src} alt={alt ?? ""} /> : <a href={typeof src === "string" ? src : undefined} target="_blank" rel="noopener noreferrer nofollow">{alt || src}</a>),
-  table: ({ children }) => <div className={css.scroll} tabIndex={0} role="region" aria-label="Table"><table>{children}</table></div>,
+  img: ({ src, alt }) =>
+    typeof src === "string" && src.startsWith("data:image/") ? (
+      <img src={src} alt={alt ?? ""} />
+    ) : (
+      <a href={typeof src === "string" ? src : undefined} target="_blank" rel="noopener noreferrer nofollow">
+        {alt || src}
+      </a>
+    ),
+  table: ({ children }) => (
+    <div className={css.scroll} tabIndex={0} role="region" aria-label="Table">
+      <table>{children}</table>
+    </div>
+  ),
   pre: ({ children, node }) => {
     const code = node?.children[0];
     const text = code?.type === "element" ? textOf(code) : "";
-    return <div className={css.pre}><pre tabIndex={0} role="region" aria-label="Code">{children}</pre><CopyButton text={text} className={css.copy} /></div>;
+    return (
+      <div className={css.pre}>
+        <pre tabIndex={0} role="region" aria-label="Code">
+          {children}
+        </pre>
+        <CopyButton text={text} className={css.copy} />
+      </div>
+    );
   },
 };
 
@@ -26,7 +48,8 @@ interface Node {
   children?: unknown[];
 }
 
-const textOf = (node: Node): string => (node.type === "text" ? (node.value ?? "") : ((node.children ?? []) as Node[]).map(textOf).join(""));
+const textOf = (node: Node): string =>
+  node.type === "text" ? (node.value ?? "") : ((node.children ?? []) as Node[]).map(textOf).join("");
 
 /** What the root of a chunk is without: the list or the table that holds all chunks. */
 type Without = "nothing" | "list" | "table" | "table and head";
@@ -36,14 +59,20 @@ const unwrap = (what: Without) => () => (tree: Root) => {
     if (child.type !== "element") return [];
     if (what === "list" && (child.tagName === "ol" || child.tagName === "ul")) return child.children as RootContent[];
     if (what === "list" || child.tagName !== "table") return [child];
-    return child.children.filter((part) => part.type === "element" && (what === "table" || part.tagName !== "thead")) as RootContent[];
+    return child.children.filter(
+      (part) => part.type === "element" && (what === "table" || part.tagName !== "thead"),
+    ) as RootContent[];
   });
 };
 
 type Colouring = [typeof import("rehype-highlight").default, { detect: boolean }];
 let colouring: Colouring | null = null;
 
-const plugins = (without: Without, colours: Colouring | null): PluggableList => [rehypeSanitize, ...(colours ? [colours] : []), ...(without === "nothing" ? [] : [unwrap(without)])];
+const plugins = (without: Without, colours: Colouring | null): PluggableList => [
+  rehypeSanitize,
+  ...(colours ? [colours] : []),
+  ...(without === "nothing" ? [] : [unwrap(without)]),
+];
 
 const largestColoured = 50_000;
 
@@ -66,29 +95,47 @@ function useColouring(wanted: boolean): Colouring | null {
 
 const Chunk = memo(function Chunk({ text, without = "nothing" }: { text: string; without?: Without }) {
   const colours = useColouring(text.includes("```") && text.length < largestColoured);
-  return <ReactMarkdown remarkPlugins={[remarkGfm]} rehypePlugins={plugins(without, colours)} components={components}>{text}</ReactMarkdown>;
+  return (
+    <ReactMarkdown remarkPlugins={[remarkGfm]} rehypePlugins={plugins(without, colours)} components={components}>
+      {text}
+    </ReactMarkdown>
+  );
 });
 
 /** Code whose end is still to come, as it is. */
 function OpenCode({ text }: { text: string }) {
   const code = text.slice(text.indexOf("\n") + 1 || text.length);
-  return <div className={css.pre}><pre tabIndex={0} role="region" aria-label="Code"><code>{code}</code></pre><CopyButton text={code} className={css.copy} /></div>;
+  return (
+    <div className={css.pre}>
+      <pre tabIndex={0} role="region" aria-label="Code">
+        <code>{code}</code>
+      </pre>
+      <CopyButton text={code} className={css.copy} />
+    </div>
+  );
 }
 
 function BlockView({ block, defined }: { block: Block; defined: Map<string, string> }) {
   const texts = block.kind === "code" ? block.chunks : block.chunks.map((chunk) => withDefinitions(chunk, defined));
   switch (block.kind) {
-    case "code": return block.open ? <OpenCode text={texts[0]!} /> : <Chunk text={texts[0]!} />;
+    case "code":
+      return block.open ? <OpenCode text={texts[0]!} /> : <Chunk text={texts[0]!} />;
     case "list": {
       const items = texts.map((text, i) => <Chunk key={i} text={text} without="list" />);
       return block.start === undefined ? <ul>{items}</ul> : <ol start={block.start}>{items}</ol>;
     }
-    case "table": return (
-      <div className={css.scroll} tabIndex={0} role="region" aria-label="Table">
-        <table>{texts.map((text, i) => <Chunk key={i} text={text} without={i === 0 ? "table" : "table and head"} />)}</table>
-      </div>
-    );
-    case "text": return <Chunk text={texts[0]!} />;
+    case "table":
+      return (
+        <div className={css.scroll} tabIndex={0} role="region" aria-label="Table">
+          <table>
+            {texts.map((text, i) => (
+              <Chunk key={i} text={text} without={i === 0 ? "table" : "table and head"} />
+            ))}
+          </table>
+        </div>
+      );
+    case "text":
+      return <Chunk text={texts[0]!} />;
   }
 }
 
@@ -96,5 +143,11 @@ function BlockView({ block, defined }: { block: Block; defined: Map<string, stri
 export function Markdown({ text }: { text: string }) {
   const parts = useMemo(() => blocks(text), [text]);
   const defined = useMemo(() => definitions(parts), [parts]);
-  return <div className={css.markdown}>{parts.map((block, i) => <BlockView key={i} block={block} defined={defined} />)}</div>;
+  return (
+    <div className={css.markdown}>
+      {parts.map((block, i) => (
+        <BlockView key={i} block={block} defined={defined} />
+      ))}
+    </div>
+  );
 }

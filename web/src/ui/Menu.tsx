@@ -23,7 +23,8 @@ export async function loadMenus(): Promise<void> {
  */
 export function Menu(props: MenuProps) {
   const [used, setUsed] = useState<{ landmark: HTMLElement | null; byKeyboard: boolean } | null>(null);
-  const open = (button: Element, byKeyboard: boolean) => void loadMenus().then(() => setUsed({ landmark: landmarkOf(button), byKeyboard }), toastError);
+  const open = (button: Element, byKeyboard: boolean) =>
+    void loadMenus().then(() => setUsed({ landmark: landmarkOf(button), byKeyboard }), toastError);
   if (used && OpenMenu) return <OpenMenu {...props} {...used} />;
   return cloneElement(props.trigger, {
     "aria-haspopup": "menu",
@@ -46,10 +47,16 @@ interface ItemProps {
 }
 
 export function MenuItem({ icon, children, onSelect, danger, disabled }: ItemProps) {
-  const chosen = useContext(Chosen);
+  const chosenRef = useContext(Chosen);
   const { Item } = useParts();
   return (
-    <Item className={clsx(css.menuItem, danger && css.menuDanger)} onSelect={() => { chosen.current = onSelect; }} disabled={disabled}>
+    <Item
+      className={clsx(css.menuItem, danger && css.menuDanger)}
+      onSelect={() => {
+        chosenRef.current = onSelect;
+      }}
+      disabled={disabled}
+    >
       {icon}
       <span className={css.menuText}>{children}</span>
     </Item>

@@ -22,18 +22,26 @@ export function OpenMenu({ trigger, children, align = "end", side = "bottom", la
     setLandmark(landmarkOf(button.current));
     setOpen(to);
   };
-  const closed = () => queueMicrotask(() => {
-    chosen.current?.();
-    chosen.current = null;
-  });
+  const closed = () =>
+    queueMicrotask(() => {
+      chosen.current?.();
+      chosen.current = null;
+    });
   return (
     <Parts value={parts}>
       <Chosen value={chosen}>
         <Radix.Root modal={false} open={open} onOpenChange={change}>
-          <Radix.Trigger asChild ref={button}>{trigger}</Radix.Trigger>
+          <Radix.Trigger asChild ref={button}>
+            {trigger}
+          </Radix.Trigger>
           <Radix.Portal container={landmark}>
             <Radix.Content
-              className={css.menu} align={align} side={side} sideOffset={6} collisionPadding={8} onCloseAutoFocus={closed}
+              className={css.menu}
+              align={align}
+              side={side}
+              sideOffset={6}
+              collisionPadding={8}
+              onCloseAutoFocus={closed}
               onFocus={(event) => {
                 if (entered.current || event.target !== event.currentTarget) return;
                 entered.current = true; // the key was pressed before there was a menu to see it

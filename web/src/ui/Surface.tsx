@@ -33,7 +33,12 @@ interface CardProps {
 
 export const Card = ({ title, actions, children, flush }: CardProps) => (
   <section className={clsx(css.card, flush && css.flush)}>
-    {title && <div className={css.cardHead}><h2>{title}</h2>{actions}</div>}
+    {title && (
+      <div className={css.cardHead}>
+        <h2>{title}</h2>
+        {actions}
+      </div>
+    )}
     {flush ? children : <div className={css.cardBody}>{children}</div>}
   </section>
 );
@@ -71,7 +76,15 @@ export const Empty = ({ icon, title, children, actions }: EmptyProps) => (
   </div>
 );
 
-export function Notice({ tone = "info", children, action }: { tone?: "info" | "warn" | "bad"; children: ReactNode; action?: ReactNode }) {
+export function Notice({
+  tone = "info",
+  children,
+  action,
+}: {
+  tone?: "info" | "warn" | "bad";
+  children: ReactNode;
+  action?: ReactNode;
+}) {
   const Icon = { info: Info, warn: TriangleAlert, bad: CircleAlert }[tone];
   return (
     <div className={clsx(css.notice, css[`notice${tone}`])} role={tone === "bad" ? "alert" : undefined}>
@@ -84,7 +97,9 @@ export function Notice({ tone = "info", children, action }: { tone?: "info" | "w
 
 /** Why a screen has nothing to show. */
 export const Failure = ({ error, action }: { error: unknown; action?: ReactNode }) => (
-  <Notice tone="bad" action={action}>{error instanceof Error ? error.message : String(error)}</Notice>
+  <Notice tone="bad" action={action}>
+    {error instanceof Error ? error.message : String(error)}
+  </Notice>
 );
 
 export const Facts = ({ facts }: { facts: [string, ReactNode][] }) => (
@@ -100,6 +115,8 @@ export const Facts = ({ facts }: { facts: [string, ReactNode][] }) => (
 
 export const Skeleton = ({ lines = 3 }: { lines?: number }) => (
   <div style={{ display: "grid", gap: 12 }} role="status" aria-label="Loading">
-    {Array.from({ length: lines }, (_, i) => <div key={i} className={css.skeleton} style={{ width: `${90 - ((i * 17) % 45)}%` }} />)}
+    {Array.from({ length: lines }, (_, i) => (
+      <div key={i} className={css.skeleton} style={{ width: `${90 - ((i * 17) % 45)}%` }} />
+    ))}
   </div>
 );

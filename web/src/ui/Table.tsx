@@ -8,16 +8,38 @@ interface Column<T> {
 }
 
 /** Rows with columns; it scrolls sideways by itself where the screen is narrow. */
-export function Table<T>({ label, columns, rows, keyOf }: { label: string; columns: Column<T>[]; rows: T[]; keyOf: (row: T) => string }) {
+export function Table<T>({
+  label,
+  columns,
+  rows,
+  keyOf,
+}: {
+  label: string;
+  columns: Column<T>[];
+  rows: T[];
+  keyOf: (row: T) => string;
+}) {
   return (
     <div className={css.scroll} tabIndex={0} role="region" aria-label={label}>
       <table className={css.table}>
         <thead>
-          <tr>{columns.map((c) => <th key={c.title} scope="col" className={c.number ? css.num : undefined}>{c.title || <span className="visually-hidden">Actions</span>}</th>)}</tr>
+          <tr>
+            {columns.map((c) => (
+              <th key={c.title} scope="col" className={c.number ? css.num : undefined}>
+                {c.title || <span className="visually-hidden">Actions</span>}
+              </th>
+            ))}
+          </tr>
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)}>{columns.map((c) => <td key={c.title} className={c.number ? css.num : undefined}>{c.cell(row)}</td>)}</tr>
+            <tr key={keyOf(row)}>
+              {columns.map((c) => (
+                <td key={c.title} className={c.number ? css.num : undefined}>
+                  {c.cell(row)}
+                </td>
+              ))}
+            </tr>
           ))}
         </tbody>
       </table>

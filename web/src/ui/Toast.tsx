@@ -29,8 +29,14 @@ export function toast(text: string, bad = false, retry?: () => void): void {
 /** Shows why something failed. What did not reach the server can be sent again. */
 export function toastError(error: unknown, retry?: () => void): void {
   const unsent = retry !== undefined && isUnreachable(error);
-  toast(`${unsent ? "Not sent. " : ""}${error instanceof Error ? error.message : String(error)}`, true, unsent ? retry : undefined);
+  toast(
+    `${unsent ? "Not sent. " : ""}${error instanceof Error ? error.message : String(error)}`,
+    true,
+    unsent ? retry : undefined,
+  );
 }
+
+const dismiss = (note: Note) => change(notes.filter((other) => other.id !== note.id));
 
 const subscribe = (reader: () => void) => {
   readers.add(reader);
@@ -41,23 +47,37 @@ export function Toasts() {
   const all = useSyncExternalStore(subscribe, () => notes);
   return (
     <div className={css.toasts} role="status" aria-live="polite">
-      {all.map((note) => <ToastItem key={note.id} note={note} />)}
+      {all.map((note) => (
+        <ToastItem key={note.id} note={note} />
+      ))}
     </div>
   );
 }
 
 function ToastItem({ note }: { note: Note }) {
-  const close = () => change(notes.filter((other) => other.id !== note.id));
+  const close = () => dismiss(note);
   useEffect(() => {
     if (note.retry) return; // it waits for a decision
-    const timer = setTimeout(close, note.bad ? 12_000 : 5_000);
+    const timer = setTimeout(() => dismiss(note), note.bad ? 12_000 : 5_000);
     return () => clearTimeout(timer);
-  }, [note.id, note.bad]);
+  }, [note]);
   return (
     <div className={clsx(css.toast, note.bad && css.toastBad)}>
       <p>{note.text}</p>
-      {note.retry && <Button small onClick={() => { close(); note.retry?.(); }}>Retry</Button>}
-      <Button look="quiet" small label="Dismiss" onClick={close}><X aria-hidden="true" /></Button>
+      {note.retry && (
+        <Button
+          small
+          onClick={() => {
+            close();
+            note.retry?.();
+          }}
+        >
+          Retry
+        </Button>
+      )}
+      <Button look="quiet" small label="Dismiss" onClick={close}>
+        <X aria-hidden="true" />
+      </Button>
     </div>
   );
 }

@@ -29,11 +29,21 @@ export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd }
   });
   const style = max === "fill" ? { height: "100%" } : { maxHeight: max };
   return (
-    <div ref={scroller} style={{ ...style, overflowY: "auto", contain: "content" }} tabIndex={0} role="region" aria-label={label}>
+    <div
+      ref={scroller}
+      style={{ ...style, overflowY: "auto", contain: "content" }}
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+    >
       <ul style={{ height: rows.getTotalSize(), position: "relative" }}>
         {rows.getVirtualItems().map((row) => (
           <li
-            key={row.key} ref={rows.measureElement} data-index={row.index} aria-setsize={items.length} aria-posinset={row.index + 1}
+            key={row.key}
+            ref={rows.measureElement}
+            data-index={row.index}
+            aria-setsize={items.length}
+            aria-posinset={row.index + 1}
             style={{ position: "absolute", top: 0, left: 0, width: "100%", transform: `translateY(${row.start}px)` }}
           >
             {render(items[row.index]!, row.index)}

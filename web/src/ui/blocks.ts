@@ -95,7 +95,12 @@ class Splitter {
       this.head = this.now = [header, line];
       return;
     }
-    const opens = this.now.length > 0 && ((afterBlank && !this.blank && !/^\s{2,}/.test(line)) || fenceOf(line) !== undefined || /^#{1,6}\s/.test(line) || /^([-*+]|1[.)])\s+\S/.test(line));
+    const opens =
+      this.now.length > 0 &&
+      ((afterBlank && !this.blank && !/^\s{2,}/.test(line)) ||
+        fenceOf(line) !== undefined ||
+        /^#{1,6}\s/.test(line) ||
+        /^([-*+]|1[.)])\s+\S/.test(line));
     if (opens || this.now.every((l) => l === "")) this.begin(line);
     else this.now.push(line);
   }
@@ -104,13 +109,15 @@ class Splitter {
     const item = isRule(line) ? null : itemOf(line);
     if (item && (item[1] ?? item[3]) === this.marker) {
       if (this.now.length >= chunkLines) this.nextChunk([]);
-    } else if (!this.blank && !/^\s{2,}/.test(line) && (item || afterBlank || interrupts(line) || fenceOf(line))) return this.begin(line);
+    } else if (!this.blank && !/^\s{2,}/.test(line) && (item || afterBlank || interrupts(line) || fenceOf(line)))
+      return this.begin(line);
     this.now.push(line);
     this.fence = anyFence(line.replace(/^\s*(?:[-*+]|\d+[.)])\s+/, "")) ?? "";
   }
 
   private inTable(line: string): void {
-    if (this.blank || interrupts(line) || fenceOf(line) || (!line.includes("|") && itemOf(line))) return this.begin(line);
+    if (this.blank || interrupts(line) || fenceOf(line) || (!line.includes("|") && itemOf(line)))
+      return this.begin(line);
     if (this.now.length >= chunkLines) this.nextChunk(this.head);
     this.now = [...this.now, line];
   }
@@ -142,6 +149,14 @@ class Splitter {
       if (this.kind === "code") block.open = this.fence !== "";
       this.all.push(block);
     }
-    [this.now, this.done, this.head, this.kind, this.start, this.marker, this.fence] = [[], [], [], "text", undefined, "", ""];
+    [this.now, this.done, this.head, this.kind, this.start, this.marker, this.fence] = [
+      [],
+      [],
+      [],
+      "text",
+      undefined,
+      "",
+      "",
+    ];
   }
 }

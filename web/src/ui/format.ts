@@ -32,17 +32,26 @@ export function bytes(n: number): string {
 
 export function ago(time: string): string {
   const seconds = (Date.parse(time) - Date.now()) / 1000;
-  const steps: [number, Intl.RelativeTimeFormatUnit][] = [[60, "second"], [3600, "minute"], [86_400, "hour"], [604_800, "day"], [2_629_800, "week"], [31_557_600, "month"]];
+  const steps: [number, Intl.RelativeTimeFormatUnit][] = [
+    [60, "second"],
+    [3600, "minute"],
+    [86_400, "hour"],
+    [604_800, "day"],
+    [2_629_800, "week"],
+    [31_557_600, "month"],
+  ];
   let per = 1;
   for (const [limit, unit] of steps) {
-    if (Math.abs(seconds) < limit) return unit === "second" && Math.abs(seconds) < 10 ? "now" : relative().format(Math.round(seconds / per), unit);
+    if (Math.abs(seconds) < limit)
+      return unit === "second" && Math.abs(seconds) < 10 ? "now" : relative().format(Math.round(seconds / per), unit);
     per = limit;
   }
   return relative().format(Math.round(seconds / 31_557_600), "year");
 }
 
 export const clock = (time: string) => new Date(time).toLocaleTimeString("en-GB");
-export const moment = (time: string) => new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+export const moment = (time: string) =>
+  new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 /** How many tokens a model is likely to pay for a text: about four characters each. */
 export const tokens = (text: string) => Math.max(1, Math.round(text.length / 4));

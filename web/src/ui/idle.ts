@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from "react";
 
-const whenIdle = (done: () => void, timeout: number) => void ("requestIdleCallback" in globalThis ? requestIdleCallback(done, { timeout }) : setTimeout(done));
+const whenIdle = (done: () => void, timeout: number) =>
+  void ("requestIdleCallback" in globalThis ? requestIdleCallback(done, { timeout }) : setTimeout(done));
 
 /** Something that becomes true once, a while after the first reader mounted. */
 function once(wait: (done: () => void) => void): () => boolean {
@@ -20,7 +21,9 @@ function once(wait: (done: () => void) => void): () => boolean {
 }
 
 /** Whether the page has been painted, so that the person can begin: what is beside the screen comes then. */
-export const useShown = once((done) => (document.hidden ? whenIdle(done, 500) : requestAnimationFrame(() => whenIdle(done, 500))));
+export const useShown = once((done) =>
+  document.hidden ? whenIdle(done, 500) : requestAnimationFrame(() => whenIdle(done, 500)),
+);
 
 /** Whether the page is complete and has nothing to do: what may not be needed at all waits until then. */
 export const useIdle = once((done) => setTimeout(() => whenIdle(done, 2_000), 300));

@@ -29,11 +29,22 @@ export function Chart({ bars }: { bars: Bar[] }) {
   const thick = Math.max(2, Math.min(34, step * 0.68));
   const every = Math.ceil(bars.length / Math.max(1, Math.floor((width - left) / 64)));
   return (
-    <svg ref={ref} className={css.chart} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Tokens over time: ${bars.map((b) => `${b.label} ${count(b.input + b.output)}`).slice(-31).join(", ")}`}>
+    <svg
+      ref={ref}
+      className={css.chart}
+      viewBox={`0 0 ${width} ${height}`}
+      role="img"
+      aria-label={`Tokens over time: ${bars
+        .map((b) => `${b.label} ${count(b.input + b.output)}`)
+        .slice(-31)
+        .join(", ")}`}
+    >
       {[0, 0.5, 1].map((part) => (
         <g key={part}>
           <line className={css.grid} x1={left} x2={width} y1={y(top * part)} y2={y(top * part)} />
-          <text x={left - 8} y={y(top * part) + 4} textAnchor="end">{short(top * part)}</text>
+          <text x={left - 8} y={y(top * part) + 4} textAnchor="end">
+            {short(top * part)}
+          </text>
         </g>
       ))}
       <g className={css.bars}>
@@ -45,9 +56,27 @@ export function Chart({ bars }: { bars: Bar[] }) {
             <g key={bar.label}>
               <title>{`${bar.label}: ${count(bar.input)} read, ${count(bar.output)} written`}</title>
               <rect x={left + i * step} y={0} width={step} height={height - foot} fill="transparent" />
-              <rect className={css.in} x={x} y={low} width={thick} height={Math.max(0, y(0) - low)} rx={Math.min(3, thick / 3)} />
-              <rect className={css.out} x={x} y={high} width={thick} height={Math.max(0, low - high - 1)} rx={Math.min(3, thick / 3)} />
-              {i % every === 0 && <text x={x + thick / 2} y={height - 4} textAnchor="middle">{bar.label.slice(5)}</text>}
+              <rect
+                className={css.in}
+                x={x}
+                y={low}
+                width={thick}
+                height={Math.max(0, y(0) - low)}
+                rx={Math.min(3, thick / 3)}
+              />
+              <rect
+                className={css.out}
+                x={x}
+                y={high}
+                width={thick}
+                height={Math.max(0, low - high - 1)}
+                rx={Math.min(3, thick / 3)}
+              />
+              {i % every === 0 && (
+                <text x={x + thick / 2} y={height - 4} textAnchor="middle">
+                  {bar.label.slice(5)}
+                </text>
+              )}
             </g>
           );
         })}

@@ -18,7 +18,10 @@ type GroupBy = "day" | "model" | "user";
 
 function useUsage(period: Period, groupBy: GroupBy) {
   const { workspace } = useSession();
-  return useQuery({ queryKey: ["usage", workspace.id, period, groupBy], queryFn: () => take(api.GET("/v1/usage", { params: { query: { period, groupBy } } })) });
+  return useQuery({
+    queryKey: ["usage", workspace.id, period, groupBy],
+    queryFn: () => take(api.GET("/v1/usage", { params: { query: { period, groupBy } } })),
+  });
 }
 
 /** What models were asked and what it cost. */
@@ -30,54 +33,135 @@ export function UsageScreen() {
   return (
     <Page
       title="Usage"
-      about={isWorkspaceAdmin ? "What the models were asked in this workspace, and what it cost." : "What you asked the models in this workspace, and what it cost."}
+      about={
+        isWorkspaceAdmin
+          ? "What the models were asked in this workspace, and what it cost."
+          : "What you asked the models in this workspace, and what it cost."
+      }
       actions={
-        <Select aria-label="Period" value={period} onChange={(e) => setPeriod(e.target.value as Period)} style={{ width: 160 }}>
-          {Object.entries(periods).map(([id, name]) => <option key={id} value={id}>{name}</option>)}
+        <Select
+          aria-label="Period"
+          value={period}
+          onChange={(e) => setPeriod(e.target.value as Period)}
+          style={{ width: 160 }}
+        >
+          {Object.entries(periods).map(([id, name]) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
         </Select>
       }
     >
-      {days.isLoadingError ? <Failure error={days.error} /> : days.isPending ? <Skeleton lines={6} /> : days.data.totals.llmCalls === 0 ? (
-        <Card flush><Empty icon={<ChartNoAxesColumn aria-hidden="true" />} title="No model was asked in this time">Chats show up here with their tokens and their cost.</Empty></Card>
-      ) : <>
-        <Totals totals={days.data.totals} />
-        <Card title="Tokens per day" actions={<span className={css.legend}><span><i />read</span><span><i data-kind="out" />written</span></span>}>
-          <Chart bars={barsOf(days.data)} />
+      {days.isLoadingError ? (
+        <Failure error={days.error} />
+      ) : days.isPending ? (
+        <Skeleton lines={6} />
+      ) : days.data.totals.llmCalls === 0 ? (
+        <Card flush>
+          <Empty icon={<ChartNoAxesColumn aria-hidden="true" />} title="No model was asked in this time">
+            Chats show up here with their tokens and their cost.
+          </Empty>
         </Card>
-        <Tabs label="Usage by" value={tab} onChange={setTab} tabs={[
-          { id: "model", label: "By model", content: () => <Breakdown period={period} by="model" title="Model" /> },
-          ...(isWorkspaceAdmin ? [{ id: "user", label: "By person", content: () => <Breakdown period={period} by="user" title="Person" /> }] : []),
-          { id: "day", label: "By day", content: () => <Breakdown period={period} by="day" title="Day" /> },
-        ]} />
-      </>}
+      ) : (
+        <>
+          <Totals totals={days.data.totals} />
+          <Card
+            title="Tokens per day"
+            actions={
+              <span className={css.legend}>
+                <span>
+                  <i />
+                  read
+                </span>
+                <span>
+                  <i data-kind="out" />
+                  written
+                </span>
+              </span>
+            }
+          >
+            <Chart bars={barsOf(days.data)} />
+          </Card>
+          <Tabs
+            label="Usage by"
+            value={tab}
+            onChange={setTab}
+            tabs={[
+              { id: "model", label: "By model", content: () => <Breakdown period={period} by="model" title="Model" /> },
+              ...(isWorkspaceAdmin
+                ? [
+                    {
+                      id: "user",
+                      label: "By person",
+                      content: () => <Breakdown period={period} by="user" title="Person" />,
+                    },
+                  ]
+                : []),
+              { id: "day", label: "By day", content: () => <Breakdown period={period} by="day" title="Day" /> },
+            ]}
+          />
+        </>
+      )}
     </Page>
   );
 }
 
 function Totals({ totals }: { totals: UsageTotals }) {
   const all: [string, string, string][] = [
-    ["Cost", cost(totals.costUsd), totals.unpricedCalls ? `${count(totals.unpricedCalls)} calls without a known price` : "at list prices"],
+    [
+      "Cost",
+      cost(totals.costUsd),
+      totals.unpricedCalls ? `${count(totals.unpricedCalls)} calls without a known price` : "at list prices",
+    ],
     ["Tokens read", short(totals.inputTokens), `${short(totals.cacheReadTokens)} more from caches`],
     ["Tokens written", short(totals.outputTokens), `${millis(totals.llmMs)} of thinking`],
     ["Model calls", count(totals.llmCalls), `in ${count(totals.conversations)} conversations`],
     ["Tool calls", count(totals.toolCalls), "made by models"],
   ];
-  return <dl className={css.totals}>{all.map(([name, value, note]) => <div key={name} className={css.total}><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>)}</dl>;
+  return (
+    <dl className={css.totals}>
+      {all.map(([name, value, note]) => (
+        <div key={name} className={css.total}>
+          <dt>{name}</dt>
+          <dd>
+            {value}
+            <small>{note}</small>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
 }
 
 function Breakdown({ period, by, title }: { period: Period; by: GroupBy; title: string }) {
   const usage = useUsage(period, by);
-  const rows = useMemo(() => (usage.data?.breakdown ?? []).toSorted((a, b) => (by === "day" ? b.key.localeCompare(a.key) : b.inputTokens + b.outputTokens - a.inputTokens - a.outputTokens)), [usage.data, by]);
+  const rows = useMemo(
+    () =>
+      (usage.data?.breakdown ?? []).toSorted((a, b) =>
+        by === "day" ? b.key.localeCompare(a.key) : b.inputTokens + b.outputTokens - a.inputTokens - a.outputTokens,
+      ),
+    [usage.data, by],
+  );
   if (usage.isLoadingError) return <Failure error={usage.error} />;
   if (usage.isPending) return <Skeleton lines={4} />;
   const most = Math.max(1, ...rows.map((r) => r.inputTokens + r.outputTokens));
   return (
     <Card flush>
       <Table
-        label={`Usage by ${title.toLowerCase()}`} rows={rows} keyOf={(r) => r.key}
+        label={`Usage by ${title.toLowerCase()}`}
+        rows={rows}
+        keyOf={(r) => r.key}
         columns={[
           { title, cell: (r) => r.label || r.key || "–" },
-          { title: "Share", cell: (r) => <div className={css.meter} aria-hidden="true"><span style={{ width: `${(100 * (r.inputTokens + r.outputTokens)) / most}%` }} /></div> },
+          {
+            title: "Share",
+            cell: (r) => (
+              <div className={css.meter} aria-hidden="true">
+                <span style={{ width: `${(100 * (r.inputTokens + r.outputTokens)) / most}%` }} />
+              </div>
+            ),
+          },
           { title: "Read", number: true, cell: (r) => count(r.inputTokens) },
           { title: "Written", number: true, cell: (r) => count(r.outputTokens) },
           { title: "Calls", number: true, cell: (r) => count(r.llmCalls) },

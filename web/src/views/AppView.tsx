@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 import type { ToolResult } from "../api/client";
 import { useSession } from "../api/session";
 import type { Tool } from "../api/tools";
@@ -25,7 +25,11 @@ interface Props {
 /** A view of an app (MCP Apps), apart from this page in a sandbox on another origin. */
 export default function AppView(props: Props) {
   const { workspace } = useSession();
-  const view = useQuery({ queryKey: ["view", workspace.id, props.server, props.uri], staleTime: 60_000, queryFn: () => readView(props.server, props.uri) });
+  const view = useQuery({
+    queryKey: ["view", workspace.id, props.server, props.uri],
+    staleTime: 60_000,
+    queryFn: () => readView(props.server, props.uri),
+  });
   const [granted, setGranted] = useState<ViewResource["meta"]["permissions"] | null>(null);
   const [flooded, setFlooded] = useState(false);
   if (view.isLoadingError) return <Failure error={view.error} />;
@@ -34,9 +38,13 @@ export default function AppView(props: Props) {
   if (asked.length > 0 && granted === null) {
     return (
       <div className={`${css.view} ${css.ask}`}>
-        <p>The view of <b>{props.server}</b> asks to use: {asked.join(", ")}.</p>
+        <p>
+          The view of <b>{props.server}</b> asks to use: {asked.join(", ")}.
+        </p>
         <div className={css.askRow}>
-          <Button look="primary" onClick={() => setGranted(view.data.meta.permissions)}>Allow</Button>
+          <Button look="primary" onClick={() => setGranted(view.data.meta.permissions)}>
+            Allow
+          </Button>
           <Button onClick={() => setGranted({})}>Show it without</Button>
         </div>
       </div>
@@ -44,8 +52,17 @@ export default function AppView(props: Props) {
   }
   if (flooded) {
     return (
-      <Notice tone="warn" action={<Button small onClick={() => setFlooded(false)}>Show it again</Button>}>
-        <p role="status">The view of <b>{props.server}</b> was stopped: it sent more messages than this page takes.</p>
+      <Notice
+        tone="warn"
+        action={
+          <Button small onClick={() => setFlooded(false)}>
+            Show it again
+          </Button>
+        }
+      >
+        <p role="status">
+          The view of <b>{props.server}</b> was stopped: it sent more messages than this page takes.
+        </p>
       </Notice>
     );
   }
@@ -71,6 +88,32 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted, onF
   const [link, setLink] = useState<{ url: string; answer: (open: boolean) => void } | null>(null);
   const src = `${facts.viewOrigin}/console/view?csp=${encodeURIComponent(JSON.stringify(view.meta.csp ?? {}))}`;
 
+  // A view is connected once. What changes after that does not change for it.
+  const connect = useEffectEvent((element: HTMLIFrameElement) =>
+    connectView({
+      frame: element,
+      server,
+      version: facts.version,
+      view,
+      tool,
+      input,
+      result,
+      granted,
+      onHeight: setHeight,
+      onMessage,
+      onCall: (name) => {
+        const call: Call = { tool: name, ok: null };
+        setCalls((all) => [...all.slice(-49), call]);
+        return (ok) => setCalls((all) => all.map((other) => (other === call ? { tool: name, ok } : other)));
+      },
+      onLink: (url) =>
+        new Promise((answer) => {
+          if (/^https?:\/\//.test(url)) setLink({ url, answer });
+          else answer(false);
+        }),
+    }),
+  );
+  const flooded = useEffectEvent(onFlood);
   useEffect(() => {
     const element = frame.current;
     if (!element) return;
@@ -79,20 +122,9 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted, onF
     const unwatch = watchFlood(element, () => {
       element.src = "about:blank"; // at once; React may have to wait behind the messages
       close?.();
-      onFlood();
+      flooded();
     });
-    connectView({
-      frame: element, server, version: facts.version, view, tool, input, result, granted, onHeight: setHeight, onMessage,
-      onCall: (name) => {
-        const call: Call = { tool: name, ok: null };
-        setCalls((all) => [...all.slice(-49), call]);
-        return (ok) => setCalls((all) => all.map((other) => (other === call ? { tool: name, ok } : other)));
-      },
-      onLink: (url) => new Promise((answer) => {
-        if (/^https?:\/\//.test(url)) setLink({ url, answer });
-        else answer(false);
-      }),
-    }).then((end) => {
+    connect(element).then((end) => {
       close = end;
       if (gone) end();
       else element.src = src;
@@ -102,26 +134,62 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted, onF
       unwatch();
       close?.();
     };
-  }, [server, view, src]); // a view is connected once: the rest does not change for it
+  }, [server, view, src]);
 
   const answer = (open: boolean) => {
     if (open && link) window.open(link.url, "_blank", "noopener,noreferrer");
     link?.answer(open);
     setLink(null);
   };
-  const allow = Object.keys(granted).map((name) => `${name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)} *`).join("; ");
+  const allow = Object.keys(granted)
+    .map((name) => `${name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)} *`)
+    .join("; ");
   return (
     <div className={css.view}>
-      <iframe ref={frame} className={css.frame} style={{ height }} title={`View of ${server}`} sandbox="allow-scripts allow-forms" allow={allow} referrerPolicy="no-referrer" />
+      <iframe
+        ref={frame}
+        className={css.frame}
+        style={{ height }}
+        title={`View of ${server}`}
+        sandbox="allow-scripts allow-forms"
+        allow={allow}
+        referrerPolicy="no-referrer"
+      />
       <div className={css.bar} aria-live="polite">
-        <span>View of <b>{server}</b></span>
-        {calls.length > 0 && <span>· called {calls.slice(-3).map((c) => `${c.tool}${c.ok === null ? " …" : c.ok ? " ✓" : " ✗"}`).join(", ")}{calls.length > 3 && ` and ${calls.length - 3} more`}</span>}
-        <code title={uri} style={{ marginLeft: "auto", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap", maxWidth: "40%" }}>{uri}</code>
+        <span>
+          View of <b>{server}</b>
+        </span>
+        {calls.length > 0 && (
+          <span>
+            · called{" "}
+            {calls
+              .slice(-3)
+              .map((c) => `${c.tool}${c.ok === null ? " …" : c.ok ? " ✓" : " ✗"}`)
+              .join(", ")}
+            {calls.length > 3 && ` and ${calls.length - 3} more`}
+          </span>
+        )}
+        <code
+          title={uri}
+          style={{
+            marginLeft: "auto",
+            overflow: "hidden",
+            textOverflow: "ellipsis",
+            whiteSpace: "nowrap",
+            maxWidth: "40%",
+          }}
+        >
+          {uri}
+        </code>
       </div>
       {link && (
         <Confirm title="Open a link?" action="Open" onConfirm={() => answer(true)} onClose={() => answer(false)}>
-          <p>The view of <b>{server}</b> wants to open this address in a new tab:</p>
-          <p><code style={{ overflowWrap: "anywhere" }}>{link.url}</code></p>
+          <p>
+            The view of <b>{server}</b> wants to open this address in a new tab:
+          </p>
+          <p>
+            <code style={{ overflowWrap: "anywhere" }}>{link.url}</code>
+          </p>
         </Confirm>
       )}
     </div>

@@ -6,5 +6,7 @@ const View = lazy(() => untilLoaded(() => import("./AppView")));
 
 /** A view of an app. What shows it is loaded when the first one is. */
 export const AppView = (props: ComponentProps<typeof View>) => (
-  <Suspense fallback={<Skeleton lines={4} />}><View {...props} /></Suspense>
+  <Suspense fallback={<Skeleton lines={4} />}>
+    <View {...props} />
+  </Suspense>
 );

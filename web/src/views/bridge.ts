@@ -36,7 +36,9 @@ function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
     locale: navigator.language,
     timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     platform: "web",
-    ...(tool && { toolInfo: { tool: plain({ ...tool, inputSchema: { type: "object", ...tool.inputSchema } }) as never } }),
+    ...(tool && {
+      toolInfo: { tool: plain({ ...tool, inputSchema: { type: "object", ...tool.inputSchema } }) as never },
+    }),
   };
 }
 
@@ -44,10 +46,20 @@ function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
 export async function connectView(o: BridgeOptions): Promise<() => void> {
   const target = o.frame.contentWindow;
   if (!target) throw new Error("The frame of the view is gone.");
-  const bridge = new AppBridge(null, { name: "Ropewalk", version: o.version }, {
-    openLinks: {}, serverTools: {}, serverResources: {}, logging: {}, ...(o.onMessage && { message: { text: {} } }),
-  }, { hostContext: context(o.frame, o.tool) });
-  bridge.onsandboxready = () => void bridge.sendSandboxResourceReady({ html: o.view.text, csp: o.view.meta.csp, permissions: o.granted });
+  const bridge = new AppBridge(
+    null,
+    { name: "Ropewalk", version: o.version },
+    {
+      openLinks: {},
+      serverTools: {},
+      serverResources: {},
+      logging: {},
+      ...(o.onMessage && { message: { text: {} } }),
+    },
+    { hostContext: context(o.frame, o.tool) },
+  );
+  bridge.onsandboxready = () =>
+    void bridge.sendSandboxResourceReady({ html: o.view.text, csp: o.view.meta.csp, permissions: o.granted });
   bridge.oninitialized = () => {
     void bridge.sendToolInput({ arguments: plain(o.input ?? {}) });
     if (o.result) void bridge.sendToolResult(plain(o.result) as never);
@@ -59,7 +71,9 @@ export async function connectView(o: BridgeOptions): Promise<() => void> {
     const bare = name.startsWith(`${o.server}__`) ? name.slice(o.server.length + 2) : name;
     const done = o.onCall(bare);
     try {
-      const { result: _, ...answer } = await take(api.POST("/v1/tools/call", { body: { server: o.server, tool: bare, arguments: args ?? {} } }));
+      const { result: _, ...answer } = await take(
+        api.POST("/v1/tools/call", { body: { server: o.server, tool: bare, arguments: args ?? {} } }),
+      );
       done(!answer.isError);
       return answer as never;
     } catch (error) {
@@ -74,13 +88,19 @@ export async function connectView(o: BridgeOptions): Promise<() => void> {
   };
   bridge.onopenlink = async ({ url }) => ((await o.onLink(url)) ? {} : { isError: true });
   bridge.onmessage = async ({ content }) => {
-    const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n").trim();
+    const text = content
+      .map((part) => (part.type === "text" ? part.text : ""))
+      .join("\n")
+      .trim();
     if (!o.onMessage || !text) return { isError: true };
     o.onMessage(text);
     return {};
   };
   await bridge.connect(new PostMessageTransport(target, target));
   return () => {
-    void bridge.teardownResource({}).catch(() => undefined).finally(() => void bridge.close());
+    void bridge
+      .teardownResource({})
+      .catch(() => undefined)
+      .finally(() => void bridge.close());
   };
 }

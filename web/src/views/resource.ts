@@ -1,4 +1,6 @@
-import { ApiError, errorOf, send } from "../api/http";
+import { api } from "../api/client";
+import { parseJson } from "../api/digits";
+import { ApiError } from "../api/http";
 
 /** What a view says it needs: _meta.ui of its resource. */
 export interface ViewMeta {
@@ -30,10 +32,14 @@ export async function readView(server: string, named: string): Promise<ViewResou
 }
 
 async function read(server: string, uri: string): Promise<ViewResource> {
-  const path = uri === "primary" ? uri : encodeURIComponent(uri);
-  const response = await send(`/v1/apps/${encodeURIComponent(server)}/resources/${path}`, { headers: { Accept: "application/json, text/html;q=0.5" } });
-  if (!response.ok) throw await errorOf(response);
-  if (!response.headers.get("Content-Type")?.startsWith("application/json")) return { uri, text: await response.text(), meta: {} };
-  const body = (await response.json()) as { uri: string; mimeType?: string; text: string; _meta?: { ui?: ViewMeta } };
+  const params = { path: { name: server, path: uri } };
+  const headers = { Accept: "application/json, text/html;q=0.5" };
+  const { data = "", response } = await api.GET("/v1/apps/{name}/resources/{path}", {
+    params,
+    headers,
+    parseAs: "text",
+  });
+  if (!response.headers.get("Content-Type")?.startsWith("application/json")) return { uri, text: data, meta: {} };
+  const body = parseJson(data) as { uri: string; mimeType?: string; text: string; _meta?: { ui?: ViewMeta } };
   return { uri: body.uri, mimeType: body.mimeType, text: body.text, meta: body._meta?.ui ?? {} };
 }

@@ -1,0 +1,172 @@
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { ApiError } from "../api/http";
+import type { ServerEvent } from "../api/sse";
+import { isUnsent, Run, type Ask } from "./run";
+
+type Each = (event: ServerEvent) => void;
+type Response = (each: Each) => void | Promise<void>;
+
+const mocks = vi.hoisted(() => ({ responses: [] as Response[], deleted: vi.fn(() => Promise.resolve({})) }));
+
+vi.mock("../api/client", () => ({
+  api: { POST: () => "post", GET: () => "get", DELETE: mocks.deleted },
+  eventStream: {},
+}));
+vi.mock("../api/sse", () => ({ readEvents: async (_: unknown, each: Each) => await mocks.responses.shift()?.(each) }));
+
+/** Frames run when the test says so. */
+let frames: (() => void)[] = [];
+const nextFrame = () => frames.splice(0).forEach((frame) => frame());
+
+beforeEach(() => {
+  frames = [];
+  mocks.responses = [];
+  mocks.deleted.mockClear();
+  vi.stubGlobal("document", { hidden: true });
+  vi.stubGlobal("requestAnimationFrame", (frame: () => void) => frames.push(frame));
+});
+
+const event = (name: string, data: object): ServerEvent => ({ name, data, id: name });
+const start = event("chat.start", { conversationId: "conv_1", runId: "run_1" });
+const text = (words: string) => event("text.delta", { runId: "run_1", text: words });
+const done = event("done", { response: "", conversationId: "conv_1" });
+
+/** Runs a message against these responses, one after another, until the run has settled. */
+const settle = (ask: Ask, ...responses: Response[]) => {
+  mocks.responses = responses;
+  return new Promise<Run>((resolve) => new Run(ask, 0, resolve, () => undefined));
+};
+
+const sends =
+  (...events: ServerEvent[]): Response =>
+  (each) =>
+    events.forEach(each);
+const fails =
+  (error: Error): Response =>
+  () =>
+    Promise.reject(error);
+
+describe("a run", () => {
+  test("joins deltas into parts, in the order of the events", async () => {
+    const { state } = await settle(
+      { message: "hi" },
+      sends(
+        start,
+        event("reasoning.delta", { text: "Hm" }),
+        event("reasoning.done", { ms: 5 }),
+        text("Let me "),
+        text("look."),
+        event("tool.start", { id: "t1", name: "files__read", input: { path: "a" } }),
+        event("tool.progress", { id: "t1", progress: 1, total: 2 }),
+        event("tool.done", { id: "t1", ok: true, ms: 7, output: "content" }),
+        text("Done."),
+        done,
+      ),
+    );
+    expect(state.status).toBe("done");
+    expect(state.conversationId).toBe("conv_1");
+    expect(state.parts).toMatchObject([
+      { type: "reasoning", text: "Hm", ms: 5 },
+      { type: "text", text: "Let me look." },
+      { type: "tool", state: "ok", output: "content", progress: { progress: 1, total: 2 } },
+      { type: "text", text: "Done." },
+    ]);
+  });
+
+  test("matches results to calls by id", async () => {
+    const call = (id: string) => event("tool.start", { id, name: "a__b", input: {} });
+    const { state } = await settle(
+      { message: "hi" },
+      sends(start, call("t1"), call("t2"), event("tool.done", { id: "t2", ok: false, ms: 1, output: "no" }), done),
+    );
+    expect(state.parts).toMatchObject([
+      { id: "t1", state: "running" },
+      { id: "t2", state: "failed", output: "no" },
+    ]);
+  });
+
+  test("reports the server's error", async () => {
+    const { state } = await settle(
+      { message: "hi" },
+      sends(start, event("error", { error: "provider_error", message: "Broken" })),
+    );
+    expect(state).toMatchObject({ status: "failed", error: { code: "provider_error", message: "Broken" } });
+    expect(isUnsent(state)).toBe(false);
+  });
+
+  test("that never reached the server is unsent", async () => {
+    const { state } = await settle(
+      { message: "hi" },
+      fails(new ApiError(0, "offline", "The server cannot be reached.")),
+    );
+    expect(isUnsent(state)).toBe(true);
+  });
+
+  test("is joined again when the connection ends before the run", async () => {
+    vi.useFakeTimers();
+    const settled = settle(
+      { message: "hi" },
+      sends(start, text("Half ")),
+      fails(new ApiError(0, "offline", "")),
+      sends(text("whole"), done),
+    );
+    await vi.runAllTimersAsync();
+    vi.useRealTimers();
+    const { state } = await settled;
+    expect(state).toMatchObject({ status: "done", parts: [{ type: "text", text: "Half whole" }] });
+  });
+
+  test("that ended on the server meanwhile is gone: the history has the rest", async () => {
+    vi.useFakeTimers();
+    const settled = settle({ message: "hi" }, sends(start, text("Half")), fails(new ApiError(404, "not_found", "")));
+    await vi.runAllTimersAsync();
+    vi.useRealTimers();
+    expect((await settled).state.gone).toBe(true);
+  });
+
+  test("that is stopped ends on the server, too", async () => {
+    let run: Run | undefined;
+    const settled = new Promise<void>((resolve) => {
+      mocks.responses = [
+        (each) => {
+          each(start);
+          return new Promise((_, reject) =>
+            queueMicrotask(() => {
+              run!.stop();
+              reject(new Error("aborted"));
+            }),
+          );
+        },
+      ];
+      run = new Run(
+        { message: "hi" },
+        0,
+        () => resolve(),
+        () => undefined,
+      );
+    });
+    await settled;
+    expect(run!.state.status).toBe("stopped");
+    expect(mocks.deleted).toHaveBeenCalledWith("/v1/conversations/{id}/run", { params: { path: { id: "conv_1" } } });
+  });
+
+  test("takes in at most 1,500 characters a frame while the page is visible", async () => {
+    vi.stubGlobal("document", { hidden: false });
+    const settled = settle(
+      { message: "hi" },
+      sends(start, ...Array.from({ length: 30 }, () => text("x".repeat(100))), done),
+    );
+    let run: Run | undefined;
+    void settled.then((to) => {
+      run = to;
+    });
+    let count = 0;
+    while (!run && count < 100) {
+      await Promise.resolve();
+      nextFrame();
+      count++;
+    }
+    expect((await settled).state.parts).toMatchObject([{ type: "text", text: "x".repeat(3000) }]);
+    expect(count).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { blocks, definitions, withDefinitions } from "./blocks";
+
+const kinds = (text: string) => blocks(text).map((block) => block.kind);
+const joined = (text: string) => blocks(text).flatMap((block) => block.chunks);
+
+test("a text is split where its blocks end", () => {
+  expect(kinds("# Title\n\nSome text.\n\n- one\n- two\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```js\nx\n```\n")).toEqual([
+    "text",
+    "text",
+    "list",
+    "table",
+    "code",
+  ]);
+});
+
+test("a fence hides what looks like other blocks", () => {
+  expect(kinds("```\n- not a list\n\n| a | b |\n| - | - |\n```")).toEqual(["code"]);
+});
+
+test("code stays open until its fence is closed", () => {
+  expect(blocks("```js\nconst a = 1;")[0]).toMatchObject({ kind: "code", open: true });
+  expect(blocks("```js\nconst a = 1;\n```")[0]).toMatchObject({ kind: "code", open: false });
+});
+
+test("a numbered list keeps its first number", () => {
+  expect(blocks("7. seven\n8. eight")[0]).toMatchObject({ kind: "list", start: 7 });
+});
+
+test("a long list is cut into chunks of items", () => {
+  const items = Array.from({ length: 50 }, (_, i) => `- item ${i}`);
+  const [list] = blocks(items.join("\n"));
+  expect(list!.chunks.length).toBeGreaterThan(1);
+  expect(list!.chunks.join("\n")).toBe(items.join("\n"));
+});
+
+test("each chunk of a table has the head", () => {
+  const rows = Array.from({ length: 50 }, (_, i) => `| ${i} | x |`);
+  const [table] = blocks(["| n | x |", "| - | - |", ...rows].join("\n"));
+  expect(table!.chunks.length).toBeGreaterThan(1);
+  for (const chunk of table!.chunks) expect(chunk.startsWith("| n | x |\n| - | - |\n")).toBe(true);
+});
+
+test("no line gets lost, wherever the text ends", () => {
+  const text = "Intro\nmore\n\n1. one\n   - inner\n2. two\n\n> quote\n\n~~~\ncode\n~~~\nlast";
+  for (let end = 1; end <= text.length; end++) {
+    const words = (of: string) => of.split(/\s+/).filter(Boolean);
+    expect(joined(text.slice(0, end)).flatMap(words)).toEqual(words(text.slice(0, end)));
+  }
+});
+
+test("a chunk gets the link definitions that it uses", () => {
+  const parts = blocks("See [the page][p].\n\n[p]: https://example.com\n");
+  const defined = definitions(parts);
+  expect(withDefinitions(parts[0]!.chunks[0]!, defined)).toMatch(
+    /^See \[the page\]\[p\]\.\n\n+\[p\]: https:\/\/example\.com$/,
+  );
+});
