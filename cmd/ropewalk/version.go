@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
 // The build sets these. Without commit and date, those that Go recorded from the repository are used.
@@ -26,10 +27,11 @@ type build struct {
 	Go      string `json:"go"`
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
+	Schema  int64  `json:"schema"` // of the state
 }
 
 func buildInfo() build {
-	b := build{Version: version, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := build{Version: version, Commit: commit, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Schema: migrations.Latest()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || commit != "" {
 		return b

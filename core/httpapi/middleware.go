@@ -53,7 +53,7 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			s.recordRefusal(ctx)
 			compress(ctx)
 		}
-		if s.draining.Load() {
+		if s.leaving.Load() { // so that no proxy sends a request on this connection when the server closes it
 			ctx.SetConnectionClose()
 		}
 	}

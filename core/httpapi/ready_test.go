@@ -110,8 +110,8 @@ func TestAServerIsNotReadyBeforeItsListenerCloses(t *testing.T) {
 	go func() { done <- h.Shutdown(ctx) }()
 	probe := call{method: "GET", path: "/readyz"}
 	h.await(t, "it is ready", func() bool { return h.do(t, probe).StatusCode == 503 })
-	if r := h.do(t, call{method: "GET", path: "/v1/apps"}); r.StatusCode != 200 {
-		t.Errorf("a request meanwhile: %d %s", r.StatusCode, r.body)
+	if r := h.do(t, call{method: "GET", path: "/v1/apps"}); r.StatusCode != 200 || !r.Close {
+		t.Errorf("a request meanwhile: %d %s; its connection is closed: %v", r.StatusCode, r.body, r.Close)
 	}
 	cancel()
 	<-done

@@ -37,7 +37,7 @@ func (n *Namespace) request(c core.Caller, method string, params, meta json.RawM
 	call := interact.Call{Request: link.Request{Method: method, Params: params, Notify: notify, Sender: c.User.ID}, Asker: from.Asker}
 	switch {
 	case from.Stateless:
-		call.Client, call.Owner = n.stateless, c.Principal()
+		call.Client, call.Owner, call.Issued = n.stateless, c.Principal(), c.Issuer+"\x00"+c.Subject
 		call.Notify = withMinimumLevel(requestedLevel(meta), notify)
 	case from.Session != nil:
 		call.Client = from.Session.client

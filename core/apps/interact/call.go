@@ -24,7 +24,8 @@ type Call struct {
 	Account string  // the linked account to call with; "" for an app without accounts
 	Client  *Client // the client on whose behalf the call is made; nil when there is no client to ask
 	Asker   Asker   // asks Client while the call is in flight; nil when the client cannot be asked
-	Owner   string  // the identity of a stateless client: only the owner can resume its suspended calls
+	Owner   string  // identifies a stateless client: only the owner can resume its suspended calls
+	Issued  string  // what servers of the previous version call the owner: the issuer and the subject
 	AsTask  bool    // the tool can only be called as a task (taskSupport: required)
 }
 

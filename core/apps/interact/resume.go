@@ -30,7 +30,7 @@ func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, re
 	}
 	calls := d.broker.suspended
 	s := calls.removeIf(p.RequestState, func(s *suspendedCall) bool {
-		return s.owner == c.Owner && s.server == d.server() && s.method == c.Method && s.target == targetOf(c.Params)
+		return s.isOwnedBy(c) && s.server == d.server() && s.method == c.Method && s.target == targetOf(c.Params)
 	})
 	if s == nil {
 		result, err := d.resumeOnPeer(ctx, p.RequestState, c)
@@ -42,6 +42,15 @@ func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, re
 	}
 	result, err = calls.wait(ctx, s)
 	return result, true, err
+}
+
+// isOwnedBy reports whether c comes from the client that made the call. A server of the previous version passes on calls
+// without Owner.
+func (s *suspendedCall) isOwnedBy(c Call) bool {
+	if c.Owner == "" {
+		return s.issued == c.Issued
+	}
+	return s.owner == c.Owner
 }
 
 // withToken forwards the app's notifications to the request that resumed the call. The app still uses the progress
@@ -64,14 +73,16 @@ func withToken(notify func(rpc.Notification), token json.RawMessage) func(rpc.No
 // A client can resume a suspended call on any server of a cluster. The requestState names the server that has the call,
 // and the server that gets the request forwards it there.
 
-// PeerTopic is the topic of peer requests about suspended calls.
-const PeerTopic = "calls"
+// PeerTopic is the topic of peer requests about suspended calls. It is empty because servers of the version before topics
+// send and expect none, and these requests must work during an upgrade.
+const PeerTopic = ""
 
 // PeerResume is a client's request to resume a call, forwarded to the server that has the call.
 type PeerResume struct {
 	Workspace string          `json:"workspace"`
 	App       string          `json:"app"`
-	Owner     string          `json:"owner"`
+	Issued    string          `json:"owner"` // its name is what the previous version reads
+	Owner     string          `json:"principal,omitempty"`
 	Method    string          `json:"method"`
 	Params    json.RawMessage `json:"params"`
 }
@@ -103,7 +114,7 @@ func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c Call) (json.R
 	if peers == nil || !named || server == peers.ServerID() {
 		return nil, errUnknownState()
 	}
-	request, err := json.Marshal(PeerResume{d.key.Workspace, d.key.Name, c.Owner, c.Method, c.Params})
+	request, err := json.Marshal(PeerResume{d.key.Workspace, d.key.Name, c.Issued, c.Owner, c.Method, c.Params})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +164,7 @@ func resumeFor(ctx context.Context, p PeerResume, find func(AppKey) (*Dialog, er
 	if err != nil {
 		return nil, err
 	}
-	result, resumed, err := d.Resume(ctx, Call{Request: link.Request{Method: p.Method, Params: p.Params}, Owner: p.Owner})
+	result, resumed, err := d.Resume(ctx, Call{Request: link.Request{Method: p.Method, Params: p.Params}, Owner: p.Owner, Issued: p.Issued})
 	if !resumed {
 		return nil, errUnknownState()
 	}

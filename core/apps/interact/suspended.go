@@ -18,8 +18,8 @@ import (
 // the app asks something, the question becomes a result and the call is suspended: it stays in flight on the app's side
 // until the client calls again with the input. It implements Asker.
 type suspendedCall struct {
-	owner, server, method string
-	target                string // the tool, prompt or resource of the call
+	owner, issued, server string
+	method, target        string // target is the tool, prompt or resource of the call
 	cancel                func()
 	asked                 chan struct{} // capacity 1; signalled on each request from the app
 	done                  chan struct{} // closed when result and err are set
@@ -81,7 +81,7 @@ func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c 
 		return nil, err
 	}
 	s := &suspendedCall{
-		owner: c.Owner, server: d.server(), method: c.Method, target: targetOf(c.Params),
+		owner: c.Owner, issued: c.Issued, server: d.server(), method: c.Method, target: targetOf(c.Params),
 		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]openRequest{}, notify: c.Notify,
 	}
 	f, end := d.begin(life, NewClient("", false, requestCapabilities(c.Params)), s)

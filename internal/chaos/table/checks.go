@@ -56,6 +56,7 @@ func attacks() []check {
 		{"Environment variables of callers", "core/bundle", "TestCheckEnvRefusesAndNamesTheKey"},
 		{"26", "core/store", "TestNothingAcknowledgedIsLost.*"},
 		{"28", "test/e2e/cluster", "TestOpenSessionsContinueWhilePostgreSQLIsAwayForAMinute"},
+		{"39", "test/e2e/cluster", "TestServersOfTwoVersionsServeOneDatabaseForTenMinutes"},
 		{"12", "plugins/auth/oidc", "TestOIDCKeepsTheContract"},
 		{"5", "core/httpapi", "TestWhoMayManageApps"},
 		{"14", "test/e2e/mcp", "TestNoAppGetsTheTokenOfItsCaller"},

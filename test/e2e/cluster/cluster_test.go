@@ -30,6 +30,17 @@ var serverNames = []string{"a", "b", "c"}
 
 func startCluster(t *testing.T, options ...harness.Option) *cluster {
 	t.Helper()
+	d := startServers(t, options...)
+	d.nginx = testenv.StartNginx(t, func(listen string) string {
+		return documentedSite(testenv.Documented(t, "replicas.md", "nginx", 0), "listen 80;", "listen "+listen+";", d.servers)
+	})
+	d.proxy = &harness.Server{T: t, URL: d.nginx.URL}
+	return d
+}
+
+// startServers starts the three servers without a proxy.
+func startServers(t *testing.T, options ...harness.Option) *cluster {
+	t.Helper()
 	database, redis := harness.Databases.New(t), testenv.StartRedis(t)
 	d := &cluster{}
 	for _, name := range serverNames {
@@ -39,10 +50,6 @@ func startCluster(t *testing.T, options ...harness.Option) *cluster {
 			harness.Env("REPLICA=" + name),
 		}, options...)...))
 	}
-	d.nginx = testenv.StartNginx(t, func(listen string) string {
-		return documentedSite(testenv.Documented(t, "replicas.md", "nginx", 0), "listen 80;", "listen "+listen+";", d.servers)
-	})
-	d.proxy = &harness.Server{T: t, URL: d.nginx.URL}
 	return d
 }
 

@@ -65,6 +65,35 @@ func testStatelessSpread(t *testing.T, d *cluster) {
 	}
 }
 
+// callAsker calls the tool `ask` through one server.
+func callAsker(t *testing.T, s *harness.Server, id, more string) map[string]any {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asker__ask","arguments":{"text":"who?"}` + more +
+		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
+	_, headers := statelessCall("asker__ask", "")
+	a := s.Do(t, "POST", "/mcp", body, append(headers, "X-Request-Id: "+id)...)
+	result, ok := a.Object(t)["result"].(map[string]any)
+	if a.Status != 200 || !ok {
+		t.Fatalf("%s: %d %s", id, a.Status, a.Body)
+	}
+	return result
+}
+
+// answerAsker sends the answer to the question that callAsker returned, and checks that the app got it.
+func answerAsker(t *testing.T, s *harness.Server, id string, asked map[string]any) {
+	t.Helper()
+	questions, _ := asked["inputRequests"].(map[string]any)
+	if len(questions) != 1 {
+		t.Fatalf("the app did not ask: %s", harness.ToText(t, asked))
+	}
+	for name := range questions {
+		said := callAsker(t, s, id, fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada %s"}}}`, asked["requestState"], name, id))
+		if text := harness.ToText(t, said["content"]); !strings.Contains(text, "Ada "+id) {
+			t.Errorf("the app got %s", text)
+		}
+	}
+}
+
 // testStatelessQuestions calls an app that waits for an answer in a process on one server. The answer is sent
 // to any server.
 func testStatelessQuestions(t *testing.T, d *cluster) {
@@ -72,30 +101,9 @@ func testStatelessQuestions(t *testing.T, d *cluster) {
 	for _, s := range d.servers {
 		s.WaitForStatus(t, "asker", "running")
 	}
-	call := func(id, more string) map[string]any {
-		t.Helper()
-		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asker__ask","arguments":{"text":"who?"}` + more +
-			`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
-		_, headers := statelessCall("asker__ask", "")
-		a := d.proxy.Do(t, "POST", "/mcp", body, append(headers, "X-Request-Id: "+id)...)
-		result, ok := a.Object(t)["result"].(map[string]any)
-		if a.Status != 200 || !ok {
-			t.Fatalf("%s: %d %s", id, a.Status, a.Body)
-		}
-		return result
-	}
 	for i := range 6 {
-		asked := call(fmt.Sprint("ask-", i), "")
-		questions, _ := asked["inputRequests"].(map[string]any)
-		if len(questions) != 1 {
-			t.Fatalf("the app did not ask: %s", harness.ToText(t, asked))
-		}
-		for name := range questions {
-			said := call(fmt.Sprint("answer-", i), fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada %d"}}}`, asked["requestState"], name, i))
-			if text := harness.ToText(t, said["content"]); !strings.Contains(text, fmt.Sprint("Ada ", i)) {
-				t.Errorf("the app got %s", text)
-			}
-		}
+		asked := callAsker(t, d.proxy, fmt.Sprint("ask-", i), "")
+		answerAsker(t, d.proxy, fmt.Sprint("answer-", i), asked)
 	}
 	to, elsewhere := map[string]string{}, 0
 	for _, f := range d.nginx.Forwarded(t) {

@@ -1,0 +1,12 @@
+//go:build chaos
+
+package cluster
+
+import (
+	"testing"
+	"time"
+)
+
+func TestServersOfTwoVersionsServeOneDatabaseForTenMinutes(t *testing.T) {
+	upgradeUnderLoad(t, 75*time.Second) // eight times
+}
