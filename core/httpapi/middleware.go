@@ -80,9 +80,16 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 		listener.LingerOnClose(ctx.Conn())
 		return nil, true // the handler refuses it
 	}
-	chunked := h.ContentLength() == -1
+	chunked, fields := h.ContentLength() == -1, 0
+	if chunked {
+		fields = h.Len()
+	}
 	if err == nil {
 		done, err = s.bodies.ReadBody(&ctx.Request, s.bodyLimit(ctx), func() intake.Client { return s.client(ctx) })
+	}
+	if err == nil && chunked && h.Len() != fields {
+		// The library adds them to the headers, and accepts bare line feeds and folded lines in them.
+		err = errors.New("the body ends with trailer fields")
 	}
 	if complete := listener.Complete(ctx.Conn(), chunked); err == nil && complete {
 		return done, true
