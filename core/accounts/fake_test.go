@@ -38,6 +38,7 @@ type provider struct {
 	revoked  []string
 	requests []string                                          // path and grant type
 	fail     func(w http.ResponseWriter, r *http.Request) bool // if it returns true, it has responded instead of the server
+	silent   bool                                              // the app's challenge names no scopes
 	life     int                                               // lifetime of access tokens in seconds; 0 leaves it out
 	number   int
 }
@@ -60,7 +61,11 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/mcp":
-		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+p.URL+`/.well-known/oauth-protected-resource/mcp", scope="read write"`)
+		challenge := `Bearer resource_metadata="` + p.URL + `/.well-known/oauth-protected-resource/mcp"`
+		if !p.silent {
+			challenge += `, scope="read write"`
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
 		w.WriteHeader(http.StatusUnauthorized)
 	case "/.well-known/oauth-protected-resource/mcp":
 		p.document(w, map[string]any{"resource": p.URL + "/mcp", "authorization_servers": []string{p.URL}}, p.resource)
@@ -257,16 +262,32 @@ func (r *rig) person(t *testing.T, name string) core.Caller {
 
 const callback = "http://127.0.0.1:1" + CallbackPath
 
+// begin begins to link an account for a person who agrees to what the page shows.
+func (r *rig) begin(t *testing.T, c core.Caller, w Want, redirectURI string) (Start, error) {
+	t.Helper()
+	consent, err := r.Prepare(t.Context(), c, w)
+	if err != nil {
+		return Start{}, err
+	}
+	w.Agreed = consent.Digest()
+	return r.Begin(t.Context(), c, w, redirectURI)
+}
+
+// as returns a person with unchanged rights for Finish.
+func as(c core.Caller) func(context.Context, string) (core.Caller, error) {
+	return func(context.Context, string) (core.Caller, error) { return c, nil }
+}
+
 // link links an account in the same way as a browser.
 func (r *rig) link(t *testing.T, p *provider, c core.Caller, name string) core.Account {
 	t.Helper()
-	start, err := r.Begin(t.Context(), c, Want{App: "far", Name: name}, callback)
+	start, err := r.begin(t, c, Want{App: "far", Name: name}, callback)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := p.consent(t, start.URL)
 	answer.Binding = start.Binding
-	a, err := r.Finish(t.Context(), c.User.ID, answer)
+	a, err := r.Finish(t.Context(), as(c), answer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type Want struct {
 	App    string
 	Name   string   // "" for DefaultName
 	Scopes []string // in addition to those that the app asks for
+	Agreed string   // for Begin: the Digest of the Consent that the person has seen
 }
 
 // Consent describes what a person agrees to before the browser is sent to the authorization server.
@@ -38,6 +40,13 @@ type Consent struct {
 	Scopes    []string
 	Shared    bool // everybody in the workspace will use the account
 	Replaces  bool // an account of this name is already linked
+}
+
+// Digest identifies everything that a Consent says. An app could show one thing on the page and ask for another when the
+// person agrees to it.
+func (c Consent) Digest() string {
+	c.Scopes = slices.Sorted(slices.Values(c.Scopes))
+	return hashOf(fmt.Sprintf("%#v", c))
 }
 
 // pending is a login in progress at an authorization server. It is stored encrypted, under the hash of its state.
@@ -113,11 +122,15 @@ type Start struct {
 }
 
 // Begin starts to link an account after c has agreed to it, with the authorization code flow and PKCE. redirectURI is
-// CallbackPath at the address where the browser reaches this server.
+// CallbackPath at the address where the browser reaches this server. The error is core.CodeConflict if c has agreed to
+// something else.
 func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI string) (Start, error) {
 	in, s, consent, err := m.prepare(ctx, c, w)
 	if err != nil {
 		return Start{}, err
+	}
+	if w.Agreed != consent.Digest() {
+		return Start{}, core.Errorf(core.CodeConflict, "app %s asks for something else now than when the page was shown. Open the link again", in.Name)
 	}
 	if !m.o.Store.Encrypts() {
 		if err := m.o.MakeKey(); err != nil {
@@ -163,10 +176,10 @@ type Answer struct {
 	Binding string
 }
 
-// Finish completes a login for the person who started it, in the browser where it started. The error is
-// core.CodeForbidden for an answer that does not match the login. If the authorization server reported an error, the
-// message includes it.
-func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (core.Account, error) {
+// Finish completes a login for the person who started it, in the browser where it started. caller returns the person with
+// their current rights in a workspace. The error is core.CodeForbidden for an answer that does not match the login, and
+// for a person who may no longer link the account. If the authorization server reported an error, the message includes it.
+func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer Answer) (core.Account, error) {
 	record, err := m.o.Store.TakeLogin(ctx, stateKey(answer.State))
 	if core.CodeOf(err) == core.CodeNotFound {
 		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not in progress: it finished, expired, or never started. Start again")
@@ -179,10 +192,14 @@ func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (cor
 		return core.Account{}, err
 	}
 	p.Client = core.OAuthClient{ID: p.ClientID, Secret: core.Secret(p.ClientSecret), Method: p.ClientMethod, ExpiresAt: p.ClientExpires}
-	switch {
-	case subtle.ConstantTimeCompare([]byte(hashOf(answer.Binding)), []byte(p.Binding)) != 1:
+	if subtle.ConstantTimeCompare([]byte(hashOf(answer.Binding)), []byte(p.Binding)) != 1 {
 		return core.Account{}, core.Errorf(core.CodeForbidden, "this login started in another browser. Start again in this one")
-	case userID != p.By:
+	}
+	c, err := caller(ctx, p.Workspace)
+	switch {
+	case err != nil:
+		return core.Account{}, err
+	case c.User.ID != p.By:
 		return core.Account{}, core.Errorf(core.CodeForbidden, "somebody else started this login")
 	case answer.Issuer == "" && p.StatesIss, answer.Issuer != "" && answer.Issuer != p.Issuer: // RFC 9207 section 2.4
 		return core.Account{}, core.Errorf(core.CodeForbidden, "the answer is not from %s, where the login started", hostOf(p.Issuer))
@@ -191,14 +208,20 @@ func (m *Manager) Finish(ctx context.Context, userID string, answer Answer) (cor
 	case answer.Code == "":
 		return core.Account{}, core.Errorf(core.CodeForbidden, "%s did not send a code", hostOf(p.Issuer))
 	}
-	return m.complete(ctx, p, answer.Code)
+	return m.complete(ctx, c, p, answer.Code)
 }
 
 // complete exchanges the code for tokens and stores the account.
-func (m *Manager) complete(ctx context.Context, p pending, code string) (core.Account, error) {
+func (m *Manager) complete(ctx context.Context, c core.Caller, p pending, code string) (core.Account, error) {
 	in, err := m.o.Store.Installation(ctx, p.Workspace, p.App)
 	if err != nil || in.ID != p.AppID { // another app must not get what was granted for its predecessor
 		return core.Account{}, core.Errorf(core.CodeConflict, "app %s was uninstalled or replaced in the meantime", p.App)
+	}
+	switch owner, err := m.mayLink(c, in); { // c's role and the app's settings may have changed since Begin
+	case err != nil:
+		return core.Account{}, err
+	case owner != p.Owner:
+		return core.Account{}, core.Errorf(core.CodeConflict, "app %s takes other accounts now than when the login started", p.App)
 	}
 	grant := core.Grant{Client: p.Client, TokenURL: p.Token, RevokeURL: p.Revoke, Resource: p.Resource, Private: p.Private}
 	token, err := m.exchange(ctx, grant, url.Values{
@@ -216,6 +239,7 @@ func (m *Manager) complete(ctx context.Context, p pending, code string) (core.Ac
 	a.Grant = grant
 	take(&a, token)
 	if a, err = m.o.Store.LinkAccount(ctx, a); err != nil {
+		_ = m.revoke(context.WithoutCancel(ctx), a.Grant) // nobody would use its tokens
 		return a, err
 	}
 	m.grants.Remove(a.ID)

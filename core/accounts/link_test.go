@@ -20,7 +20,7 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 	if consent.Issuer != p.URL || consent.Name != DefaultName || consent.Shared || !slices.Equal(consent.Scopes, []string{"read", "write"}) {
 		t.Errorf("the page asks for %+v", consent)
 	}
-	start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+	start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 	}
 	answer := p.consent(t, start.URL)
 	answer.Binding = start.Binding
-	a, err := r.Finish(t.Context(), r.caller.User.ID, answer)
+	a, err := r.Finish(t.Context(), as(r.caller), answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,18 +89,18 @@ func TestALoginThatDoesNotFitIsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := newProvider(t)
 			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-			start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+			start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
 			if err != nil {
 				t.Fatal(err)
 			}
 			answer := p.consent(t, start.URL)
 			answer.Binding = start.Binding
 			c.change(r, &answer)
-			user := r.caller.User.ID
+			person := r.caller
 			if c.as != "" {
-				user = r.person(t, c.as).User.ID
+				person = r.person(t, c.as)
 			}
-			if _, err := r.Finish(t.Context(), user, answer); core.CodeOf(err) != c.code {
+			if _, err := r.Finish(t.Context(), as(person), answer); core.CodeOf(err) != c.code {
 				t.Errorf("%v, want %s", err, c.code)
 			} else if strings.Contains(err.Error(), "secret-in-the-answer") {
 				t.Errorf("the error shows what the server answered: %v", err)
@@ -115,17 +115,99 @@ func TestALoginThatDoesNotFitIsRefused(t *testing.T) {
 func TestALoginIsFinishedOnce(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-	start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+	start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := p.consent(t, start.URL)
 	answer.Binding = start.Binding
-	if _, err := r.Finish(t.Context(), r.caller.User.ID, answer); err != nil {
+	if _, err := r.Finish(t.Context(), as(r.caller), answer); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Finish(t.Context(), r.caller.User.ID, answer); core.CodeOf(err) != core.CodeForbidden {
+	if _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("a state that was used: %v", err)
+	}
+}
+
+// An app shows one thing on the page, and asks for another once the person has agreed.
+func TestAPersonAgreesToWhatThePageShowed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(r *rig, p *provider)
+		code   core.Code
+	}{
+		{"nothing changed", func(*rig, *provider) {}, ""},
+		{"more rights", func(_ *rig, p *provider) { p.resource["scopes_supported"] = []string{"admin"}; p.silent = true }, core.CodeConflict},
+		{"another page to log in at", func(_ *rig, p *provider) { p.metadata["authorization_endpoint"] = p.URL + "/other" }, core.CodeConflict},
+		{"another account of that name", func(r *rig, p *provider) { r.link(t, p, r.caller, "") }, core.CodeConflict},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProvider(t)
+			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+			consent, err := r.Prepare(t.Context(), r.caller, Want{App: "far"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.change(r, p)
+			if _, err := r.Begin(t.Context(), r.caller, Want{App: "far", Agreed: consent.Digest()}, callback); core.CodeOf(err) != c.code && (err != nil || c.code != "") {
+				t.Errorf("%v, want %q", err, c.code)
+			}
+		})
+	}
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	if _, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback); core.CodeOf(err) != core.CodeConflict {
+		t.Errorf("without agreement: %v", err)
+	}
+}
+
+// Each case takes away a right while the person is at the authorization server.
+func TestWhoLosesTheRightDuringALoginLinksNothing(t *testing.T) {
+	for _, c := range []struct {
+		name, auth string
+		change     func(r *rig, admin *core.Caller) error
+		code       core.Code
+		revoked    int // tokens
+	}{
+		{"an admin who becomes a member", core.AuthShared, func(_ *rig, admin *core.Caller) error {
+			admin.Workspace.Role = core.RoleMember
+			return nil
+		}, core.CodeForbidden, 0},
+		{"a member who is removed at the last moment", core.AuthUser, func(r *rig, admin *core.Caller) error {
+			return r.store.DeleteMember(t.Context(), core.DefaultWorkspaceID, admin.User.ID)
+		}, core.CodeForbidden, 2},
+		{"an app that is now called with the account of everybody", core.AuthUser, func(r *rig, _ *core.Caller) error {
+			_, err := r.store.ChangeInstallation(t.Context(), core.DefaultWorkspaceID, "far", func(in *core.Installation) error {
+				in.Remote.Auth.Type = core.AuthShared
+				return nil
+			})
+			return err
+		}, core.CodeConflict, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProvider(t)
+			r := newRig(t, p, core.RemoteAuth{Type: c.auth})
+			admin := r.person(t, "admin")
+			admin.Workspace.Role = core.RoleAdmin
+			start, err := r.begin(t, admin, Want{App: "far"}, callback)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := p.consent(t, start.URL)
+			answer.Binding = start.Binding
+			if err := c.change(r, &admin); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Finish(t.Context(), as(admin), answer); core.CodeOf(err) != c.code {
+				t.Errorf("%v, want %s", err, c.code)
+			}
+			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
+				t.Errorf("linked: %v %v", all, err)
+			}
+			if n := p.count("/revoke"); n != c.revoked {
+				t.Errorf("%d tokens were revoked, want %d", n, c.revoked)
+			}
+		})
 	}
 }
 
@@ -133,12 +215,12 @@ func TestAnAnswerOfAnotherPersonUsesUpNoAccount(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	other := r.person(t, "mallory")
-	start, err := r.Begin(t.Context(), other, Want{App: "far"}, callback)
+	start, err := r.begin(t, other, Want{App: "far"}, callback)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := p.consent(t, start.URL) // alice's browser gets mallory's code
-	if _, err := r.Finish(t.Context(), r.caller.User.ID, answer); core.CodeOf(err) != core.CodeForbidden {
+	if _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("alice got the account of mallory: %v", err)
 	}
 }
@@ -195,7 +277,7 @@ func TestPoisonedMetadataIsRefused(t *testing.T) {
 			p := newProvider(t)
 			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 			p.change(c.change)
-			if start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback); err == nil {
+			if start, err := r.begin(t, r.caller, Want{App: "far"}, callback); err == nil {
 				t.Errorf("the browser is sent to %s", start.URL)
 			}
 		})
@@ -246,7 +328,7 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 					return false
 				}
 			})
-			if _, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback); err == nil {
+			if _, err := r.begin(t, r.caller, Want{App: "far"}, callback); err == nil {
 				t.Error("a client was taken")
 			}
 		})
@@ -312,7 +394,7 @@ func TestTheQuirksOfServersAreHandled(t *testing.T) {
 			p := newProvider(t)
 			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 			p.change(c.change)
-			start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+			start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -320,7 +402,7 @@ func TestTheQuirksOfServersAreHandled(t *testing.T) {
 			if answer.Binding = start.Binding; strings.Contains(c.name, "issuer") {
 				answer.Issuer = "" // this server does not state it
 			}
-			a, err := r.Finish(t.Context(), r.caller.User.ID, answer)
+			a, err := r.Finish(t.Context(), as(r.caller), answer)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -334,7 +416,7 @@ func TestTheQuirksOfServersAreHandled(t *testing.T) {
 func TestAConfiguredClientComesBeforeRegistration(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser, ClientID: "configured", Scopes: "only"})
-	start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback)
+	start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +431,7 @@ func TestTheMetadataDocumentIsUsedAtAPublicAddress(t *testing.T) {
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	r.o.BaseURL = "https://tools.example.com"
 	p.change(func(p *provider) { p.metadata["client_id_metadata_document_supported"] = true })
-	start, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, r.o.BaseURL+CallbackPath)
+	start, err := r.begin(t, r.caller, Want{App: "far"}, r.o.BaseURL+CallbackPath)
 	if err != nil {
 		t.Fatal(err)
 	}

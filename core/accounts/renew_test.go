@@ -251,7 +251,7 @@ func TestWhoMayUseWhichAccount(t *testing.T) {
 func TestASharedAccountIsLinkedByAnAdminAndUsedByAll(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthShared})
-	if _, err := r.Begin(t.Context(), r.caller, Want{App: "far"}, callback); core.CodeOf(err) != core.CodeForbidden {
+	if _, err := r.begin(t, r.caller, Want{App: "far"}, callback); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("a member links the account of all: %v", err)
 	}
 	admin := r.person(t, "admin")
@@ -299,13 +299,13 @@ func TestAServerThatHangsHoldsUpNobodyElse(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	start, err := r.Begin(t.Context(), r.caller, Want{App: "near"}, callback)
+	start, err := r.begin(t, r.caller, Want{App: "near"}, callback)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := fine.consent(t, start.URL)
 	answer.Binding = start.Binding
-	a, err := r.Finish(t.Context(), r.caller.User.ID, answer)
+	a, err := r.Finish(t.Context(), as(r.caller), answer)
 	if err != nil {
 		t.Fatal(err)
 	}

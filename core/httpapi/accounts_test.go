@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"html"
 	"net/http"
 	"strings"
 	"testing"
@@ -45,7 +46,13 @@ func TestThePageOfALinkIsForOnePerson(t *testing.T) {
 			t.Errorf("%s: the policy is %q", c.name, policy)
 		}
 	}
-	agreed := h.do(t, call{method: "POST", path: page, header: as("alice")})
+	if refused := h.do(t, call{method: "POST", path: page, header: as("alice")}); refused.StatusCode != http.StatusConflict || !strings.Contains(refused.body, "asks for something else") {
+		t.Errorf("without what the page showed: %d %s", refused.StatusCode, refused.body)
+	}
+	shown := h.do(t, call{method: "GET", path: page, header: as("alice")})
+	_, form, _ := strings.Cut(shown.body, `<form method="post" action="`)
+	action, _, _ := strings.Cut(form, `"`)
+	agreed := h.do(t, call{method: "POST", path: html.UnescapeString(action), header: as("alice")})
 	cookie := agreed.Header.Get("Set-Cookie")
 	if agreed.StatusCode != http.StatusSeeOther || !strings.HasPrefix(agreed.Header.Get("Location"), "https://idp.example/authorize?redirect_uri=") ||
 		!strings.Contains(cookie, "service_account=binding; Path=/v1/accounts/callback") || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax") {

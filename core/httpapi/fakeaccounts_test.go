@@ -52,14 +52,18 @@ func (f fakeAccounts) Prepare(ctx context.Context, c core.Caller, w accounts.Wan
 }
 
 func (f fakeAccounts) Begin(ctx context.Context, c core.Caller, w accounts.Want, redirectURI string) (accounts.Start, error) {
+	if consent, _ := f.Prepare(ctx, c, w); w.Agreed != consent.Digest() {
+		return accounts.Start{}, core.Errorf(core.CodeConflict, "app %s asks for something else", w.App)
+	}
 	return accounts.Start{URL: "https://idp.example/authorize?redirect_uri=" + url.QueryEscape(redirectURI), Binding: "binding"}, f.MayLink(ctx, c, w.App)
 }
 
-func (f fakeAccounts) Finish(_ context.Context, _ string, answer accounts.Answer) (core.Account, error) {
+func (f fakeAccounts) Finish(ctx context.Context, caller func(context.Context, string) (core.Caller, error), answer accounts.Answer) (core.Account, error) {
 	if answer.State != "state" || answer.Binding != "binding" {
 		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not in progress")
 	}
-	return f.one(), nil
+	_, err := caller(ctx, core.DefaultWorkspaceID)
+	return f.one(), err
 }
 
 func (fakeAccounts) Document() (accounts.ClientDocument, error) {

@@ -93,6 +93,9 @@ func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, 
 		if _, err := s.findInstallation(ctx, tx, a.Workspace, a.App, s.db.LockRow()); err != nil {
 			return err
 		}
+		if err := s.mayOwnAccount(ctx, tx, a); err != nil {
+			return err
+		}
 		err := tx.QueryRowContext(ctx, `SELECT id, is_default <> 0 FROM accounts WHERE workspace = $1 AND owner = $2 AND app = $3 AND name = $4`,
 			a.Workspace, a.Owner, a.App, a.Name).Scan(&a.ID, &a.Default)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -120,6 +123,20 @@ func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, 
 		return s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
 	})
 	return a, err
+}
+
+// mayOwnAccount returns core.CodeForbidden if the owner of an account is not a member of its workspace. The membership
+// stays until the end of the transaction, or its deletion would leave the account behind.
+func (s *Store) mayOwnAccount(ctx context.Context, tx *sql.Tx, a core.Account) error {
+	if a.Owner == "" {
+		return nil
+	}
+	var member int
+	err := tx.QueryRowContext(ctx, `SELECT 1 FROM members c WHERE c.workspace = $1 AND c.user_id = $2 `+s.db.LockRow(), a.Workspace, a.Owner).Scan(&member)
+	if errors.Is(err, sql.ErrNoRows) {
+		return core.Errorf(core.CodeForbidden, "the account was not linked: its person is not a member of the workspace")
+	}
+	return err
 }
 
 func asNumber(b bool) int64 {

@@ -27,7 +27,7 @@ type Accounts interface {
 	MayLink(ctx context.Context, c core.Caller, app string) error
 	Prepare(ctx context.Context, c core.Caller, w accounts.Want) (accounts.Consent, error)
 	Begin(ctx context.Context, c core.Caller, w accounts.Want, redirectURI string) (accounts.Start, error)
-	Finish(ctx context.Context, userID string, answer accounts.Answer) (core.Account, error)
+	Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer accounts.Answer) (core.Account, error)
 	Document() (accounts.ClientDocument, error)
 }
 

@@ -2,6 +2,7 @@ package accountapi
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"errors"
 	"html/template"
@@ -26,6 +27,9 @@ const (
 	bindingCookie = "service_account"
 	bindingAge    = 600 // seconds
 
+	// agreed holds the digest of the consent that the page showed.
+	agreed = "agreed"
+
 	// again marks a request that the page itself made. The browser sends the session cookie with it, even a cookie that
 	// it withholds when another site led here.
 	again = "again"
@@ -36,6 +40,7 @@ type page struct {
 	Reload  string            // the address to load immediately
 	Login   string            // where to log in first
 	Ask     *accounts.Consent // what to agree to
+	Agree   string            // the address to which the agreement is sent
 	Linked  *core.Account
 	Problem string
 }
@@ -50,7 +55,8 @@ func (h *Handlers) Page(c *fiber.Ctx, _ core.Caller) (any, error) {
 	if err != nil {
 		return nil, h.orProblem(c, err)
 	}
-	return nil, h.show(c, fiber.StatusOK, page{Ask: &consent}, consent.Authorize)
+	agree := hereWith(c, agreed, consent.Digest())
+	return nil, h.show(c, fiber.StatusOK, page{Ask: &consent, Agree: agree.String()}, consent.Authorize)
 }
 
 // Agree handles POST /v1/accounts/link: the person has agreed, and the browser goes to the authorization server.
@@ -76,7 +82,10 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	if err != nil || !ok {
 		return nil, h.orProblem(c, err)
 	}
-	a, err := h.Accounts.Finish(c.UserContext(), id.User.ID, accounts.Answer{
+	caller := func(ctx context.Context, workspace string) (core.Caller, error) {
+		return h.Authn.Access.Caller(ctx, id, workspace)
+	}
+	a, err := h.Accounts.Finish(c.UserContext(), caller, accounts.Answer{
 		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Error: c.Query("error"), Binding: c.Cookies(bindingCookie),
 	})
 	h.setBinding(c, "", -1)
@@ -89,7 +98,7 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 // person returns who opened the page, in the workspace that the page names, and the account to link. ok is false when
 // person has already sent a response.
 func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok bool, err error) {
-	w = accounts.Want{App: c.Query("app"), Name: c.Query("account"), Scopes: validScopes(c.Query("scope"))}
+	w = accounts.Want{App: c.Query("app"), Name: c.Query("account"), Scopes: validScopes(c.Query("scope")), Agreed: c.Query(agreed)}
 	id, ok, err := h.identify(c)
 	if err != nil || !ok {
 		return caller, w, ok, err
@@ -117,11 +126,8 @@ func (h *Handlers) identify(c *fiber.Ctx) (id core.Identity, ok bool, err error)
 	if core.CodeOf(err) != core.CodeUnauthenticated || err == nil {
 		return id, err == nil, err
 	}
-	here := &url.URL{Path: string(c.Context().Path()), RawQuery: string(c.Context().QueryArgs().QueryString())}
+	here := hereWith(c, again, "1")
 	if c.Query(again) == "" && c.Method() == fiber.MethodGet {
-		q := here.Query()
-		q.Set(again, "1")
-		here.RawQuery = q.Encode()
 		return id, false, h.show(c, fiber.StatusOK, page{Reload: here.String()}, "")
 	}
 	login := "/"
@@ -129,6 +135,15 @@ func (h *Handlers) identify(c *fiber.Ctx) (id core.Identity, ok bool, err error)
 		login = "/v1/auth/authorize?" + url.Values{"returnTo": {here.String()}}.Encode()
 	}
 	return id, false, h.show(c, fiber.StatusUnauthorized, page{Login: login}, "")
+}
+
+// hereWith returns the path and query of a request, with a parameter set.
+func hereWith(c *fiber.Ctx, parameter, value string) *url.URL {
+	here := &url.URL{Path: string(c.Context().Path()), RawQuery: string(c.Context().QueryArgs().QueryString())}
+	q := here.Query()
+	q.Set(parameter, value)
+	here.RawQuery = q.Encode()
+	return here
 }
 
 // orProblem shows an error as a page. It returns nil when err is nil or has been shown, and otherwise an error that the
@@ -145,6 +160,8 @@ func (h *Handlers) orProblem(c *fiber.Ctx, err error) error {
 		status = fiber.StatusNotFound
 	case core.CodeUnavailable:
 		status = fiber.StatusBadGateway
+	case core.CodeConflict:
+		status = fiber.StatusConflict
 	case core.CodeRateLimited:
 		status = fiber.StatusTooManyRequests
 	case core.CodeBadRequest, core.CodeNotConfigured:

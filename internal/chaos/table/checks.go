@@ -130,6 +130,7 @@ func floods() []check {
 		{"A revoked token", "test/e2e/cluster", "TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll"},
 		{"A revoked token", "core/httpapi", "TestAnEventStreamEndsAtOnceWhenItsCredentialsAreRevoked"},
 		{"A revoked token", "core/access", "TestACallerIsValidUntilTheUserTheMembershipOrTheKeyIsGone"},
+		{"An app that asks for more", "core/accounts", "TestAPersonAgreesToWhatThePageShowed|TestWhoLosesTheRightDuringALoginLinksNothing"},
 		{"Hidden and control", "core/tools", "TestHiddenCharactersInDescriptionsAreListedVisiblyWithAWarning"},
 		{"PostgreSQL connections", "core/store", "TestPostgresConnectionsThatGoSilentAreAnsweredAboutWithin6sAndFollowersAreCurrentWithin10s"},
 		{"A title set by a person", "core/store", "TestATitleSetByAPersonIsNotReplacedByTheAutomaticOne"},

@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"encoding/json"
+	"html"
 	"net/http"
 	"strings"
 	"testing"
@@ -31,15 +32,23 @@ func link(t *testing.T, s *harness.Server, b *harness.Browser, name string) {
 // agree opens the page for linking an account, agrees, and logs in.
 func agree(t *testing.T, s *harness.Server, b *harness.Browser, address string) {
 	t.Helper()
-	if page, text := b.Read(t, address); page.StatusCode != 200 || !strings.Contains(text, "Continue to log in") {
+	page, text := b.Read(t, address)
+	if page.StatusCode != 200 || !strings.Contains(text, "Continue to log in") {
 		t.Fatalf("the page: %d %s", page.StatusCode, text)
 	}
-	if page, text := b.Submit(t, address, nil); page.StatusCode != 200 || !strings.Contains(text, "The account is linked") {
+	if page, text := b.Submit(t, s.URL+formAction(text), nil); page.StatusCode != 200 || !strings.Contains(text, "The account is linked") {
 		t.Fatalf("at the end, at %s: %d %s", b.At, page.StatusCode, text)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Do(t, "GET", "/v1/tools", nil).Body, "far__whoami") }) {
 		t.Fatal("the tools of the app are not listed")
 	}
+}
+
+// formAction returns the path and query to which the form of a page is sent.
+func formAction(page string) string {
+	_, rest, _ := strings.Cut(page, `<form method="post" action="`)
+	action, _, _ := strings.Cut(rest, `"`)
+	return html.UnescapeString(action)
 }
 
 // accountsOf returns the accounts that a caller can see.
