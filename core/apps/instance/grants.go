@@ -94,10 +94,10 @@ func network(n sandbox.Network, grants []core.Access) sandbox.Network {
 			n = sandbox.Network{Mode: sandbox.NetworkNone}
 		}
 	case len(n.Allow) > 0:
+	case n.Mode != sandbox.NetworkAll: // only restricts: whoever may manage the app may grant it
+		n.Also, n.Only = slices.Concat(n.Also, ports), only
 	case len(only) > 0:
 		n = sandbox.Network{Allow: slices.Concat(only, ports)}
-	case n.Mode != sandbox.NetworkAll:
-		n.Also = slices.Concat(n.Also, ports)
 	}
 	return n
 }

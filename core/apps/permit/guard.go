@@ -68,10 +68,7 @@ func (g *Guard) Check(a core.Access) (core.Access, error) {
 	case core.PermissionNet:
 		err = g.checkPort(a.Target)
 	case core.PermissionNetOnly:
-		_, err = sandbox.ParseNetwork([]string{a.Target})
-		if err != nil || !strings.Contains(a.Target, ":") {
-			err = core.Errorf(core.CodeBadRequest, "%.200q is not a destination: give host:port, in which the port may be *", a.Target)
-		}
+		err = checkDestination(a.Target)
 	case core.PermissionEnv:
 		err = checkVariable(a.Target)
 	default:
@@ -215,6 +212,20 @@ func (g *Guard) checkPort(target string) error {
 		return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.network of the app): it is a port of a display", target)
 	case g.Ports != nil && slices.Contains(g.Ports(), port):
 		return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.network of the app): it belongs to this server, its database or its plugins", target)
+	}
+	return nil
+}
+
+// checkDestination returns an error if target is not a destination, or if it is on this machine: a restriction to it would
+// close everything.
+func checkDestination(target string) error {
+	_, err := sandbox.ParseNetwork([]string{target})
+	host, _, splitErr := net.SplitHostPort(target)
+	switch {
+	case err != nil || splitErr != nil:
+		return core.Errorf(core.CodeBadRequest, "%.200q is not a destination: give host:port, in which the port may be *", target)
+	case isLoopback(host):
+		return core.Errorf(core.CodeBadRequest, "%.200q is on the server's machine: netOnly restricts connections to other machines; allow the kind net as well, and another destination here", target)
 	}
 	return nil
 }

@@ -142,6 +142,15 @@ func TestPortsOfThisMachineAreGrantedButForThoseOfTheServer(t *testing.T) {
 			t.Errorf("%s: %v, want %s", target, err, want)
 		}
 	}
+	for target, want := range map[string]core.Code{
+		"api.example:443": "", "198.51.100.7:*": "", "10.0.0.0/8:5432": "", "localhost:27247": core.CodeBadRequest, "127.0.0.1:*": core.CodeBadRequest,
+		"[::1]:80": core.CodeBadRequest, "[::ffff:127.0.0.1]:80": core.CodeBadRequest, "all": core.CodeBadRequest, "none": core.CodeBadRequest, "api.example": core.CodeBadRequest,
+	} {
+		_, err := g.Check(core.Access{Kind: core.PermissionNetOnly, Target: target})
+		if want == "" && err != nil || want != "" && core.CodeOf(err) != want {
+			t.Errorf("only %s: %v, want %s", target, err, want)
+		}
+	}
 	for name, want := range map[string]core.Code{"EDITOR_THEME": "", "OPENAI_API_KEY": core.CodeForbidden, "SSH_AUTH_SOCK": core.CodeForbidden, "LD_PRELOAD": core.CodeForbidden, "A=B": core.CodeBadRequest} {
 		_, err := g.Check(core.Access{Kind: core.PermissionEnv, Target: name})
 		if want == "" && err != nil || want != "" && core.CodeOf(err) != want {

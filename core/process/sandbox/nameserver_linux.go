@@ -257,11 +257,12 @@ func (q query) refused(code dnsmessage.RCode) ([]byte, error) {
 // allows reports whether the app may look up a name. If it has a list of destinations, it may look up only
 // these.
 func (s *nameServer) allows(asked dnsmessage.Name) bool {
-	if s.network.mode() != "list" {
+	listed := s.network.destinations()
+	if listed == nil {
 		return true
 	}
 	name := strings.TrimSuffix(asked.String(), ".")
-	return slices.ContainsFunc(s.network.Allow, func(allowed string) bool {
+	return slices.ContainsFunc(listed, func(allowed string) bool {
 		host, _, err := splitDestination(allowed)
 		return err == nil && strings.EqualFold(host, name)
 	})

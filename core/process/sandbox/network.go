@@ -26,6 +26,10 @@ type Network struct {
 	// Their names may resolve to addresses of this machine, because whoever configures the server has chosen
 	// them.
 	Also []string `json:"also,omitempty"`
+
+	// Only restricts NetworkLoopbackOff: if it is not empty, apps can connect only to the destinations in it and
+	// in Also. It has the format of Allow, and opens nothing on this machine.
+	Only []string `json:"only,omitempty"`
 }
 
 // ParseNetwork parses the values of a configuration: one mode, or destinations.
@@ -50,6 +54,18 @@ func (n Network) Values() []string {
 		return n.Allow
 	}
 	return []string{n.mode()}
+}
+
+// destinations returns the only destinations that an app may connect to, or nil if there is no such list.
+func (n Network) destinations() []string {
+	switch {
+	case n.mode() == "list":
+		return n.Allow
+	case n.mode() == NetworkLoopbackOff && len(n.Only) > 0:
+		return slices.Concat(n.Only, n.Also)
+	default:
+		return nil
+	}
 }
 
 func (n Network) mode() string {
@@ -85,7 +101,11 @@ func (n Network) permits(ctx context.Context, addr netip.AddrPort, isOwn func(ne
 	case NetworkNone:
 		return false
 	case NetworkLoopbackOff:
-		return !isClosed(ip, isOwn) || slices.ContainsFunc(n.Also, func(d string) bool { return isDestination(ctx, d, ip, addr.Port(), lookup) })
+		isListed := func(d string) bool { return isDestination(ctx, d, ip, addr.Port(), lookup) }
+		if slices.ContainsFunc(n.Also, isListed) {
+			return true
+		}
+		return !isClosed(ip, isOwn) && (len(n.Only) == 0 || slices.ContainsFunc(n.Only, isListed))
 	}
 	return slices.ContainsFunc(n.Allow, func(d string) bool {
 		// Whoever answers for a name must not be able to choose an address of this machine.

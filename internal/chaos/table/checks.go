@@ -130,6 +130,8 @@ func floods() []check {
 		{"A revoked token", "test/e2e/cluster", "TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll"},
 		{"A revoked token", "core/httpapi", "TestAnEventStreamEndsAtOnceWhenItsCredentialsAreRevoked"},
 		{"A revoked token", "core/access", "TestACallerIsValidUntilTheUserTheMembershipOrTheKeyIsGone"},
+		{"A restriction of an app's connections", "core/process/sandbox", "TestANameDoesNotOpenAnAddressOfThisMachine"},
+		{"A restriction of an app's connections", "test/e2e/apps", "TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted"},
 		{"An app that asks for more", "core/accounts", "TestAPersonAgreesToWhatThePageShowed|TestWhoLosesTheRightDuringALoginLinksNothing"},
 		{"Hidden and control", "core/tools", "TestHiddenCharactersInDescriptionsAreListedVisiblyWithAWarning"},
 		{"PostgreSQL connections", "core/store", "TestPostgresConnectionsThatGoSilentAreAnsweredAboutWithin6sAndFollowersAreCurrentWithin10s"},

@@ -301,6 +301,21 @@ func TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted(t *testin
 	if got := act(t, s, "mine", connect); !strings.HasPrefix(got, "error") {
 		t.Errorf("revoked: %q", got)
 	}
+
+	// A restriction opens nothing, whoever may set it.
+	for _, target := range []string{"localhost:" + port, "127.0.0.1:*"} {
+		if a := decide(t, s, "mine", "allow", "netOnly", target); a.Status != 400 {
+			t.Errorf("only %s: %d %s", target, a.Status, a.Body)
+		}
+	}
+	mustDecide(t, s, "mine", "allow", "netOnly", "127.0.0.0/8:*")
+	if got := act(t, s, "mine", connect); !strings.HasPrefix(got, "error") {
+		t.Errorf("restricted to this machine: %q", got)
+	}
+	mustDecide(t, s, "mine", "allow", "net", "localhost:"+port)
+	if got := act(t, s, "mine", connect); got != "connected" {
+		t.Errorf("restricted and granted: %q", got)
+	}
 }
 
 func TestWhatIsProtectedIsRefusedToTheOwnerToo(t *testing.T) {
