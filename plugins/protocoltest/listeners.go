@@ -1,17 +1,16 @@
 package protocoltest
 
 import (
-	"bufio"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
@@ -28,88 +27,56 @@ func (a listenerAddress) String() string { return a.network + " " + a.TCPAddr.St
 // Socket states in /proc/net: a listening TCP socket, and an unconnected UDP socket, which accepts datagrams
 // from anyone.
 const (
-	tcpListens     = "0A"
-	udpUnconnected = "07"
+	tcpListens     = 10
+	udpUnconnected = 7
 )
 
 // listenersOf returns the addresses on which a process and its children listen, according to Linux.
-func listenersOf(pid int) ([]listenerAddress, error) {
-	inodes := map[string]bool{}
+func listenersOf(pid int) (all []listenerAddress, err error) {
+	own := map[string]bool{}
 	for _, member := range family(pid) {
-		if err := addSockets(inodes, member); err != nil && member == pid {
+		proc, err := procfs.NewProc(member)
+		if err == nil {
+			var targets []string
+			targets, err = proc.FileDescriptorTargets()
+			for _, target := range targets {
+				own[target] = true
+			}
+		}
+		if err != nil && member == pid {
 			return nil, err
 		}
 	}
-	var all []listenerAddress
-	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
-		state := tcpListens
-		if strings.HasPrefix(table, "udp") {
-			state = udpUnconnected
-		}
-		found, err := listening(filepath.Join("/proc", strconv.Itoa(pid), "net", table), state, inodes)
-		if err != nil && !os.IsNotExist(err) { // a kernel without IPv6 has no tcp6
-			return nil, err
-		}
-		for _, at := range found {
-			all = append(all, listenerAddress{table[:3], at})
-		}
-	}
-	return all, nil
-}
-
-// addSockets adds the inodes of a process's open sockets.
-func addSockets(inodes map[string]bool, pid int) error {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	entries, err := os.ReadDir(filepath.Join(dir, "fd"))
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		target, err := os.Readlink(filepath.Join(dir, "fd", e.Name()))
-		if inode, ok := strings.CutPrefix(target, "socket:["); err == nil && ok {
-			inodes[strings.TrimSuffix(inode, "]")] = true
-		}
-	}
-	return nil
-}
-
-// listening returns the sockets in a table of /proc/net that are among inodes and in the wanted state.
-func listening(table, wanted string, inodes map[string]bool) ([]*net.TCPAddr, error) {
-	const local, state, inode = 1, 3, 9
-	f, err := os.Open(table)
+	fs, err := procfs.NewFS(filepath.Join("/proc", strconv.Itoa(pid)))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	var all []*net.TCPAddr
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) <= inode || fields[state] != wanted || !inodes[fields[inode]] {
-			continue
-		}
-		address, err := parseAddress(fields[local])
-		if err != nil {
+	listens := func(inode, state, wanted uint64) bool {
+		return state == wanted && own[fmt.Sprintf("socket:[%d]", inode)]
+	}
+	for _, table := range []func() (procfs.NetTCP, error){fs.NetTCP, fs.NetTCP6} {
+		lines, err := table()
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6 has no tcp6
 			return nil, err
 		}
-		all = append(all, address)
+		for _, l := range lines {
+			if listens(l.Inode, l.St, tcpListens) {
+				all = append(all, listenerAddress{"tcp", &net.TCPAddr{IP: l.LocalAddr, Port: int(l.LocalPort)}}) //nolint:gosec // a port
+			}
+		}
 	}
-	return all, lines.Err()
-}
-
-// parseAddress parses an address from /proc/net: words of four bytes in little-endian order, a colon and the
-// port, all in hex.
-func parseAddress(text string) (*net.TCPAddr, error) {
-	host, port, _ := strings.Cut(text, ":")
-	ip, err := hex.DecodeString(host)
-	if err != nil || len(ip)%4 != 0 {
-		return nil, fmt.Errorf("the address %q of /proc/net cannot be read", text)
+	for _, table := range []func() (procfs.NetUDP, error){fs.NetUDP, fs.NetUDP6} {
+		lines, err := table()
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		for _, l := range lines {
+			if listens(l.Inode, l.St, udpUnconnected) {
+				all = append(all, listenerAddress{"udp", &net.TCPAddr{IP: l.LocalAddr, Port: int(l.LocalPort)}}) //nolint:gosec // a port
+			}
+		}
 	}
-	for word := range slices.Chunk(ip, 4) {
-		slices.Reverse(word)
-	}
-	n, err := strconv.ParseUint(port, 16, 16)
-	return &net.TCPAddr{IP: ip, Port: int(n)}, err
+	return all, nil
 }
 
 // listensNowhereElse looks for listeners other than the one in the handshake line. A DNS query has a datagram socket

@@ -71,6 +71,8 @@ func lies() []lie {
 		{"trims actors", exact, alters(func(r *audit.Record) { r.Actor = strings.TrimSpace(r.Actor) })},
 		{"lower-cases outcomes", exact, alters(func(r *audit.Record) { r.Outcome = strings.ToLower(r.Outcome) })},
 		{"cuts targets at 255 bytes", exact, alters(func(r *audit.Record) { r.Target = r.Target[:min(len(r.Target), 255)] })},
+		{"rounds durations", exact, alters(func(r *audit.Record) { r.Duration = float64(int(r.Duration)) })},
+		{"masks passwords", exact, alters(func(r *audit.Record) { r.Arguments = bytes.ReplaceAll(r.Arguments, []byte("hunter2"), []byte("***")) })},
 		{"forgets the trace", exact, alters(func(r *audit.Record) { r.TraceID = "" })},
 		{"writes - for an empty workspace", exact, alters(func(r *audit.Record) { r.Workspace = cmp.Or(r.Workspace, "-") })},
 		{"keeps times in seconds", exact, alters(func(r *audit.Record) { r.Time = r.Time.Truncate(time.Second) })},
@@ -245,6 +247,17 @@ func lies() []lie {
 				return show(kept[max(0, len(kept)-5000):], after, limit)
 			}
 		}},
+		{"finds no record of more than 64 KiB at its start", amounts, func(s *sink) {
+			start := sync.OnceFunc(func() {
+				for name, all := range s.streams {
+					s.streams[name] = slices.DeleteFunc(all, func(r audit.Record) bool { return len(r.Arguments) > 64<<10 })
+				}
+			})
+			s.fresh = func() error {
+				defer start()
+				return s.follow()
+			}
+		}},
 		{"refuses batches of more than 5 MiB", amounts, first(func(_ *string, records *[]audit.Record) error {
 			total := 0
 			for _, r := range *records {
@@ -330,8 +343,36 @@ func TestTheKitDemandsWhatTheContractSays(t *testing.T) {
 	plugintest.Sentences(t, "audit", audittest.Properties())
 }
 
-func TestARightSinkPasses(t *testing.T) {
-	plugintest.Judge(t, audittest.Properties(), trial(), open(t, func(*sink) {}))
+func TestRightSinksPassHoweverUnusualTheyAre(t *testing.T) {
+	for name, change := range map[string]func(*sink){
+		"the usual one": func(*sink) {},
+		"one that reads a record at a time": func(s *sink) {
+			show := s.show
+			s.show = func(kept []audit.Record, after uint64, _ int) []audit.Record { return show(kept, after, 1) }
+		},
+		"one that keeps the records of a batch one by one": func(s *sink) {
+			s.write = func(ctx context.Context, stream string, records []audit.Record) error {
+				if err := s.check(stream, records); err != nil {
+					return err
+				}
+				for i := range records {
+					if err := s.append(ctx, stream, records[i:i+1]); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			try := trial()
+			if name != "the usual one" {
+				try.Effort = kit.Quick
+			}
+			plugintest.Judge(t, audittest.Properties(), try, open(t, change))
+		})
+	}
 }
 
 // trial returns a normal trial with a short start time, because these sinks start at once.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
-	"sync"
 	"time"
 
 	"pgregory.net/rapid"
@@ -30,19 +30,12 @@ func Properties() []kit.Property[Subject] {
 	}
 }
 
-// texts returns values for text fields.
-func texts(r *rand.Rand) []string {
-	return []string{
-		"", " ", " x ", "x\n", "\r\n", "\x00", "a\x00b", "\x1f\x7f", "\u2028\u2029", "<&>\"'\\/", "é", "e\u0301", "Å", "日本語 🪢", "\ufeffx", "ﬁ", "ſ", "NULL", "null", "-", "0", "1e3", "%s%n", "${x}",
-		"OK", "Ok", "2001:DB8:0:0::1", "[::1]:443", "x,y;z\t", "kit-" + fmt.Sprint(r.Uint32()), strings.Repeat("é", 200), "\U0010ffff", `{"stream":"x","sequence":1}`,
-	}
-}
-
 // values returns JSON values for the arguments of a record.
 func values() []string {
 	return []string{
 		"", "null", "false", "0", `""`, "[]", "{}", `[null]`, `{"a":null,"":"","A":1,"a ":2}`, "12345678901234567890", "0.1000000000000000055511151231257827", "1e400", "-0", `"\u0000\ud83e\udea2"`,
 		`{"<&>":"\u2028"}`, strings.Repeat("[", 200) + strings.Repeat("]", 200), `{"b":1,"a":{"d":[1,2.50,"x"]}}`,
+		`{"password":"hunter2","Token":"x","api_key":"y","secret":{"authorization":"Bearer z"},"list":[{"passwd":"p","cookie":"c"}],"email":"alice@example.com"}`,
 	}
 }
 
@@ -52,17 +45,28 @@ func times() []time.Time {
 		time.Date(2107, 5, 5, 0, 0, 0, 1e6, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC), time.Date(2026, 3, 29, 1, 30, 0, 7e6, time.UTC)}
 }
 
-func textFields(rec *audit.Record) []*string {
-	return []*string{&rec.Actor, &rec.Address, &rec.Workspace, &rec.Action, &rec.Target, &rec.Outcome, &rec.RequestID, &rec.TraceID}
+// textFields returns the text fields of a record.
+func textFields(rec *audit.Record) (all []*string) {
+	v := reflect.ValueOf(rec).Elem()
+	for i := range v.NumField() {
+		if field, ok := v.Field(i).Addr().Interface().(*string); ok {
+			all = append(all, field)
+		}
+	}
+	return all
 }
 
 // fill fills a record with random values from r.
 func fill(r *rand.Rand, rec *audit.Record) {
-	all := texts(r)
+	all := append(kit.Texts(), "", " ", "x\n", "OK", "Ok", "kit-"+fmt.Sprint(r.Uint32()), strings.Repeat("é", 200), `{"stream":"x","sequence":1}`)
 	for _, field := range textFields(rec) {
 		*field = all[r.IntN(len(all))]
 	}
 	rec.Time = times()[r.IntN(len(times()))]
+	if r.IntN(2) == 0 {
+		rec.Time = time.UnixMilli(r.Int64N(5e12) - 1e12).UTC()
+	}
+	rec.Duration = []float64{0, 1, 0.001, 12.5, 1234.567, 86_400_000.25, 1e15 + 1, r.ExpFloat64()}[r.IntN(8)]
 	rec.Arguments = nil
 	if value := values()[r.IntN(len(values()))]; value != "" {
 		rec.Arguments = json.RawMessage(value)
@@ -82,12 +86,12 @@ func fields(ctx context.Context, t *kit.Trial, s Subject) error {
 			one.name = []string{" ", "Kit", "a/../b", "%41", "é", "e\u0301", "a\x00b", `"`, "a:b", "*"}[i/4%10] + one.name
 			one.name = one.name[:min(len(one.name), 128)]
 		}
-		batch := one.next(8, 1)
+		batch := one.next(10, 1)
 		for i := range batch {
 			fill(r, &batch[i])
 		}
-		if i < 8 { // each field is long once
-			*textFields(&batch[i])[i] = strings.Repeat("long ", 20<<10)
+		if all := textFields(&batch[i%len(batch)]); i < len(all) { // each field is long once
+			*all[i] = strings.Repeat("long ", 20<<10)
 		}
 		w.history = nil
 		if err := w.write(ctx, one, batch); err != nil {
@@ -97,7 +101,7 @@ func fields(ctx context.Context, t *kit.Trial, s Subject) error {
 			return err
 		}
 	}
-	t.Cover("%d records with any text in any field, times from 1901 to 9999, and arguments of every kind", 8*n)
+	t.Cover("%d records with any text in any field, times from 1901 to 9999, and arguments of every kind", 10*n)
 	return nil
 }
 
@@ -258,27 +262,22 @@ func writers(ctx context.Context, t *kit.Trial, s Subject) error {
 		worlds = append(worlds, second)
 	}
 	n := t.Count(30)
-	streams, errs := make([]*stream, 8), make([]error, 8)
-	var running sync.WaitGroup
-	for i := range streams {
+	streams := make([]*stream, 8)
+	err = kit.AtOnce(ctx, len(streams), len(streams), func(ctx context.Context, i int) (err error) {
 		streams[i] = newStream()
 		own := &world{Subject: s, t: t, p: worlds[i%len(worlds)].p}
 		own.note("with 7 other servers that write at the same time to %d processes, for %d batches:", len(worlds), n)
-		running.Go(func() {
-			for j := 0; j < n && errs[i] == nil; j++ {
-				batch := streams[i].next(1+j%5, 1)
-				if errs[i] = own.write(ctx, streams[i], batch); j%3 == 2 && errs[i] == nil {
-					own.history = own.history[:1]
-					errs[i] = own.write(ctx, streams[i], batch) // as if the answer had been lost
-				}
+		for j := 0; j < n && err == nil; j++ {
+			batch := streams[i].next(1+j%5, 1)
+			if err = own.write(ctx, streams[i], batch); j%3 == 2 && err == nil {
+				own.history = own.history[:1]
+				err = own.write(ctx, streams[i], batch) // as if the answer had been lost
 			}
-		})
-	}
-	running.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	for _, w := range worlds {
 		w.note("8 servers write %d batches each to %d processes at the same time", n, len(worlds))
@@ -369,8 +368,13 @@ func amounts(ctx context.Context, t *kit.Trial, s Subject) error {
 	if err := w.write(ctx, large, large.kept[:1]); err != nil {
 		return err
 	}
-	for _, one := range []*stream{long, large} {
-		if err := w.check(ctx, one, atOnce); err != nil {
+	for _, sentence := range []string{atOnce, durable} {
+		for _, one := range []*stream{long, large} {
+			if err := w.check(ctx, one, sentence); err != nil {
+				return err
+			}
+		}
+		if err := w.again(ctx, true); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -135,7 +136,7 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 		return "no e-mail address: the provider does not say that it is verified", sVouches
 	case !slices.Contains(organizations, id.OrganizationID) && !missing(organizationClaim):
 		return fmt.Sprintf("the organization %q", strings.Join(organizations, ", ")), sOwn
-	case id.SessionID != "" && !anyText(claims, id.SessionID) && !w.loose:
+	case id.SessionID != "" && !w.loose && !anyText(about(claims, "sid", "session"), id.SessionID):
 		return "a session that the token names, or none", sSession
 	}
 	for _, scope := range id.Scopes {
@@ -144,7 +145,7 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 		}
 	}
 	for _, group := range id.Groups {
-		if !w.loose && !anyText(claims, group) {
+		if !w.loose && !anyText(about(claims, "group", "role", "team", "member", "permission"), group) {
 			return fmt.Sprintf("no group %q: the token does not name it", group), sGroups
 		}
 	}
@@ -163,6 +164,15 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 		}
 	}
 	return "", ""
+}
+
+// about returns the claims whose names contain one of the words.
+func about(claims map[string]any, words ...string) map[string]any {
+	some := maps.Clone(claims)
+	maps.DeleteFunc(some, func(name string, _ any) bool {
+		return !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToLower(name), word) })
+	})
+	return some
 }
 
 // judgeRole compares a role with the claims of the token. If the settings do not name the role claim, the adapter may

@@ -131,7 +131,12 @@ func outages() []*fault {
 
 func (p *Provider) handler() http.Handler {
 	mux := http.NewServeMux()
-	document := func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, p.metadata()) }
+	document := func(w http.ResponseWriter, _ *http.Request) {
+		p.mu.Lock()
+		p.document = time.Now()
+		p.mu.Unlock()
+		answer(w, http.StatusOK, p.metadata())
+	}
 	mux.HandleFunc("GET "+documentPath+"openid-configuration", document)
 	mux.HandleFunc("GET "+documentPath+"oauth-authorization-server", document)
 	mux.HandleFunc("GET "+keysPath, func(w http.ResponseWriter, _ *http.Request) {
@@ -167,7 +172,7 @@ func (p *Provider) handler() http.Handler {
 func (p *Provider) metadata() map[string]any {
 	issuer := p.Issuer()
 	return map[string]any{
-		"issuer": issuer, "jwks_uri": issuer + keysPath, "authorization_endpoint": issuer + "/oauth2/authorize", "token_endpoint": issuer + tokenPath,
+		"issuer": issuer, "jwks_uri": issuer + keysPath, "authorization_endpoint": issuer + "/oauth2/authorize?" + p.tenant(), "token_endpoint": issuer + tokenPath + "?" + p.tenant(),
 		"userinfo_endpoint": issuer + userInfoPath, "introspection_endpoint": issuer + introspectPath,
 		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "client_id_metadata_document_supported": true,
 		"x_number": json.Number("12345678901234567890"), "x_null": nil, "x_list": []any{}, "x_text": "<a> \u00e9 e\u0301",
@@ -195,9 +200,17 @@ type login struct {
 	grant                      grant
 }
 
+// tenant returns the query of the provider's endpoints, which requests must keep (RFC 6749 section 3).
+func (p *Provider) tenant() string { return url.Values{"tenant": {p.Organization + "/+&é"}}.Encode() }
+
+// addressed reports whether a request keeps the query of the endpoint.
+func (p *Provider) addressed(r *http.Request) bool {
+	return r.URL.Query().Get("tenant") == p.Organization+"/+&é"
+}
+
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("response_type") != "code" || q.Get("client_id") != p.ClientID || !strings.HasPrefix(q.Get("redirect_uri"), RedirectURI) ||
+	if !p.addressed(r) || q.Get("response_type") != "code" || q.Get("client_id") != p.ClientID || !strings.HasPrefix(q.Get("redirect_uri"), RedirectURI) ||
 		q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || !strings.Contains(q.Get("scope"), "openid") {
 		http.Error(w, "not a request for a code with PKCE", http.StatusBadRequest)
 		return
@@ -213,6 +226,10 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	client, _, basic := r.BasicAuth()
 	if !basic {
 		client = r.PostFormValue("client_id")
+	}
+	if !p.addressed(r) {
+		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_client"})
+		return
 	}
 	if r.PostFormValue("grant_type") == "refresh_token" {
 		p.refresh(w, r.PostFormValue("refresh_token"), client)

@@ -76,9 +76,12 @@ func NewKeys() (*Keys, error) {
 
 // signer is a key with its key id.
 type signer struct {
-	kid, use string
+	kid, use string // without a use it is meant for everything, signatures included
 	key      crypto.Signer
 }
+
+// signs reports whether the key is meant for signatures.
+func (s *signer) signs() bool { return s.use != "enc" }
 
 // algorithm returns the algorithm that the key signs with by default.
 func (s *signer) algorithm() string {
@@ -104,7 +107,10 @@ func (s *signer) jwk() map[string]any {
 		key = map[string]any{"kty": "OKP", "crv": "Ed25519", "x": encode(public)}
 	}
 	if s.kid != "" {
-		key["kid"], key["use"] = s.kid, s.use
+		key["kid"] = s.kid
+	}
+	if s.kid != "" && s.use != "" {
+		key["use"] = s.use
 	}
 	return key
 }

@@ -37,6 +37,9 @@ func loginLies() map[string]func(*right) {
 		}
 	}
 	return map[string]func(*right){
+		"loses the query of the provider's endpoint": func(r *right) {
+			r.address = func(address string) string { return strings.Replace(address, "tenant=", "x=", 1) }
+		},
 		"does not look at the nonce":           ends("nonce"),
 		"takes id tokens for any audience":     ends("another audience"),
 		"takes id tokens of other clients":     ends("another client"),

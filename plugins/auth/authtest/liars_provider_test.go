@@ -223,10 +223,11 @@ func documentLies() map[string]func(*right) {
 
 func introspectionLies() map[string]func(*right) {
 	return map[string]func(*right){
-		"accepts tokens that are not active":         believes("not active", always),
-		"accepts tokens about another subject":       believes("about another subject", always),
-		"refuses tokens that it cannot ask about":    outageLies()["answers UNAUTHENTICATED when the provider is down"],
-		"accepts tokens that it cannot ask about":    outageLies()["accepts what it cannot check"],
-		"asks about a token once and for all others": remembers(time.Minute, func(r auth.VerifyRequest) string { return text(claimsOf(r.Token), "sub") }),
+		"accepts tokens that are not active":           believes("not active", always),
+		"accepts tokens about another subject":         believes("about another subject", always),
+		"refuses tokens that it cannot ask about":      outageLies()["answers UNAUTHENTICATED when the provider is down"],
+		"accepts tokens that it cannot ask about":      outageLies()["accepts what it cannot check"],
+		"remembers for seconds that a token is active": remembers(5*time.Second, func(r auth.VerifyRequest) string { return r.Token }),
+		"asks about a token once and for all others":   remembers(time.Minute, func(r auth.VerifyRequest) string { return text(claimsOf(r.Token), "sub") }),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
+	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 )
 
 // verdictLies returns lies about single tokens.
@@ -25,6 +27,9 @@ func verdictLies() map[string]func(*right) {
 	}
 	has := func(name string) func(string) bool { return func(s string) bool { return strings.HasPrefix(s, name) } }
 	return map[string]func(*right){
+		"skips keys without a use":                   refusesKeys(func(own, _ map[string]any) bool { return own["use"] != "sig" }),
+		"uses the last of the keys with one id":      refusesKeys(func(_, last map[string]any) bool { return last["kty"] != "RSA" }),
+		"takes the jti of a token for its session":   answers(func(id *auth.Identity, claims map[string]any) { id.SessionID = text(claims, "jti") }),
 		"accepts the algorithm none in any spelling": alg(func(s string) bool { return s == "None" || s == "NONE" || s == "nOnE" }),
 		"accepts the algorithm none with a blank":    alg(func(s string) bool { return s == "none " }),
 		"accepts HMAC with the public key":           alg(has("HS256")),
@@ -185,4 +190,35 @@ func clockLies() map[string]func(*right) {
 		"allows ten seconds less after exp":        refuses(func(_ auth.VerifyRequest, _, c map[string]any) bool { return off(c, "exp") < -20 }),
 		"allows three seconds more before nbf/iat": believes("not valid yet", func(_, c map[string]any) bool { return max(off(c, "nbf"), off(c, "iat")) < 34 }),
 	}
+}
+
+// refusesKeys refuses good tokens if wrong returns true for the RSA key with the token's key id, and the last key that
+// has this id.
+func refusesKeys(wrong func(own, last map[string]any) bool) func(*right) {
+	return func(r *right) {
+		refuses(func(_ auth.VerifyRequest, header, _ map[string]any) bool {
+			var own, last map[string]any
+			for _, key := range keysOf(r.p) {
+				if key["kid"] != header["kid"] {
+					continue
+				}
+				if last = key; key["kty"] == "RSA" {
+					own = key
+				}
+			}
+			return own != nil && wrong(own, last)
+		})(r)
+	}
+}
+
+// keysOf reads the provider's key set.
+func keysOf(p *authtest.Provider) []map[string]any {
+	resp, err := http.Get(p.Issuer() + "/oauth2/jwks") //nolint:noctx // from the same process
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var set struct{ Keys []map[string]any }
+	_ = json.NewDecoder(resp.Body).Decode(&set)
+	return set.Keys
 }

@@ -140,7 +140,7 @@ func loginsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	}
 	n := max(4, len(rows)/each)
 	trial.Cover("%d histories of logins, %d id tokens", n, len(rows))
-	return atOnce(ctx, n, workers/2, func(ctx context.Context, i int) error {
+	return kit.AtOnce(ctx, n, workers/2, func(ctx context.Context, i int) error {
 		st, err := s.open(ctx, setups[i%len(setups)], nil)
 		if _, none := errors.AsType[noSetting](err); none {
 			st, err = s.open(ctx, s.setups(AnyOrganization, OneOrganization)[0], nil)
@@ -329,7 +329,7 @@ func (st *stage) loginsAtOnce(ctx context.Context, trial *kit.Trial) error {
 			return err
 		}
 	}
-	return atOnce(ctx, n, n, func(ctx context.Context, i int) error {
+	return kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) error {
 		req := attempts[i].exchange(codes[i])
 		want := demand{allowed: accept, why: "everything about it is right", sentence: sExchange, judge: func(id auth.Identity) (string, string) {
 			if subject := fmt.Sprint("user_", i); id.Subject != subject || id.Email != "" && id.Email != emailOf(subject) {

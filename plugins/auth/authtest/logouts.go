@@ -31,7 +31,7 @@ func logoutsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 		if err := st.logout(ctx, patience(trial), p.logoutDraft().token(), "everything usual", nil); err != nil {
 			return err
 		}
-		err := atOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
+		err := kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
 			d := rows[i].change(p.logoutDraft(), table)
 			token := d.token()
 			for range 1 + i%2 {

@@ -82,7 +82,7 @@ func (w *world) judgeHeader(d *demand, j *jws, types []string) {
 	alg, _ := j.header["alg"].(string)
 	if !slices.Contains(w.algorithms, alg) {
 		d.refuse(Algorithm, "Describe does not name its algorithm")
-	} else if d.signer = w.signs(alg, j); d.signer == nil || d.signer.use != "sig" {
+	} else if d.signer = w.signs(alg, j); d.signer == nil || !d.signer.signs() {
 		d.refuse(Signature, "no key of the provider for signatures has signed it")
 	} else if kid, ok := j.header["kid"].(string); kid != d.signer.kid || !ok {
 		d.mayRefuse("it does not name the key that signed it")

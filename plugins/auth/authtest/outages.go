@@ -36,7 +36,7 @@ func outagesHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	all := outages()
 	n := trial.Count(3 * len(all))
 	trial.Cover("%d histories of %d kinds of outages", n, len(all))
-	return atOnce(ctx, n, workers, func(ctx context.Context, i int) error {
+	return kit.AtOnce(ctx, n, workers, func(ctx context.Context, i int) error {
 		chance := trial.Rand(i)
 		f := all[(i+int(trial.Seed%uint64(len(all))))%len(all)] //nolint:gosec // small
 		cold := i/len(all)%3 == 0 || trial.Effort == kit.Quick && i%2 == 0
@@ -278,7 +278,7 @@ func (o *outage) recovers(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		pause(ctx, 300*time.Millisecond)
+		_ = kit.Pause(ctx, 300*time.Millisecond)
 	}
 }
 
@@ -289,7 +289,7 @@ func (o *outage) flood(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
-	err := atOnce(ctx, tokens, workers, func(ctx context.Context, i int) error {
+	err := kit.AtOnce(ctx, tokens, workers, func(ctx context.Context, i int) error {
 		token := compact(map[string]any{"alg": "RS256", "typ": "JWT", "kid": fmt.Sprint("flood-", i)}, o.provider.Claims(), func([]byte) []byte { return make([]byte, 256) })
 		return history(o.call(ctx, patience(o.trial), auth.VerifyRequest{Token: token, Audiences: []string{o.provider.Audience}}, func(d *demand, from, _ time.Time) { o.adjust(d, from, false) }), o.steps...)
 	})

@@ -220,7 +220,7 @@ func (st *stage) provesTable(ctx context.Context, trial *kit.Trial, h holder, ot
 	}
 	rows := pairs(table, bad, map[kit.Effort]int{kit.Quick: 1, kit.Normal: 6, kit.Deep: 60}[trial.Effort], trial.Rand(0))
 	trial.Cover("%d DPoP proofs of %d properties, signed with %s", len(rows), len(table), h.algorithm())
-	return atOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
+	return kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
 		d := rows[i].change(h.proofOf(token), table)
 		return history(st.call(ctx, patience(trial), st.proven(token, d.token(), ""), nil), "verify a bound token with a DPoP proof: everything usual"+d.name)
 	})
@@ -255,7 +255,7 @@ func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder
 		}
 	}
 	others := max(60, trial.Count(1100))
-	err := atOnce(ctx, others, workers, func(ctx context.Context, i int) error {
+	err := kit.AtOnce(ctx, others, workers, func(ctx context.Context, i int) error {
 		mine := h.token(p, map[string]any{"sub": fmt.Sprint("user_", i%7)})
 		proof := h.proofOf(mine).token()
 		return use(ctx, mine, proof, "verify different bound tokens with good proofs, many at once")
@@ -271,7 +271,7 @@ func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder
 		proof := h.proofOf(mine).token()
 		var mu sync.Mutex
 		accepted := 0
-		err := atOnce(ctx, workers, workers, func(ctx context.Context, _ int) error {
+		err := kit.AtOnce(ctx, workers, workers, func(ctx context.Context, _ int) error {
 			f := st.call(ctx, patience(trial), st.proven(mine, proof, ""), func(d *demand, _, _ time.Time) {
 				d.unsure(accept|refuse, "one of the calls is the first", sProof)
 				d.judge = func(auth.Identity) (string, string) {

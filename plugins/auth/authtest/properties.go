@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
@@ -104,35 +103,6 @@ func (s Subject) staged(ctx context.Context, setups []Setup, history func(*stage
 		return st.settle(history(st))
 	}
 	return why
-}
-
-// atOnce calls each for every number below n, on several goroutines, and stops at the first error.
-func atOnce(ctx context.Context, n, workers int, each func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for i := range next {
-				if err := each(ctx, i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for i := range n {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	all.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	return nil
 }
 
 // history prepends steps to the history of a failure. It returns nil if f is nil.

@@ -41,6 +41,7 @@ type Provider struct {
 	asked     []time.Time   // when keys were requested
 	read      []reading     // key sets that the regular handler sent
 	documents int           // number of requests for metadata
+	document  time.Time     // when the regular handler last sent it
 	logins    map[string]*login
 	accounts  accounts
 	inactive  string // selects the introspection response; "" for active
@@ -85,9 +86,9 @@ func NewProvider(keys *Keys) (*Provider, error) {
 		keys: keys, address: listener.Addr().String(), logins: map[string]*login{}, accounts: newAccounts(), stalled: make(chan struct{}), reached: make(chan struct{}, 100),
 	}
 	p.Add()
-	p.Add() // so that a token without a key id is ambiguous
-	p.ever = append(p.ever,
-		&signer{"enc-" + name, "enc", keys.encryption}, &signer{"es-" + name, "sig", keys.curve}, &signer{"ed-" + name, "sig", keys.edwards})
+	p.Add()                 // so that a token without a key id is ambiguous
+	p.ever = append(p.ever, // a key of another type may have the same id (RFC 7517 section 4.5)
+		&signer{"enc-" + name, "enc", keys.encryption}, &signer{p.signer().kid, "sig", keys.curve}, &signer{"ed-" + name, "sig", keys.edwards})
 	p.published = slices.Clone(p.ever)
 	p.life, p.end = context.WithCancel(context.Background())
 	p.server = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 10 * time.Second}
@@ -109,7 +110,8 @@ func (p *Provider) Issuer() string { return "http://" + p.address }
 func (p *Provider) Add() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	added := &signer{"key-" + rand.Text()[:6], "sig", p.keys.signing[len(p.rsaKeys())%len(p.keys.signing)]}
+	n := len(p.rsaKeys())
+	added := &signer{"key-" + rand.Text()[:6], []string{"sig", ""}[n%2], p.keys.signing[n%len(p.keys.signing)]}
 	p.ever, p.published = append(p.ever, added), append(p.published, added)
 }
 
@@ -124,7 +126,7 @@ func (p *Provider) Rotate() {
 
 func (p *Provider) rsaKeys() (all []*signer) {
 	for _, s := range p.ever {
-		if s.algorithm() == "RS256" && s.use == "sig" {
+		if s.algorithm() == "RS256" && s.signs() {
 			all = append(all, s)
 		}
 	}
@@ -143,7 +145,7 @@ func (p *Provider) oldest() *signer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.published {
-		if s.algorithm() == "RS256" && s.use == "sig" {
+		if s.algorithm() == "RS256" && s.signs() {
 			return s
 		}
 	}

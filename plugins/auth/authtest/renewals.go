@@ -44,7 +44,7 @@ func renewalsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	n := trial.Count(60)
 	trial.Cover("%d histories of logins that are checked again, and one with each change of a new id token", n)
 	setups := []Setup{AnyOrganization, OneOrganization}
-	return atOnce(ctx, n+1, workers/2, func(ctx context.Context, i int) error {
+	return kit.AtOnce(ctx, n+1, workers/2, func(ctx context.Context, i int) error {
 		if i == n {
 			return s.staged(ctx, setups, func(st *stage) error {
 				r := &sessionsRun{stage: st, trial: trial, chance: trial.Rand(i), fresh: time.Now()}
@@ -284,7 +284,7 @@ func (r *sessionsRun) outage(ctx context.Context, l *signedIn) error {
 	err := r.check(ctx, l, "while the provider "+r.fault.name, nil)
 	r.fault = nil
 	r.provider.setFault(nil)
-	for back := time.Now(); err == nil && ctx.Err() == nil; pause(ctx, 300*time.Millisecond) {
+	for back := time.Now(); err == nil && ctx.Err() == nil; _ = kit.Pause(ctx, 300*time.Millisecond) {
 		early := time.Since(back) < span
 		err = r.check(ctx, l, "once the provider is back", func(d *demand) {
 			if early && d.allowed == accept {
@@ -396,7 +396,7 @@ func (r *sessionsRun) atOnce(ctx context.Context) error {
 			a.ended[g.session] = a.ended[g.session] || g.subject == mine[3].subject
 		}
 	})
-	return atOnce(ctx, n, n, func(ctx context.Context, i int) error {
+	return kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) error {
 		for range 2 {
 			want := demand{allowed: accept, why: "the provider stands for it", sentence: sConfirms, judge: func(id auth.Identity) (string, string) {
 				if id.Subject != mine[i].subject || id.SessionID != "" && id.SessionID != mine[i].session || id.Email != "" && id.Email != emailOf(mine[i].subject) {

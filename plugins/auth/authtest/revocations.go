@@ -159,7 +159,7 @@ func (st *stage) revokes(ctx context.Context, trial *kit.Trial, r *Revoking) err
 	case <-time.After(reportTime):
 		return fail("nothing", "a report of the revocation within two seconds", sWatch)
 	}
-	pause(ctx, watchStarts) // for reports that must not come
+	_ = kit.Pause(ctx, watchStarts) // for reports that must not come
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, one := range w.all {

@@ -40,6 +40,7 @@ type right struct {
 	describe func(d auth.Description) auth.Description
 	metadata func(ctx context.Context, raw json.RawMessage, err error) (json.RawMessage, error)
 	url      func(req auth.AuthorizeRequest) auth.AuthorizeRequest
+	address  func(url string) string
 	exchange func(ctx context.Context, req auth.ExchangeRequest, honest exchanger) (auth.Identity, error)
 	check    func(ctx context.Context, req auth.SessionCheck, honest checker) (auth.Identity, error)
 	logout   func(ctx context.Context, token string, l auth.Logout, err error) (auth.Logout, error)
@@ -100,7 +101,11 @@ func (r *right) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (st
 	if r.url != nil {
 		req = r.url(req)
 	}
-	return r.Adapter.AuthorizeURL(ctx, req)
+	url, err := r.Adapter.AuthorizeURL(ctx, req)
+	if r.address != nil {
+		url = r.address(url)
+	}
+	return url, err
 }
 
 func (r *right) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
@@ -313,6 +318,18 @@ func TestRightButUnusualAdaptersPass(t *testing.T) {
 				case <-ctx.Done():
 				}
 				return honest(ctx, req)
+			}
+		},
+		"four calls at a time": func(r *right) {
+			slots := make(chan struct{}, 4)
+			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+				select {
+				case slots <- struct{}{}:
+					defer func() { <-slots }()
+					return honest(ctx, req)
+				case <-ctx.Done():
+					return auth.Identity{}, plugins.Unavailable(ctx.Err())
+				}
 			}
 		},
 		"neither names nor scopes": func(r *right) {

@@ -156,7 +156,7 @@ func (p *Provider) algorithms() property {
 	all := property{name: "alg"}
 	all.add("alg RS256", func(*draft) {})
 	for _, s := range p.ever {
-		if s.use == "sig" && s != own {
+		if s.signs() && s != own {
 			all.add("alg "+s.algorithm()+" by the provider's key for it", func(d *draft) { d.header["alg"], d.header["kid"], d.by = s.algorithm(), s.kid, s })
 		}
 	}

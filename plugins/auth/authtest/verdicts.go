@@ -58,7 +58,7 @@ func verdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 
 func (st *stage) tryRows(ctx context.Context, trial *kit.Trial, table []property, rows []row, clauses map[Clause]int, seed uint64) error {
 	var mu sync.Mutex
-	return atOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
+	return kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
 		chance := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // must be reproducible
 		d := rows[i].draft(st.provider, table)
 		req := auth.VerifyRequest{Token: d.token(), Audiences: d.audiences}
@@ -101,7 +101,7 @@ func (st *stage) tryTexts(ctx context.Context, trial *kit.Trial, good string) er
 			texts = append(texts, d.spell(good))
 		}
 	}
-	return atOnce(ctx, 2*len(texts), workers, func(ctx context.Context, i int) error {
+	return kit.AtOnce(ctx, 2*len(texts), workers, func(ctx context.Context, i int) error {
 		req := auth.VerifyRequest{Token: texts[i/2]}
 		if i%2 == 0 {
 			req.Audiences = []string{"https://elsewhere.invalid"}
@@ -138,7 +138,7 @@ func sampleVerdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 		}
 		reqs = append(reqs, issued...)
 		var mu sync.Mutex
-		err = atOnce(ctx, len(reqs), workers, func(ctx context.Context, i int) error {
+		err = kit.AtOnce(ctx, len(reqs), workers, func(ctx context.Context, i int) error {
 			step := "verify " + s.Samples.called(reqs[i].Token)
 			return history(st.call(ctx, patience(trial), reqs[i], func(d *demand, _, _ time.Time) {
 				mu.Lock()
@@ -241,7 +241,7 @@ func crowds(ctx context.Context, trial *kit.Trial, s Subject) error {
 			order[i] = chance.IntN(len(tokens))
 		}
 		trial.Cover("%d calls about %d people, %d at a time", n, len(tokens), 2*workers)
-		return atOnce(ctx, n, 2*workers, func(ctx context.Context, i int) error {
+		return kit.AtOnce(ctx, n, 2*workers, func(ctx context.Context, i int) error {
 			who := tokens[order[i]]
 			req := auth.VerifyRequest{Token: who.token, Audiences: who.audiences}
 			f := st.call(ctx, patience(trial), req, func(d *demand, _, _ time.Time) {
@@ -318,7 +318,7 @@ func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
 		trial.Cover("tokens around their edges, for 10 s")
 		verify := func(tokens []somebody, times func(i int) int) error {
-			return atOnce(ctx, len(tokens), workers, func(ctx context.Context, i int) error {
+			return kit.AtOnce(ctx, len(tokens), workers, func(ctx context.Context, i int) error {
 				f := st.call(ctx, patience(trial), auth.VerifyRequest{Token: tokens[i].token, Audiences: tokens[i].audiences}, nil)
 				return history(f, fmt.Sprintf("verify %s, for the %d. time", tokens[i].what, times(i)))
 			})
@@ -350,7 +350,7 @@ func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
 			if round%4 == 1 {
 				old = append(old, fresh...) // so that an adapter that caches still knows them when they reach their limits
 			}
-			pause(ctx, 350*time.Millisecond)
+			_ = kit.Pause(ctx, 350*time.Millisecond)
 		}
 		return ctx.Err()
 	})
@@ -384,12 +384,4 @@ func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody, err 
 		tokens = append(tokens, somebody{token: token, what: fmt.Sprintf("a token that expires at %s", wishes[i].ExpiresAt), audiences: audiences})
 	}
 	return tokens, err
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }

@@ -135,7 +135,7 @@ func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...
 		if time.Now().After(until) {
 			return &kit.Failure{History: []string{"after " + what + ", with the backend as before:", qs[0].call}, Answered: message(err), Demanded: "the answer, as before", Sentence: reallyAsked}
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
+		if err := kit.Pause(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -316,6 +316,9 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) error {
 	if err := s.stalled(ctx, t, all); err != nil {
 		return err
 	}
+	if err := s.patient(ctx, t, all); err != nil {
+		return err
+	}
 	if meter, ok := s.Backend.(kit.Meter); ok {
 		if err := s.slow(ctx, meter, c); err != nil {
 			return err
@@ -363,6 +366,45 @@ func (s Subject) stalled(ctx context.Context, t *kit.Trial, all [3][]question) e
 	return err
 }
 
+// patient makes calls with short and long deadlines while the backend pauses. Only the short ones may fail.
+func (s Subject) patient(ctx context.Context, t *kit.Trial, all [3][]question) error {
+	const short = 100 * time.Millisecond
+	qs := slices.Concat(all[2], all[1], all[0])
+	for round := range t.Count(10) {
+		if err := s.Backend.Stall(ctx); err != nil {
+			return err
+		}
+		var hasty, running sync.WaitGroup
+		errs := make([]error, 12)
+		for i := range errs {
+			q, group, limit := qs[(round*5+i)%len(qs)], &running, timeout
+			if i%2 == 0 {
+				group, limit = &hasty, short
+			}
+			group.Go(func() {
+				limited, cancel := context.WithTimeout(ctx, limit)
+				defer cancel()
+				wrong, err := q.ask(limited)
+				if errs[i] = wrong; err != nil && limit != short {
+					errs[i] = failure(q.call, message(err), "the answer: the backend was only slow, and this call had time", concurrently)
+				}
+			})
+		}
+		hasty.Wait()
+		err := s.Backend.Start(context.WithoutCancel(ctx))
+		running.Wait()
+		for _, wrong := range append(errs, err) {
+			if failed, ok := errors.AsType[*kit.Failure](wrong); ok {
+				failed.History = append([]string{"the backend pauses", fmt.Sprintf("6 calls with a deadline of %s, and 6 with one of %s, at once", short, timeout)}, failed.History...)
+			}
+			if wrong != nil {
+				return wrong
+			}
+		}
+	}
+	return nil
+}
+
 // slow abandons a download in progress. The plugin must then stop reading it from the backend.
 func (s Subject) slow(ctx context.Context, meter kit.Meter, c Catalogue) (err error) {
 	parcels, err := s.parcels(ctx, c, 12)
@@ -386,7 +428,7 @@ func (s Subject) slow(ctx context.Context, meter kit.Meter, c Catalogue) (err er
 		over <- err
 	}()
 	for begun := time.Now(); meter.Sent()-before < 24<<10 && time.Since(begun) < 5*time.Second; {
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := kit.Pause(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -400,11 +442,11 @@ func (s Subject) slow(ctx context.Context, meter kit.Meter, c Catalogue) (err er
 	case <-time.After(late):
 		return failure(call, strings.TrimSpace("no answer for "+late.String()), "an end", stops)
 	}
-	if err := pause(ctx, time.Second); err != nil {
+	if err := kit.Pause(ctx, time.Second); err != nil {
 		return err
 	}
 	given := meter.Sent()
-	if err := pause(ctx, time.Second); err != nil {
+	if err := kit.Pause(ctx, time.Second); err != nil {
 		return err
 	}
 	if more := meter.Sent() - given; more > kit.SlowPace/2 {

@@ -69,7 +69,7 @@ func (b *Bundle) release(r *rand.Rand, version string, variety int, platforms Pl
 	case Everywhere:
 		places = places[:1]
 	case Architectures:
-		places = append(places, []place{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}}, []place{{"linux", "arm64"}}, []place{{"linux", "amd64"}, {"windows", "amd64"}})
+		places = append(places, []place{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}}, []place{{"linux", "arm64"}}, []place{{"linux", "amd64"}, {"windows", "amd64"}}, []place{{"darwin", "amd64"}, {"windows", "arm64"}})
 	}
 	v := Version{Version: version}
 	for _, p := range places[variety%len(places)] {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -178,6 +179,23 @@ func lies() []lie {
 				return page
 			}
 		}},
+		{"keeps the places of 16 searches", searching, func(p *plugin) {
+			var places []string
+			p.page = func(found []bundle, q registry.Query) registry.Page {
+				mu.Lock()
+				defer mu.Unlock()
+				if q.Cursor != "" && !slices.Contains(places, q.Cursor) {
+					return registry.Page{}
+				}
+				page := pageByName(found, q)
+				if page.NextCursor != "" {
+					page.NextCursor += " " + rand.Text() // a place of its own for each search
+					places = append(places, page.NextCursor)
+				}
+				places = places[max(0, len(places)-16):]
+				return page
+			}
+		}},
 		{"takes a limit over 100 for 100", searching, func(p *plugin) { p.check = func(registry.Query) error { return nil } }},
 		{"finds any word of a text", searching, fits(func(b bundle, text string) bool {
 			return slices.ContainsFunc(strings.Fields(text), func(word string) bool { return strings.Contains(b.Name, word) })
@@ -246,6 +264,10 @@ func lies() []lie {
 		})},
 		{"answers with the newest version whatever is asked for", resolving, asked(func(ref *registry.Ref) { ref.Version = "" })},
 		{"ignores the architecture", resolving, func(p *plugin) { p.runs = func(f file, os, _ string) bool { return f.OS == "" || f.OS == os } }},
+		{"answers with amd64 where arm64 emulates it", resolving, func(p *plugin) {
+			runs := p.runs
+			p.runs = func(f file, os, arch string) bool { return runs(f, os, arch) || os == "darwin" && runs(f, os, "amd64") }
+		}},
 		{"takes x86_64 for amd64", resolving, asked(func(ref *registry.Ref) { ref.Arch = strings.Replace(ref.Arch, "x86_64", "amd64", 1) })},
 		{"takes every unknown system for linux", resolving, asked(func(ref *registry.Ref) {
 			if !slices.Contains([]string{"darwin", "windows"}, ref.OS) {
@@ -381,6 +403,32 @@ func lies() []lie {
 		{"waits for its backend whatever the deadline is", givingUp, func(p *plugin) {
 			p.get = func(ctx context.Context, path string) (io.ReadCloser, error) {
 				return p.request(context.WithoutCancel(ctx), path)
+			}
+		}},
+		{"ends all calls with the one that asked first", givingUp, func(p *plugin) {
+			type flight struct {
+				done context.Context
+				all  []bundle
+				err  error
+			}
+			var now *flight
+			p.index = func(ctx context.Context) ([]bundle, error) {
+				mu.Lock()
+				if f := now; f != nil {
+					mu.Unlock()
+					<-f.done.Done()
+					return f.all, f.err
+				}
+				done, end := context.WithCancel(context.Background())
+				f := &flight{done: done}
+				now = f
+				mu.Unlock()
+				defer end()
+				f.all, f.err = p.all(ctx)
+				mu.Lock()
+				defer mu.Unlock()
+				now = nil
+				return f.all, f.err
 			}
 		}},
 		{"answers not found when the time is over", givingUp, func(p *plugin) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -203,9 +204,44 @@ func searches(ctx context.Context, t *kit.Trial, s Subject) error {
 		if s.Publish == nil {
 			break
 		}
+		if len(c.Bundles) <= 50 || t.Effort == kit.Deep {
+			if err := s.interleaved(ctx, c, t.Count(80)); err != nil {
+				return err
+			}
+			count += t.Count(80)
+		}
 	}
 	t.Cover("%d searches, read to their end, 16 at a time", count)
 	return s.needs(t, c)
+}
+
+// interleaved reads n searches at the same time. None of them goes on before all of them have their first page.
+func (s Subject) interleaved(ctx context.Context, c Catalogue, n int) error {
+	errs := make([]error, n)
+	var running, first sync.WaitGroup
+	first.Add(n)
+	for i := range n {
+		running.Go(func() {
+			has := sync.OnceFunc(first.Done)
+			defer has()
+			q := registry.Query{Limit: 12 + i%5}
+			got, err := s.readWith(ctx, q, 0, func(int) error { has(); first.Wait(); return nil })
+			if errs[i] = answered(err); err == nil {
+				errs[i] = c.found(q, got, 0)
+			}
+		})
+	}
+	running.Wait()
+	for _, err := range errs {
+		if failed, ok := errors.AsType[*kit.Failure](err); ok {
+			failed.History = append([]string{fmt.Sprintf("with %d other searches that have their first page:", n-1)}, failed.History...)
+			failed.Sentence = undisturbed
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // longest returns the bundle with the longest name.

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
@@ -38,7 +38,7 @@ const timeout = 30 * time.Second
 
 // The sentences of the contract that failures cite.
 const (
-	concurrently = "Calls are concurrent, each with a deadline"
+	concurrently = "Calls are concurrent, each with a deadline: a call that ends does not end the others"
 	reallyAsked  = "NOT_FOUND only if the registry was actually asked and has no such bundle or version"
 	notAsked     = "its backend does not respond, breaks off, or responds with an error or with something that is not a response of the registry"
 	byteForByte  = "Names, versions and platforms are compared byte for byte"
@@ -46,6 +46,7 @@ const (
 	minuteOld    = "A response is at most a minute old: it reflects bundles and versions published or withdrawn before that"
 	ownName      = "A bundle matches its own name, and a text with a word that appears nowhere in a bundle's own description of itself matches none"
 	onePage      = "Each bundle is on one page only, and a search reaches a last page"
+	undisturbed  = "Searches that are read at the same time do not disturb each other"
 	meanwhile    = "each bundle that is published or withdrawn may cause one other bundle to be repeated or left out"
 	limit100     = "INVALID_ARGUMENT for a limit over 100"
 	pageLimit    = "The maximum number of entries on the page, 1 to 100; 0 means 20"
@@ -73,7 +74,7 @@ func failure(call string, answered any, demanded, sentence string) error {
 func Properties() []kit.Property[Subject] {
 	return []kit.Property[Subject]{
 		{Name: "every search finds what the model finds, on pages of every size", Try: searches,
-			Sentences: []string{minuteOld, concurrently, ownName, onePage, limit100, pageLimit, listsAll, entryFormed, latestIs}},
+			Sentences: []string{minuteOld, concurrently, ownName, onePage, undisturbed, limit100, pageLimit, listsAll, entryFormed, latestIs}},
 		{Name: "every name, version and platform resolves as in the model", Try: resolves,
 			Sentences: []string{minuteOld, concurrently, reallyAsked, byteForByte, sameBytes, exactVersion, latestIs, emptyName, wellFormed, stated}},
 		{Name: "every download is the whole file, and only what Resolve returned can be downloaded", Try: downloads,
@@ -83,7 +84,7 @@ func Properties() []kit.Property[Subject] {
 		{Name: "a failing backend changes no result", Try: faults,
 			Sentences: []string{minuteOld, reallyAsked, notAsked, lastByte, notPackage, sameBytes, exactVersion, wellFormed, stated, listsAll, ownName, onePage, pageLimit, entryFormed, latestIs, byteForByte}},
 		{Name: "abandoned calls end, and cost nothing", Try: givenUp,
-			Sentences: []string{minuteOld, concurrently, stops}},
+			Sentences: []string{minuteOld, concurrently, stops, reallyAsked, notAsked, ownName, onePage, listsAll, exactVersion, sameBytes, lastByte, stated, latestIs, entryFormed, wellFormed, byteForByte, pageLimit}},
 	}
 }
 
@@ -115,7 +116,7 @@ func (s Subject) publish(ctx context.Context, c Catalogue) error {
 		if failed, ok := errors.AsType[*kit.Failure](err); !ok || late || failed.Sentence != minuteOld {
 			return err
 		}
-		if err := pause(ctx, time.Second/4); err != nil {
+		if err := kit.Pause(ctx, time.Second/4); err != nil {
 			return err
 		}
 	}
@@ -204,43 +205,21 @@ func (s Subject) needs(t *kit.Trial, c Catalogue) error {
 
 // atOnce makes calls, several at a time. A call that fails is repeated alone, for a report without the others.
 func atOnce(ctx context.Context, calls []func(context.Context) error) error {
-	limited, cancel := context.WithCancel(ctx)
-	defer cancel()
-	errs, wrong := make([]error, 16), make([]int, 16)
-	var running sync.WaitGroup
-	for i := range errs {
-		running.Go(func() {
-			for j := i; j < len(calls) && limited.Err() == nil; j += len(errs) {
-				if err := calls[j](limited); err != nil && limited.Err() == nil {
-					errs[i], wrong[i] = err, j
-					cancel()
-				}
-			}
-		})
-	}
-	running.Wait()
-	for i, err := range errs {
-		failed, ok := errors.AsType[*kit.Failure](err)
-		if !ok {
-			continue
+	var wrong atomic.Int64
+	err := kit.AtOnce(ctx, len(calls), 16, func(ctx context.Context, i int) error {
+		err := calls[i](ctx)
+		if err != nil && ctx.Err() == nil {
+			wrong.Store(int64(i))
 		}
-		if err := calls[wrong[i]](ctx); err != nil {
-			return err
-		}
-		failed.History = append([]string{"with 15 other calls at the same time:"}, failed.History...)
-		return failed
+		return err
+	})
+	failed, ok := errors.AsType[*kit.Failure](err)
+	if !ok {
+		return err
 	}
-	return errors.Join(errs...)
-}
-
-// pause waits for d or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := calls[wrong.Load()](ctx); err != nil {
+		return err
 	}
+	failed.History = append([]string{"with 15 other calls at the same time:"}, failed.History...)
+	return failed
 }

@@ -93,12 +93,12 @@ func (r *recorder) look(ctx context.Context, id string) error {
 func lookAgain(ctx context.Context, recorders []*recorder, ids []string) error {
 	for _, r := range recorders {
 		for _, op := range r.history.Calls {
-			if err := pause(ctx, op.Return-r.now()); err != nil {
+			if err := kit.Pause(ctx, op.Return-r.now()); err != nil {
 				return err
 			}
 		}
 	}
-	return together(len(recorders), func(i int) error { return recorders[i].look(ctx, ids[i]) })
+	return kit.AtOnce(ctx, len(recorders), len(recorders), func(ctx context.Context, i int) error { return recorders[i].look(ctx, ids[i]) })
 }
 
 // cuts breaks the connections before and after each write of each operation.
@@ -143,7 +143,7 @@ func cuts(ctx context.Context, trial *kit.Trial, s Subject) error {
 		}
 	}
 	trial.Cover("%d operations, cut off before and after each of their writes", len(recorders))
-	return lookAgain(ctx, recorders, ids)
+	return settled(ctx, trial, recorders, ids)
 }
 
 // unavailable makes every call while the backend refuses connections, and again while it does not respond.
@@ -152,6 +152,8 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 		return err
 	}
 	trial.Cover("%d operations while the backend refuses connections, and while it does not answer", len(s.attempts()))
+	var watched []*recorder
+	var watchedIDs []string
 	for name, fail := range map[string]func(context.Context) error{"is stopped": s.Backend.Stop, "does not answer": s.Backend.Stall} {
 		var recorders []*recorder
 		var ids []string
@@ -163,7 +165,7 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 			return fmt.Errorf("the backend %s: %w", name, err)
 		}
 		last := make([]Operation, len(recorders))
-		err := together(len(recorders), func(i int) error {
+		err := kit.AtOnce(ctx, len(recorders), len(recorders), func(ctx context.Context, i int) error {
 			r := recorders[i]
 			r.pending = true
 			for range 2 {
@@ -178,7 +180,7 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 		for i, r := range recorders {
 			ends = max(ends, last[i].Return-r.now())
 		}
-		if wait := pause(ctx, ends); err == nil {
+		if wait := kit.Pause(ctx, ends); err == nil {
 			err = wait
 		}
 		_ = s.Backend.Stop(ctx) // abandoned calls must not reach the backend once it is back
@@ -188,16 +190,25 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 		if err != nil {
 			return err
 		}
-		for range 2 { // immediately, and again later
-			if err := lookAgain(ctx, recorders, ids); err != nil {
-				return err
-			}
-			if err := pause(ctx, time.Second); err != nil {
-				return err
-			}
+		if err := lookAgain(ctx, recorders, ids); err != nil {
+			return err
+		}
+		watched, watchedIDs = append(watched, recorders...), append(watchedIDs, ids...)
+	}
+	return settled(ctx, trial, watched, watchedIDs)
+}
+
+// settled reads the sessions of attempts again after a while, in which a store must not repeat what it gave up.
+func settled(ctx context.Context, trial *kit.Trial, recorders []*recorder, ids []string) error {
+	for range 2 {
+		if err := lookAgain(ctx, recorders, ids); err != nil {
+			return err
+		}
+		if err := kit.Pause(ctx, time.Duration(trial.Count(10))*time.Second/2); err != nil {
+			return err
 		}
 	}
-	return nil
+	return lookAgain(ctx, recorders, ids)
 }
 
 // disturbed is concurrent while the backend stops and starts.
@@ -211,7 +222,7 @@ func disturbed(ctx context.Context, trial *kit.Trial, s Subject) error {
 		random := trial.Rand(i)
 		kind, at, lasts := random.IntN(6), time.Duration(random.IntN(8))*time.Millisecond, time.Duration(20+random.IntN(60))*time.Millisecond
 		err := s.crowd(ctx, trial, random, 4, func() error {
-			if err := pause(ctx, at); err != nil {
+			if err := kit.Pause(ctx, at); err != nil {
 				return err
 			}
 			cutter, cuts := s.Backend.(kit.Cutter)
@@ -225,7 +236,7 @@ func disturbed(ctx context.Context, trial *kit.Trial, s Subject) error {
 			default:
 				cutter.CutBefore(1 + int64(random.IntN(6)))
 			}
-			err := pause(ctx, lasts)
+			err := kit.Pause(ctx, lasts)
 			_ = s.Backend.Stop(context.WithoutCancel(ctx))
 			_ = s.Backend.Start(context.WithoutCancel(ctx))
 			return err
@@ -247,16 +258,25 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
 		return kit.CannotJudge("nothing was given to kill the process with")
 	}
 	n := trial.Count(10)
-	trial.Cover("%d times kill -9 while 8 clients write", n)
+	trial.Cover("%d times kill -9 while 8 clients write, and while lifetimes go on", n)
+	ending := s.record(trial)
+	var soon []string
 	for round := range n {
 		r := s.record(trial)
 		var dying atomic.Bool
+		id := newIDs(0)[0]
+		soon = append(soon, id)
+		rec := short(trial.Rand(-1-round), id, round)
+		ending.do(ctx, 0, 0, Operation{Method: methodPut, ID: id, Record: rec, TTL: lifetimeOver(round)})
+		if round%2 == 1 {
+			ending.do(ctx, 0, 0, Operation{Method: methodTouch, ID: id, Accessed: rec.LastAccessedAt, TTL: lifetimeOver(round + 1)})
+		}
 		clients := 8
 		ids := make([]string, clients)
-		err := together(clients+1, func(client int) error {
+		err := kit.AtOnce(ctx, clients+1, clients+1, func(ctx context.Context, client int) error {
 			random := trial.Rand(round*100 + client)
 			if client == clients {
-				if err := pause(ctx, time.Duration(random.IntN(60))*time.Millisecond); err != nil {
+				if err := kit.Pause(ctx, time.Duration(random.IntN(60))*time.Millisecond); err != nil {
 					return err
 				}
 				dying.Store(true)
@@ -290,5 +310,14 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
 			return err
 		}
 	}
-	return nil
+	if err := kit.Pause(ctx, lifetimeOver(0)+slack); err != nil {
+		return err
+	}
+	for _, id := range soon {
+		ending.do(ctx, 0, 0, Operation{Method: methodGet, ID: id})
+	}
+	return ending.check(ctx)
 }
+
+// lifetimeOver returns a lifetime that ends a few kills later.
+func lifetimeOver(round int) time.Duration { return time.Duration(5-round%3) * time.Second }

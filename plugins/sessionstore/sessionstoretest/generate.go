@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
@@ -21,20 +22,11 @@ type pick func(n int) int
 
 func one[T any](p pick, of ...T) T { return of[p(len(of))] }
 
-// awkward returns texts that encodings, databases and caches are known to change.
-func awkward() []string {
-	return []string{
-		"plain", " spaces around ", "UPPER and lower", `"quotes" and \backslashes\`, "line\nbreaks\r\nand\ttabs", "a NUL \x00 inside", "e\u0301", "\u00e9",
-		"\u1e9b\u0323", "\uac00", "\u1100\u1161", "Ропы · 綱渡り · 🪢", "\u202eright to left", "\ufeffa mark", "<a href=x>&amp;</a>\u2028", "100 %s %d ${x} {{y}} $1",
-		"'; DROP TABLE sessions; --", `{"json": [1]}`, "null", "0", "-1", "1e3", "true", "\u00a0no break", "\x7f\x1b[31m", "İıſK", "trailing\x00", "\x00", "\ufffd", "ß",
-	}
-}
-
 const maxText, maxState = 1024, 64 << 10 // bytes
 
 // text returns a text of at most limit bytes.
 func text(p pick, limit int) string {
-	all := awkward()
+	all := kit.Texts()
 	part := all[p(len(all))]
 	switch p(6) {
 	case 0:
@@ -67,7 +59,7 @@ func moment(p pick) time.Time {
 	case 0:
 		return base.Add(time.Duration(p(2000)) * time.Millisecond)
 	case 1:
-		return time.Date(2000+p(100), 1, 1, 0, 0, p(60), p(1000)*int(time.Millisecond), time.UTC)
+		return time.Date(2000+p(100), time.Month(1+p(12)), 1+p(28), p(24), p(60), p(60), p(1000)*int(time.Millisecond), time.UTC)
 	case 2:
 		return base.Add(time.Duration(p(30)) * time.Second)
 	}
@@ -93,22 +85,44 @@ func owner(p pick) string {
 }
 
 // families is the number of ways in which the IDs that newIDs returns can be alike.
-const families = 8
+const families = 16
 
-// newIDs returns unused IDs that a careless store might confuse with each other.
+// newIDs returns unused IDs that a careless store might confuse with each other, because it cuts, decodes, folds,
+// normalizes or matches them.
 func newIDs(family int) []string {
 	tag := rand.Text()
 	long := strings.Repeat("x", 128-len(tag)-1)
-	return [families][]string{
-		{tag + "a", tag + "b", tag},
-		{tag + "k", tag + "K", strings.ToLower(tag) + "k"},
-		{tag + "\u00e9", tag + "e\u0301", tag + "e"},
-		{tag, tag + " ", " " + tag},
-		{tag + long + "1", tag + long + "2", tag + long[:len(long)/2]},
-		{tag + "%", tag, tag + "_", tag + "*", tag + "?"},
-		{tag + "/..", tag, tag + ":a", tag + "\\", tag + "'\";--", tag + "\n"},
-		{"1" + tag, "2" + tag, "\u212a" + tag, "K" + tag},
+	all := [families][]string{
+		{"a", "b", ""},
+		{"k", "K"},
+		{"\u00e9", "e\u0301", "e"},
+		{"", " ", "\t", "\u00a0", "\x7f"},
+		{long + "1", long + "2", long[:len(long)/2]},
+		{"%", "", "_", "*", "?"},
+		{"/..", "", ":a", "\\", "'\";--", "\n"},
+		{"\u212a", "K", "\uff2b"},
+		{"A", "%41", "&#65;", `\u0041`, "=41"},
+		{" b", "+b", "%20b", "_b", "-b"},
+		{"\u200b", "", "\u00ad", "\ufeff", "\u2060"},
+		{"ss", "ß", "ſs", "ẞ", "SS"},
+		{"fi", "ﬁ", "ｆi", "f\u200di"},
+		{"i", "İ", "ı", "i\u0307", "I"},
+		{"o", "ø", "ö", "о", "O"},
+		{"1", "01", "1.0", "１", "¹"},
 	}[family]
+	ids := make([]string, len(all), len(all)+2)
+	for i, end := range all {
+		ids[i] = tag + end
+	}
+	switch family {
+	case 1:
+		ids = append(ids, strings.ToLower(tag)+"k")
+	case 3:
+		ids = append(ids, " "+tag)
+	case 7:
+		ids = append(ids, "1"+tag, "2"+tag)
+	}
+	return ids
 }
 
 // lifetime returns a lifetime of days, or possibly of seconds if soon is set.

@@ -2,6 +2,8 @@ package sessionstoretest_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"sync"
@@ -105,6 +107,25 @@ func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
 						}
 					}
 					return nil
+				}
+			})
+		},
+		"one that keys by a digest of the id": func() sessionstoretest.Subject {
+			return subject(keys(func(id string) string { d := sha256.Sum256([]byte(id)); return hex.EncodeToString(d[:]) }))
+		},
+		"one that reads before it replaces, with a lock of its process": func() sessionstoretest.Subject {
+			return subject(func(s *store) {
+				lock := make(chan struct{}, 1)
+				s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+					lock <- struct{}{}
+					defer func() { <-lock }()
+					if err := sessionstore.CheckReplace(rec, ttl); err != nil {
+						return false, err
+					}
+					if has, err := s.rightGet(ctx, rec.ID); err != nil || has.Owner != owner {
+						return false, err
+					}
+					return s.rightReplace(ctx, rec, ttl, owner)
 				}
 			})
 		},

@@ -66,8 +66,18 @@ func lies() []lie {
 		{"escapes angle brackets", Sequential, reads(func(r *record) { r.State = strings.ReplaceAll(r.State, "<", "&lt;") })},
 		{"drops the owner", Sequential, reads(func(r *record) { r.Owner = strings.TrimSuffix(r.Owner, "b") })},
 		{"joins lines", Sequential, writes(func(r *record) { r.WorkspaceID = strings.ReplaceAll(r.WorkspaceID, "\r\n", "\n") })},
+		{"joins fields with a bar", Sequential, writes(func(r *record) {
+			r.WorkspaceID, r.ProtocolVersion, _ = strings.Cut(r.WorkspaceID+"|"+r.ProtocolVersion, "|")
+		})},
+		{"keeps times in a zone with summer time", Sequential, writes(func(r *record) {
+			if m := r.CreatedAt.Month(); m > time.March && m < time.October {
+				r.CreatedAt = r.CreatedAt.Add(time.Hour)
+			}
+		})},
 
 		// Ids.
+		{"unescapes ids", Sequential, keys(func(id string) string { return strings.ReplaceAll(id, "%41", "A") })},
+		{"ignores characters without width in ids", Sequential, keys(func(id string) string { return strings.ReplaceAll(id, "\u200b", "") })},
 		{"compares ids without case", Sequential, keys(strings.ToLower)},
 		{"composes characters of ids", Sequential, keys(func(id string) string { return strings.ReplaceAll(id, "e\u0301", "é") })},
 		{"trims ids", Sequential, keys(strings.TrimSpace)},
@@ -90,12 +100,12 @@ func lies() []lie {
 			return fmt.Sprint(h)
 		})},
 		{"keys by 16 bits of SHA-256", Many, keys(func(id string) string { d := sha256.Sum256([]byte(id)); return string(d[:2]) })},
-		{"keeps 5,000 sessions", Many, func(s *store) {
+		{"keeps 10,000 sessions", Many, func(s *store) {
 			s.do = func(ctx context.Context, do func(rows, time.Time)) error {
 				return s.db.do(ctx, func(all rows, now time.Time) {
 					do(all, now)
 					for key := range all {
-						if len(all) <= 5000 {
+						if len(all) <= 10_000 {
 							break
 						}
 						delete(all, key)
@@ -424,6 +434,15 @@ func lies() []lie {
 				return err
 			}
 		}},
+		{"repeats a delete that was given up three seconds later", Unavailable, func(s *store) {
+			s.remove = func(ctx context.Context, id string) error {
+				err := s.rightRemove(ctx, id)
+				if err != nil {
+					time.AfterFunc(3*time.Second, func() { _ = s.rightRemove(context.WithoutCancel(ctx), id) })
+				}
+				return err
+			}
+		}},
 		{"waits for its backend beyond the deadline", Unavailable, func(s *store) {
 			s.do = func(ctx context.Context, do func(rows, time.Time)) error {
 				late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -465,5 +484,16 @@ func lies() []lie {
 		{"acknowledges puts before it writes them", Killed, func(s *store) { behind(s, "put") }},
 		{"acknowledges touches before it writes them", Killed, func(s *store) { behind(s, "touch") }},
 		{"acknowledges deletes before it writes them", Killed, func(s *store) { behind(s, "delete") }},
+		{"forgets at a restart when lifetimes end", Killed, func(s *store) {
+			s.reads = func(_ context.Context, rec *record) { rec.ExpiresAt = time.Time{} }
+			s.killed = func() {
+				s.db.locked(func() {
+					for id, r := range s.db.rows {
+						r.until = r.until.AddDate(1, 0, 0)
+						s.db.rows[id] = r
+					}
+				})
+			}
+		}},
 	}
 }

@@ -129,7 +129,7 @@ func concurrent(ctx context.Context, trial *kit.Trial, s Subject) error {
 	const lanes = 4
 	n := max(1, trial.Count(240)/lanes)
 	trial.Cover("%d histories of 4 clients of %d processes, with 6 calls each about 1 to 3 sessions", n*lanes, len(s.clients()))
-	err := together(lanes, func(lane int) error {
+	err := kit.AtOnce(ctx, lanes, lanes, func(ctx context.Context, lane int) error {
 		for i := range n {
 			if err := s.crowd(ctx, trial, trial.Rand(lane*n+i), 6, nil); err != nil {
 				return err
@@ -164,11 +164,11 @@ func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand,
 		over <- fault()
 	}()
 	last := make([]time.Duration, len(seeds))
-	err := together(len(seeds), func(client int) error {
+	err := kit.AtOnce(ctx, len(seeds), len(seeds), func(ctx context.Context, client int) error {
 		own := rand.New(rand.NewPCG(seeds[client], 0)) //nolint:gosec // it must repeat
 		seen := map[string]string{}                    // the owners of sessions
 		for i := range calls {
-			if err := pause(ctx, time.Duration(own.IntN(3))*time.Millisecond); err != nil {
+			if err := kit.Pause(ctx, time.Duration(own.IntN(3))*time.Millisecond); err != nil {
 				return err
 			}
 			ops := operation(own.IntN, ids, 0, r.history.Replaces, false)
@@ -224,7 +224,7 @@ func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand,
 		for i := range 2 * len(ids) {
 			r.do(ctx, i/len(ids), 0, Operation{Method: methodGet, ID: ids[i%len(ids)]})
 		}
-		if err := pause(ctx, max(0, max(last[0], last[1], last[2], last[3])-r.now())); err != nil { // until no call can take effect any more
+		if err := kit.Pause(ctx, max(0, max(last[0], last[1], last[2], last[3])-r.now())); err != nil { // until no call can take effect any more
 			return err
 		}
 	}

@@ -182,38 +182,11 @@ func (r *recorder) works(ctx context.Context, id string) error {
 		}) < 0 {
 			return nil
 		}
-		if pause(ctx, 20*time.Millisecond) != nil {
+		if kit.Pause(ctx, 20*time.Millisecond) != nil {
 			return ctx.Err()
 		}
 	}
 	return &kit.Failure{Answered: err.Error(), Demanded: "an answer, because the backend has been back for a while", Sentence: sentenceSucceeds}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
-// together runs do concurrently for each number below n and returns the error with the lowest number.
-func together(n int, do func(i int) error) error {
-	errs := make([]error, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { errs[i] = do(i) })
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // doWhile is do for a client whose process may be killed during the call. If so, the outcome counts as unseen, whatever

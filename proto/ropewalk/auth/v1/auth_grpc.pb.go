@@ -40,17 +40,18 @@ const (
 // 401. The server caches the result of Verify until expires_at, but for 60 seconds at most. The adapter grants nothing
 // inside a workspace. While the adapter cannot tell whether tokens are good, it may return UNAVAILABLE for a bad one too.
 //
-// An adapter of OpenID providers finds the provider's keys itself, at the jwks_uri of the provider's metadata
-// (RFC 8414, OpenID Connect Discovery 1.0). A token is good if it was signed with a key in that set that is meant for
-// signatures. The first token that names a key that the provider added makes the adapter find it, or, if the adapter has
-// just read the set, it is found within 15 seconds. A key that the provider removed is no longer used once the adapter
-// has read the key set again. Keys that were read stay in use while the provider is unavailable or returns something
-// other than a key set. Keys in the set that the adapter cannot use are skipped. Key ids that the provider does not know
-// cause at most 6 requests for keys a minute. If the provider is slow, the adapter waits until the deadline of the call.
-// Once the provider is back, a good token is accepted within 15 seconds. Documents about another issuer, redirects to
-// another host and responses of more than 1 MiB are not used: the adapter then cannot tell. An adapter that is configured
-// to ask the provider about each token (RFC 7662) refuses a token if the provider reports that it is not active or is
-// about another subject; without such a response it cannot tell.
+// An adapter of OpenID providers finds the provider's keys itself, at the jwks_uri of the provider's metadata (RFC
+// 8414, OpenID Connect Discovery 1.0). A token is good if it was signed with a key in that set that is meant for
+// signatures: its use is sig, or it states none. A key of another type may have the same id. The first token that names
+// a key that the provider added makes the adapter find it, or, if the adapter has just read the set, it is found within
+// 15 seconds. A key that the provider removed is no longer used once the adapter has read the key set again. Keys that
+// were read stay in use while the provider is unavailable or returns something other than a key set. Keys in the set
+// that the adapter cannot use are skipped. Key ids that the provider does not know cause at most 6 requests for keys a
+// minute. If the provider is slow, the adapter waits until the deadline of the call. Once the provider is back, a good
+// token is accepted within 15 seconds. Documents about another issuer, redirects to another host and responses of more
+// than 1 MiB are not used: the adapter then cannot tell. An adapter that is configured to ask the provider about each
+// token (RFC 7662) does so in each call, and refuses a token if the provider reports that it is not active or is about
+// another subject; without such a response it cannot tell.
 type AuthServiceClient interface {
 	// Describe returns how the adapter is configured. It responds without asking the provider, so it works while the
 	// provider is unavailable, and always returns the same result.
@@ -131,17 +132,18 @@ func (c *authServiceClient) Metadata(ctx context.Context, in *MetadataRequest, o
 // 401. The server caches the result of Verify until expires_at, but for 60 seconds at most. The adapter grants nothing
 // inside a workspace. While the adapter cannot tell whether tokens are good, it may return UNAVAILABLE for a bad one too.
 //
-// An adapter of OpenID providers finds the provider's keys itself, at the jwks_uri of the provider's metadata
-// (RFC 8414, OpenID Connect Discovery 1.0). A token is good if it was signed with a key in that set that is meant for
-// signatures. The first token that names a key that the provider added makes the adapter find it, or, if the adapter has
-// just read the set, it is found within 15 seconds. A key that the provider removed is no longer used once the adapter
-// has read the key set again. Keys that were read stay in use while the provider is unavailable or returns something
-// other than a key set. Keys in the set that the adapter cannot use are skipped. Key ids that the provider does not know
-// cause at most 6 requests for keys a minute. If the provider is slow, the adapter waits until the deadline of the call.
-// Once the provider is back, a good token is accepted within 15 seconds. Documents about another issuer, redirects to
-// another host and responses of more than 1 MiB are not used: the adapter then cannot tell. An adapter that is configured
-// to ask the provider about each token (RFC 7662) refuses a token if the provider reports that it is not active or is
-// about another subject; without such a response it cannot tell.
+// An adapter of OpenID providers finds the provider's keys itself, at the jwks_uri of the provider's metadata (RFC
+// 8414, OpenID Connect Discovery 1.0). A token is good if it was signed with a key in that set that is meant for
+// signatures: its use is sig, or it states none. A key of another type may have the same id. The first token that names
+// a key that the provider added makes the adapter find it, or, if the adapter has just read the set, it is found within
+// 15 seconds. A key that the provider removed is no longer used once the adapter has read the key set again. Keys that
+// were read stay in use while the provider is unavailable or returns something other than a key set. Keys in the set
+// that the adapter cannot use are skipped. Key ids that the provider does not know cause at most 6 requests for keys a
+// minute. If the provider is slow, the adapter waits until the deadline of the call. Once the provider is back, a good
+// token is accepted within 15 seconds. Documents about another issuer, redirects to another host and responses of more
+// than 1 MiB are not used: the adapter then cannot tell. An adapter that is configured to ask the provider about each
+// token (RFC 7662) does so in each call, and refuses a token if the provider reports that it is not active or is about
+// another subject; without such a response it cannot tell.
 type AuthServiceServer interface {
 	// Describe returns how the adapter is configured. It responds without asking the provider, so it works while the
 	// provider is unavailable, and always returns the same result.
@@ -303,7 +305,7 @@ const (
 // (authorization code with PKCE, RFC 7636). The server keeps state, nonce and verifier.
 type LoginServiceClient interface {
 	// AuthorizeUrl returns the URL to send the browser to: the provider's authorization endpoint, with the values from the
-	// request.
+	// request. If the endpoint has a query of its own, the URL keeps it (RFC 6749 section 3.1).
 	AuthorizeUrl(ctx context.Context, in *AuthorizeUrlRequest, opts ...grpc.CallOption) (*AuthorizeUrlResponse, error)
 	// Exchange trades the code that came back for the person's identity. It is the identity in the id token, whoever the
 	// access token is about. The id token is checked as Verify checks a token, with the client id as its audience.
@@ -350,7 +352,7 @@ func (c *loginServiceClient) Exchange(ctx context.Context, in *ExchangeRequest, 
 // (authorization code with PKCE, RFC 7636). The server keeps state, nonce and verifier.
 type LoginServiceServer interface {
 	// AuthorizeUrl returns the URL to send the browser to: the provider's authorization endpoint, with the values from the
-	// request.
+	// request. If the endpoint has a query of its own, the URL keeps it (RFC 6749 section 3.1).
 	AuthorizeUrl(context.Context, *AuthorizeUrlRequest) (*AuthorizeUrlResponse, error)
 	// Exchange trades the code that came back for the person's identity. It is the identity in the id token, whoever the
 	// access token is about. The id token is checked as Verify checks a token, with the client id as its audience.

@@ -30,7 +30,8 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// RegistryService finds bundles by name. Calls are concurrent, each with a deadline.
+// RegistryService finds bundles by name. Calls are concurrent, each with a deadline: a call that ends does not end the
+// others.
 //
 // It returns NOT_FOUND only if the registry was actually asked and has no such bundle or version. It returns UNAVAILABLE
 // if the registry could not be asked: its backend does not respond, breaks off, or responds with an error or with
@@ -119,7 +120,8 @@ type RegistryService_FetchClient = grpc.ServerStreamingClient[FetchResponse]
 // All implementations must embed UnimplementedRegistryServiceServer
 // for forward compatibility.
 //
-// RegistryService finds bundles by name. Calls are concurrent, each with a deadline.
+// RegistryService finds bundles by name. Calls are concurrent, each with a deadline: a call that ends does not end the
+// others.
 //
 // It returns NOT_FOUND only if the registry was actually asked and has no such bundle or version. It returns UNAVAILABLE
 // if the registry could not be asked: its backend does not respond, breaks off, or responds with an error or with

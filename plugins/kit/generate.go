@@ -1,0 +1,65 @@
+package kit
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Texts returns valid UTF-8 that encodings, databases, caches and filters of logs are known to change.
+func Texts() []string {
+	return []string{
+		"plain", " spaces around ", "UPPER and lower", `"quotes" and \backslashes\`, "line\nbreaks\r\nand\ttabs", "a NUL \x00 inside", "e\u0301", "\u00e9",
+		"\u1e9b\u0323", "\uac00", "\u1100\u1161", "Ропы · 綱渡り · 🪢", "\u202eright to left", "\ufeffa mark", "<a href=x>&amp;</a>\u2028\u2029", "100 %s %d ${x} {{y}} $1",
+		"'; DROP TABLE sessions; --", `{"json": [1]}`, "null", "NULL", "0", "-1", "1e3", "true", "\u00a0no break", "\x7f\x1b[31m", "İıſKﬁ", "trailing\x00", "\x00", "\ufffd", "ß", "\U0010ffff", "-",
+		"2001:DB8:0:0::1", "[::1]:443", "Bearer eyJhbGciOiJub25lIn0.e30.", "password=hunter2", "4111 1111 1111 1111", "alice@example.com", "https://alice:secret@example.com/?token=x", "AKIAIOSFODNN7EXAMPLE",
+		ascii(0, ' '), ascii(' ', '\x7f'),
+	}
+}
+
+// ascii returns all characters of a range, any of which may separate fields or be an escape.
+func ascii(from, to byte) string {
+	all := make([]byte, 0, to-from)
+	for c := from; c < to; c++ {
+		all = append(all, c)
+	}
+	return string(all)
+}
+
+// Pause waits for d, or until ctx ends, whose error it then returns.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// AtOnce calls each for every number below n on this many goroutines. It stops at the first error and returns it.
+func AtOnce(ctx context.Context, n, workers int, each func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range min(n, workers) {
+		all.Go(func() {
+			for i := range next {
+				if err := each(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	all.Wait()
+	return context.Cause(ctx)
+}
