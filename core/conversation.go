@@ -50,6 +50,13 @@ type ConversationPatch struct {
 	OnlyUntitled bool
 }
 
+// RefusedTool is a tool that a model's provider refuses, so that it is left out of chats with that model.
+type RefusedTool struct {
+	Name   string `json:"name"`             // the tool's own name
+	Model  string `json:"model"`            // provider:model
+	Reason string `json:"reason,omitempty"` // the provider's words
+}
+
 // ConversationSort is the order of a list of conversations, newest first.
 type ConversationSort string
 

@@ -28,8 +28,8 @@ const (
 type Attachment struct {
 	Name     string `json:"name"`
 	MIMEType string `json:"mimeType"`
-	Data     string `json:"data"` // base64
-	URL      string `json:"url"`  // https
+	Data     string `json:"data,omitempty"` // base64
+	URL      string `json:"url,omitempty"`  // https
 }
 
 // shownAttachment is the reference to an attachment in the metadata of its message.
@@ -166,6 +166,28 @@ func userMessage(conversation string, r Request) (core.Message, model.Message, e
 		stored.Blocks, err = json.Marshal([]model.Message{said})
 	}
 	return stored, said, err
+}
+
+// AttachmentsOf returns the attachments of a queued message, in the form in which they were sent.
+func AttachmentsOf(q core.QueuedMessage) (all []Attachment) {
+	var shown userMetadata
+	if len(q.Message.Metadata) == 0 || json.Unmarshal(q.Message.Metadata, &shown) != nil {
+		return nil
+	}
+	contents := map[string][]byte{}
+	for _, a := range q.Message.Attachments {
+		contents[a.ID] = a.Content
+	}
+	for _, s := range shown.Attachments {
+		a := Attachment{Name: s.Name, MIMEType: s.MIMEType}
+		if content, own := contents[s.ID]; own {
+			a.Data = base64.StdEncoding.EncodeToString(content)
+		} else {
+			a.URL = s.URL
+		}
+		all = append(all, a)
+	}
+	return all
 }
 
 // loadAttachments loads the content of the attachments in earlier messages.

@@ -124,6 +124,7 @@ type Engine struct {
 	claims    *claims
 	detached  *detached
 	images    *imageScaler
+	verdicts  verdicts
 }
 
 // New returns an Engine.

@@ -43,6 +43,7 @@ type loop struct {
 	calls      []ToolCall
 	summary    *model.Block // replaces older messages; nil once it is stored with a turn
 	fits       int          // bytes of messages assumed to fit after the provider rejected more; 0 if only the model's window counts
+	probed     bool         // the refused tools were searched for
 	shrunk     int          // how often the provider rejected the messages as too long
 	word       string       // the provider's own reason, for UnknownEnd
 	cutCall    bool         // the answer was cut off in the middle of a tool call
@@ -77,7 +78,7 @@ func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 		l.iterations++
 		l.turn = newUnfinished(l.save)
 		answer, used, err := l.callModel(ctx, emit)
-		if err != nil && l.shrink(ctx, emit, answer, err) {
+		if err != nil && (l.shrink(ctx, emit, answer, err) || l.leaveOutRefused(ctx, answer, err)) {
 			l.iterations--
 			continue
 		}
@@ -228,7 +229,7 @@ func partialBlocks(blocks []model.Block) (kept []model.Block) {
 func (l *loop) callModel(ctx context.Context, emit Emit) (model.Answer, core.Usage, error) {
 	start := time.Now()
 	r := model.Request{
-		System: l.system, Messages: withLatestImages(model.ForModel(l.messages, l.llm.origin)), Tools: l.toolset.tools(),
+		System: l.system, Messages: withLatestImages(model.ForModel(l.messages, l.llm.origin)), Tools: l.tools(),
 		MaxTokens: l.llm.models.maxOutput, Effort: l.effort,
 	}
 	if l.toolset.isPartial() {

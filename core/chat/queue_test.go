@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,6 +127,25 @@ func TestAQueuedMessageThatIsWithdrawnIsNotRun(t *testing.T) {
 	}
 	goOn()
 	testkit.Eventually(t, "the run of the other one", func() bool { return h.said(id) == "u:go a:Ok. u:yes a:Ok." })
+}
+
+func TestAQueuedMessageThatIsWithdrawnReturnsItsFiles(t *testing.T) {
+	h := open(t, "openai", nil)
+	id, goOn := h.busy()
+	files := []chat.Attachment{
+		{Name: "a.txt", MIMEType: "text/plain", Data: encoded("the words")},
+		{Name: "b.png", MIMEType: "image/png", URL: "https://example.com/b.png"},
+	}
+	start := func(context.Context, chat.Request) error { return nil }
+	if _, err := h.Queue(t.Context(), owner(), chat.Request{Message: "look", ConversationID: id, Attachments: files}, start); err != nil {
+		t.Fatal(err)
+	}
+	q, err := h.Withdraw(t.Context(), owner(), id)
+	if got := chat.AttachmentsOf(q); err != nil || !slices.Equal(got, files) {
+		t.Errorf("withdrawn with %+v, %v", got, err)
+	}
+	goOn()
+	testkit.Eventually(t, "the end of the run", func() bool { return h.said(id) == "u:go a:Ok." })
 }
 
 func TestAQueuedMessageOfAServerThatEndsIsNotLost(t *testing.T) {

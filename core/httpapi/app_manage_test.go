@@ -7,6 +7,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
 func TestAppsAreShownConfiguredRestartedUpdatedAndImportedOverV1(t *testing.T) {
@@ -77,5 +78,37 @@ func TestACommandThatAnotherOneInterruptedIsAConflictInTheDocumentToo(t *testing
 		if item == nil || item.GetOperation(c.method).Responses.Status(409) == nil { // "default" does not count
 			t.Errorf("the document does not have the 409 of %s %s", c.method, c.path)
 		}
+	}
+}
+
+// refusing is a chat in which a model refuses a tool of the app echo.
+type refusing struct{ Chat }
+
+func (refusing) RefusedTools(_ core.Caller, server string) []core.RefusedTool {
+	if server != "echo" {
+		return nil
+	}
+	return []core.RefusedTool{{Name: "say", Model: "local:m", Reason: "Invalid schema."}}
+}
+
+func TestAnAppShowsTheToolsThatModelsRefuse(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) {
+		o.Chat = refusing{newChat(t, newFakeConversations(), &fakeTools{apps: newApps()}, config.Models{})}
+	})
+	h.access.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
+	for who, want := range map[string]string{
+		"":      `"refusedTools":[{"name":"say","model":"local:m","reason":"Invalid schema."}]`,
+		"alice": `"refusedTools":[{"name":"say","model":"local:m"}]`,
+	} {
+		asked := call{method: "GET", path: "/v1/apps/echo"}
+		if who != "" {
+			asked.header = map[string]string{"Authorization": "Bearer " + who}
+		}
+		if r := h.do(t, asked); r.StatusCode != 200 || !strings.Contains(r.body, want) {
+			t.Errorf("%q gets %d %s, want %s", who, r.StatusCode, r.body, want)
+		}
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/apps/quiet"}); strings.Contains(r.body, "refusedTools") {
+		t.Errorf("another app: %s", r.body)
 	}
 }

@@ -49,6 +49,7 @@ type Apps interface {
 type Chat interface {
 	chatapi.Chat
 	adminapi.Models
+	appapi.Models
 	Model(ctx context.Context) (string, error)
 	Instructions(ctx context.Context, c core.Caller) (string, error)
 	SetInstructions(ctx context.Context, c core.Caller, text string) error

@@ -140,7 +140,7 @@ func (s *Server) setHandlers() {
 	s.authn = &authn.Authenticator{Access: o.Access, Guard: s.guard, Recheck: o.Timeouts.Recheck}
 	s.login = &login.Handlers{Access: o.Access, Guard: s.guard, Log: o.Logger, RedirectURI: o.RedirectURI}
 	s.app = &appapi.Handlers{
-		Apps: o.Apps, Tools: o.Tools, Pins: o.Pins, Approvals: o.Approvals, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,
+		Apps: o.Apps, Tools: o.Tools, Models: o.Chat, Pins: o.Pins, Approvals: o.Approvals, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
 	s.talk = &chatapi.Handlers{
 		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, Authn: s.authn, TokensPerDay: o.TokensPerDay, Log: o.Logger, Quiet: o.Timeouts.Quiet,

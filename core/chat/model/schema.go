@@ -241,10 +241,14 @@ func (c *cleaner) fixText(schema map[string]any) {
 	}
 }
 
-// isPattern reports whether every provider accepts a pattern. llama.cpp only accepts anchored ones.
+// onlySome matches what only some providers accept in a pattern.
+var onlySome = regexp.MustCompile(`\\[A-Za-z0-9]|\(\?`)
+
+// isPattern reports whether every provider accepts a pattern. llama.cpp only accepts anchored ones, without classes such
+// as \d and without groups such as (?:a).
 func isPattern(text string) bool {
 	_, err := regexp.Compile(text)
-	return err == nil && strings.HasPrefix(text, "^") && strings.HasSuffix(text, "$") && !strings.HasSuffix(text, `\$`)
+	return err == nil && !onlySome.MatchString(text) && strings.HasPrefix(text, "^") && strings.HasSuffix(text, "$") && !strings.HasSuffix(text, `\$`)
 }
 
 // fixMaps fixes the keywords whose values map names to schemas.

@@ -97,6 +97,12 @@ func appName(c *fiber.Ctx) (string, error) {
 	return name, nil
 }
 
+// appResponse is an app with what only the chat knows about it.
+type appResponse struct {
+	apps.Details
+	RefusedTools []core.RefusedTool `json:"refusedTools,omitempty"`
+}
+
 // Get handles GET /v1/apps/:name.
 func (h *Handlers) Get(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
@@ -107,11 +113,15 @@ func (h *Handlers) Get(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	refused := h.Models.RefusedTools(caller, name)
 	if caller.MayManageApps() != nil {
 		details = details.ForMember()
+		for i := range refused {
+			refused[i].Reason = ""
+		}
 	}
 	details.App = h.forCaller(caller, details.App)
-	return details, nil
+	return appResponse{details, refused}, nil
 }
 
 // Configure handles PATCH /v1/apps/:name.

@@ -47,10 +47,16 @@ type Tools interface {
 	ShowsEvent(c core.Caller, data json.RawMessage) bool
 }
 
+// Models knows which tools models refuse.
+type Models interface {
+	RefusedTools(c core.Caller, server string) []core.RefusedTool
+}
+
 // Handlers holds the route handlers and their dependencies.
 type Handlers struct {
 	Apps      Apps
 	Tools     Tools
+	Models    Models
 	Pins      Pins
 	Approvals Approvals
 	Streams   *stream.Streams

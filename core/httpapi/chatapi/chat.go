@@ -146,6 +146,7 @@ func (h *Handlers) begin(ctx context.Context, cred authn.Credentials, caller cor
 type queuedMessage struct {
 	ID string `json:"id"`
 	messageResponse
+	Attachments []chat.Attachment `json:"attachments,omitempty"` // if it is withdrawn, so that it can be sent again
 }
 
 type queuedResponse struct {
@@ -156,7 +157,7 @@ type queuedResponse struct {
 func queuedOf(conversation string, q *core.QueuedMessage) queuedResponse {
 	r := queuedResponse{ConversationID: conversation}
 	if q != nil {
-		r.Queued = &queuedMessage{q.ID, messagesOf([]core.Message{q.Message})[0]}
+		r.Queued = &queuedMessage{ID: q.ID, messageResponse: messagesOf([]core.Message{q.Message})[0]}
 	}
 	return r
 }
@@ -177,14 +178,17 @@ func (h *Handlers) GetQueued(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return queuedOf(id, &q), nil
 }
 
-// WithdrawQueued handles DELETE /v1/conversations/:id/queue. It returns the message that it removed from the queue.
+// WithdrawQueued handles DELETE /v1/conversations/:id/queue. It returns the message that it removed from the queue, with
+// its files.
 func (h *Handlers) WithdrawQueued(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	q, err := h.Chat.Withdraw(c.UserContext(), caller, id)
 	if err != nil {
 		return nil, err
 	}
-	return queuedOf(id, &q), nil
+	withdrawn := queuedOf(id, &q)
+	withdrawn.Queued.Attachments = chat.AttachmentsOf(q)
+	return withdrawn, nil
 }
 
 // FollowRun handles GET /v1/conversations/:id/run: the events of the conversation's detached run. It sends those after

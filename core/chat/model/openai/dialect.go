@@ -2,6 +2,7 @@ package openai
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
@@ -22,6 +23,8 @@ type dialect struct {
 	shortIDs         bool // tool call ids must have nine letters and digits: https://docs.mistral.ai/capabilities/function_calling
 	wantsSignature   bool // tool calls without a signature are rejected: https://ai.google.dev/gemini-api/docs/thought-signatures
 }
+
+var fileWord = regexp.MustCompile(`\b(file|pdf)\b`)
 
 // learn updates the dialect from the error for a rejected request. It returns false if there is nothing to learn.
 func (d *dialect) learn(e *model.Error, r request) bool {
@@ -55,9 +58,11 @@ func (d *dialect) learn(e *model.Error, r request) bool {
 		d.noStreamOptions = true
 	case about("effort", "reasoning", "thinking") && r.ReasoningEffort != "":
 		d.noEffort = true
+	case r.has("file") && fileWord.MatchString(said): // before images: the words may list what is accepted
+		d.noFiles = true
 	case r.has("image_url") && about("image", "vision", "multimodal", "mmproj", "content type", "content[].type", "unknown variant", "must be a string", "text-only", "string type"):
 		d.noImages = true
-	case r.has("file") && about("file", "pdf", "content type", "content[].type", "unknown variant", "message format", "must be a string", "'type'"):
+	case r.has("file") && about("content type", "content[].type", "unknown variant", "message format", "must be a string", "'type'"):
 		d.noFiles = true
 	}
 	return *d != before
