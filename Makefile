@@ -19,7 +19,7 @@ LINT     = $(go) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lin
 # .github/workflows/vulnerabilities.yaml uses the newest one each week.
 VULNDB  ?= v0.0.0-20261105234957-e22db6528018
 
-.PHONY: run build plugins test test-deps test-race test-others test-plain test-postgres test-rust test-java conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist reproducible boot clean help
+.PHONY: run build plugins test test-fast test-deps test-race test-others test-plain test-postgres test-rust test-java conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist release reproducible boot clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -150,6 +150,9 @@ fuzz: ## execute every fuzz target 50,000 times (three minutes; part of make cha
 
 dist: ## build static, reproducible archives for Linux and macOS, deb and rpm, bills of materials, checksums, the Homebrew formula
 	@GO='$(go)' deploy/dist
+
+release: ## check that the last commit can be released, and print what a maintainer types (VERSION=v0.1.0)
+	@deploy/release '$(VERSION)'
 
 reproducible: ## build the last commit's release twice, from different folders, and compare the bytes
 	@test/reproducible $(PLATFORMS)

@@ -114,3 +114,33 @@ func TestWhoeverMayNotInstallPackagesGetsOneCompleteList(t *testing.T) {
 		}
 	}
 }
+
+func TestMakeReleasePrintsTheCommandsOfAReleaseOrWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	checkout := filepath.Join(t.TempDir(), "ropewalk")
+	git := func(args ...string) {
+		t.Helper()
+		if out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	release := func(version string) (said string, err error) {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(checkout, "deploy", "release"), version).CombinedOutput()
+		return string(out), err
+	}
+	refused := func(version, reason string) {
+		t.Helper()
+		if said, err := release(version); err == nil || strings.Count(said, "\n") != 1 || !strings.Contains(said, reason) {
+			t.Errorf("release %s: %v\n%s", version, err, said)
+		}
+	}
+	git("clone", "--quiet", "--depth=1", "file://"+testenv.Root(t), checkout)
+	if said, err := release("v0.1.0"); err != nil || !strings.Contains(said, "git tag -s v0.1.0") {
+		t.Errorf("a release of the last commit: %v\n%s", err, said)
+	}
+	refused("0.1.0", "VERSION")
+	git("-C", checkout, "tag", "v0.2.0")
+	refused("v0.2.0", "v0.2.0 exists")
+	harness.WriteFile(t, filepath.Join(checkout, "new"), "")
+	refused("v0.1.0", "not committed")
+}
