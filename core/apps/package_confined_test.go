@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // confined sets the sandbox of a manager in the same way as the server does, but not above level.
@@ -134,14 +134,8 @@ func TestAddressesInPackagesLeadNowhereOnThisMachine(t *testing.T) {
 }
 
 func TestPyPIProjectsAreInstalledInTheSandbox(t *testing.T) {
-	uv, err := exec.LookPath("uv")
-	if err != nil {
-		t.Fatal("uv is missing: test/install-deps installs it")
-	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Fatal("python3 is missing: test/install-deps installs it")
-	}
+	uv := testenv.Program(t, "uv")
+	python := testenv.Program(t, "python3")
 	wheels := wheelFor(t, ">=3.8")
 	for name, path := range map[string]string{"uv": filepath.Dir(uv), "pip": pythonAlone(t)} {
 		t.Run(name, func(t *testing.T) {

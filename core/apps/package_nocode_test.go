@@ -19,6 +19,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/source"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // npmRegistry serves version 1.0.0 of the package notes, which depends on other packages.
@@ -120,10 +121,7 @@ func TestNothingOfAGitRepositoryThatAnNPMPackageDependsOnIsExecuted(t *testing.T
 // pythonAlone returns a directory that contains python3 but not uv.
 func pythonAlone(t *testing.T) string {
 	t.Helper()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Fatal("python3 is missing: test/install-deps installs it")
-	}
+	python := testenv.Program(t, "python3")
 	alone := t.TempDir()
 	writeAll(t, alone, map[string]string{"python3": "#!/bin/sh\nexec " + python + " \"$@\"\n"})
 	return alone
@@ -140,10 +138,7 @@ func building(ran string) map[string]string {
 
 // This test uses the real pip and uv, offline.
 func TestNothingOfAPyPIProjectIsBuilt(t *testing.T) {
-	uv, err := exec.LookPath("uv")
-	if err != nil {
-		t.Fatal("uv is missing: test/install-deps installs it")
-	}
+	uv := testenv.Program(t, "uv")
 	for name, path := range map[string]string{"uv": filepath.Dir(uv), "pip": pythonAlone(t)} {
 		install := func(t *testing.T, files, version string) error {
 			t.Helper()
@@ -180,10 +175,7 @@ func TestNothingOfAPyPIProjectIsBuilt(t *testing.T) {
 
 // This test uses the real uv. It compiles with the Python of the environment, which runs .pth files.
 func TestNothingOfAWheelIsExecutedWhereTheOperatorHasThemCompiled(t *testing.T) {
-	uv, err := exec.LookPath("uv")
-	if err != nil {
-		t.Fatal("uv is missing: test/install-deps installs it")
-	}
+	uv := testenv.Program(t, "uv")
 	for name, text := range map[string]string{"the environment": "", "uv.toml": "[pip]\ncompile-bytecode = true\n"} {
 		t.Run(name, func(t *testing.T) {
 			ran, settings := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "uv.toml")

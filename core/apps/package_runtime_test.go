@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
 // packageManager returns a Manager with fake versions of npm, node and uv, each in its own directory (see installer).
@@ -158,10 +158,7 @@ func wheelWith(t *testing.T, requiresPython string, files map[string]string) str
 
 // This test uses the real uv and pip, offline.
 func TestAPythonThatNoProjectCanHaveIsNamedInTheError(t *testing.T) {
-	uv, err := exec.LookPath("uv")
-	if err != nil {
-		t.Fatal("uv is missing: test/install-deps installs it")
-	}
+	uv := testenv.Program(t, "uv")
 	alone := pythonAlone(t)
 	wheels := wheelFor(t, ">=3.99,<4")
 	for _, c := range []struct{ name, path, says string }{

@@ -67,10 +67,7 @@ func TestABundleOfTheOfficialToolRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			node, err := exec.LookPath("node")
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := testenv.Program(t, "node")
 			l, err := m.Launch(LaunchInput{Dir: dest, Home: "/home/x", Values: map[string]core.Secret{"GREETING": "good morning; $(id)"}, Lookup: Lookup(filepath.Dir(node))})
 			if err != nil {
 				t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/store/database"
+	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
@@ -129,10 +130,7 @@ func TestEachMetricIsWrittenUnderItsConventionalName(t *testing.T) {
 }
 
 func TestTheMetricsSatisfyPromtool(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Fatalf("promtool (test/install-deps installs it): %v", err)
-	}
+	promtool := testenv.Program(t, "promtool")
 	cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
 	cmd.Stdin = strings.NewReader(text(t, measured()))
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {

@@ -155,10 +155,10 @@ func TestAReplacedOrRemovedHomeRefusesWrites(t *testing.T) {
 }
 
 func TestAnEmptyOrMissingDatabaseBesideAppsIsNotANewStart(t *testing.T) {
-	for name, o := range map[string]func(home string) Options{
-		"missing file": func(home string) Options { return Options{Path: filepath.Join(home, "ropewalk.db")} },
-		"empty file":   func(home string) Options { return Options{Path: filepath.Join(home, "empty.db")} },
-		"PostgreSQL database": func(home string) Options {
+	for name, o := range map[string]func(t *testing.T, home string) Options{
+		"missing file": func(_ *testing.T, home string) Options { return Options{Path: filepath.Join(home, "ropewalk.db")} },
+		"empty file":   func(_ *testing.T, home string) Options { return Options{Path: filepath.Join(home, "empty.db")} },
+		"PostgreSQL database": func(t *testing.T, home string) Options {
 			return Options{Path: filepath.Join(home, "x"), URL: core.Secret(newDatabase(t))}
 		},
 	} {
@@ -167,7 +167,7 @@ func TestAnEmptyOrMissingDatabaseBesideAppsIsNotANewStart(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Join(home, "apps", "notes", "bundle"), 0o700), os.WriteFile(filepath.Join(home, "empty.db"), nil, 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			options := o(home)
+			options := o(t, home)
 			if s, err := Open(t.Context(), options); err == nil {
 				_ = s.Close()
 				t.Fatal("it started")

@@ -16,10 +16,7 @@ import (
 // its site configuration, given the address to listen on.
 func StartCaddy(t testing.TB, site func(listen string) string) (listen string) {
 	t.Helper()
-	path, err := exec.LookPath("caddy")
-	if err != nil {
-		t.Fatal("this test needs Caddy; install the Debian package caddy (apt-get install caddy)")
-	}
+	path := Program(t, "caddy")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "Caddyfile")
 	for range attempts {

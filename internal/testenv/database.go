@@ -43,6 +43,7 @@ func (d *Databases) Chosen(t testing.TB) string {
 // New creates an empty database and returns its URL.
 func (d *Databases) New(t testing.TB) string {
 	t.Helper()
+	slowly(t, "PostgreSQL")
 	d.once.Do(func() { d.postgres = StartPostgres(&outliving{t, &d.ends}) })
 	if d.postgres == nil {
 		t.Fatal("PostgreSQL did not start for an earlier test")

@@ -66,6 +66,7 @@ type SharedModelProvider struct {
 // Provider returns the provider with no fixtures and an empty journal.
 func (s *SharedModelProvider) Provider(t testing.TB) *ModelProvider {
 	t.Helper()
+	slowly(t, "npm packages")
 	s.once.Do(func() { s.provider = StartModelProvider(&outliving{t, &s.ends}) })
 	if s.provider == nil {
 		t.Fatal("the model provider did not start for an earlier test")

@@ -55,6 +55,7 @@ func Node(t testing.TB) string {
 // wait.
 func Packages(t testing.TB, folder string) string {
 	t.Helper()
+	slowly(t, "npm packages")
 	from := filepath.Join(Root(t), folder)
 	lock, err := os.ReadFile(filepath.Join(from, "package-lock.json"))
 	if err != nil {

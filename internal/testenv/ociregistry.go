@@ -25,10 +25,7 @@ type OCIRegistry struct {
 // configuration.
 func StartOCIRegistry(t testing.TB, settings string) *OCIRegistry {
 	t.Helper()
-	path, err := exec.LookPath("docker-registry")
-	if err != nil {
-		t.Fatal("this test needs docker-registry; install the Debian package docker-registry (apt-get install docker-registry)")
-	}
+	path := Program(t, "docker-registry")
 	for range attempts {
 		port := freePort(t)
 		r := &OCIRegistry{Addr: address(port), Dir: t.TempDir()}

@@ -14,6 +14,7 @@ import (
 // others, including those in other processes, wait.
 func Python(t testing.TB, folder string) string {
 	t.Helper()
+	slowly(t, "Python packages")
 	requirements := filepath.Join(Root(t), folder, "requirements.txt")
 	lock, err := os.ReadFile(requirements)
 	if err != nil {

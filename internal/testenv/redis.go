@@ -52,10 +52,7 @@ func inMemory(t testing.TB, args ...string) []string {
 
 func startRedis(t testing.TB, line func(port string) []string) *Redis {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatal("this test needs redis-server; install the Debian package redis-server (apt-get install redis-server)")
-	}
+	path := Program(t, "redis-server")
 	for range attempts {
 		port := freePort(t)
 		args := line(strconv.Itoa(port))

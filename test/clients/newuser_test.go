@@ -88,7 +88,7 @@ func TestTheOpenIDExampleOfTheREADMEEndsWithAnAdminLoggedInOnAPage(t *testing.T)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	facts, err := json.Marshal(map[string]string{"url": s.URL, "chromium": testenv.Chromium(t), "profile": filepath.Join(home, "profile")})
+	facts, err := json.Marshal(map[string]string{"url": s.URL, "chromium": testenv.Program(t, "chromium"), "profile": filepath.Join(home, "profile")})
 	if err != nil {
 		t.Fatal(err)
 	}

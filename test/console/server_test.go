@@ -68,7 +68,7 @@ func browse(t *testing.T, script string, s *harness.Server, facts map[string]any
 		facts = map[string]any{}
 	}
 	facts["url"], facts["profile"] = localURL(s), filepath.Join(home, "profile")
-	facts["chromium"], facts["pictures"] = testenv.Chromium(t), os.Getenv("ROPEWALK_SCREENSHOTS")
+	facts["chromium"], facts["pictures"] = testenv.Program(t, "chromium"), os.Getenv("ROPEWALK_SCREENSHOTS")
 	raw, err := json.Marshal(facts)
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome
 	ctx, cancel := context.WithTimeout(t.Context(), 2*harness.Timeout)
 	defer cancel()
 	// The sandbox requires more rights than a container has, and the page is trusted.
-	cmd := exec.CommandContext(ctx, testenv.Chromium(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+	cmd := exec.CommandContext(ctx, testenv.Program(t, "chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--disable-background-networking", "--disable-component-update", "--disable-crash-reporter", "--no-first-run", "--enable-logging=stderr",
 		"--user-data-dir="+filepath.Join(home, "profile"), "--dump-dom", origin+"/?"+query.Encode())
 	said := &testkit.Log{}
