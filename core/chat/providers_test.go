@@ -159,7 +159,7 @@ func TestAWholeConversationPassesOnEveryProvider(t *testing.T) {
 			if s.reasons != "" && !s.saw["reasoning"] {
 				t.Error("reasoning did not come back")
 			}
-			if sees := slices.Contains(strings.Fields(s.parts), "image_url") || id == "anthropic"; s.saw["image"] != sees || s.saw["result image"] != sees {
+			if sees := slices.Contains(strings.Fields(s.parts), "image_url") || id == "anthropic"; s.saw["image"] != sees || s.saw["result image"] != sees || s.saw["left out"] == sees {
 				t.Errorf("what arrived is %v", s.saw)
 			}
 			if reads := slices.ContainsFunc(strings.Fields(s.parts), func(p string) bool { return p == "file" || p == "document" }); s.saw["file"] != reads {

@@ -272,6 +272,9 @@ func (s *strict) checkParts(_ *http.Request, in sent) *refusal {
 			if m.Role == "tool" && p.Type == "image_url" || p.Type == "tool_result" && strings.Contains(string(p.Content), `"image"`) {
 				s.saw["result image"] = true
 			}
+			if m.Role == "tool" && strings.Contains(p.Text, "The images of this result were left out") {
+				s.saw["left out"] = true
+			}
 			if p.Type == "file" || p.Type == "document" {
 				s.saw["file"] = true
 			}

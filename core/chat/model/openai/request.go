@@ -140,7 +140,11 @@ func (d dialect) userMessages(m model.Message) (out []message) {
 		case model.File:
 			parts = append(parts, d.filePart(b))
 		case model.ToolResult:
-			result := message{Role: "tool", Content: json.RawMessage(quoted(b.Text)), ToolCallID: d.id(b.ID)}
+			text := b.Text
+			if d.noImages && len(b.Files) > 0 {
+				text = strings.TrimLeft(text+"\n\n[The images of this result were left out: this model cannot see images.]", "\n")
+			}
+			result := message{Role: "tool", Content: json.RawMessage(quoted(text)), ToolCallID: d.id(b.ID)}
 			images := d.imagesOf(b)
 			if d.filesInTools && len(images) > 0 {
 				result.Content = append([]contentPart{{Type: "text", Text: b.Text}}, images...)
