@@ -57,6 +57,9 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 		record.Actor, record.Workspace = caller.User.ID, caller.Workspace.ID
 	}
 	record.Target = c.Params("name", c.Params("id"))
+	if target, ok := c.Locals(httpio.AuditTarget{}).(string); ok {
+		record.Target = target
+	}
 	if login {
 		record.Actor, record.Target = attempt.User.ID, attempt.Provider
 	}

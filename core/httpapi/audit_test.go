@@ -41,6 +41,20 @@ func TestChangesLoginsAndRefusalsAreRecorded(t *testing.T) {
 	}
 }
 
+func TestDryRunsAreMarkedInTheAuditTrail(t *testing.T) {
+	log := &fakes.Audit{}
+	h := open(t, newAccess(), func(o *Options) { o.Audit = log })
+	for body, want := range map[string]string{
+		`{"mcpServers":{"a":{"command":"a"}},"dryRun":true}`: "dry run",
+		`{"mcpServers":{"a":{"command":"a"}}}`:               "",
+	} {
+		h.do(t, call{method: "POST", path: "/v1/apps/import", body: body})
+		if all := log.Take(); len(all) != 2 || all[1].Outcome != "ok" || all[1].Target != want {
+			t.Errorf("%s: recorded %+v, want the target %q", body, all, want)
+		}
+	}
+}
+
 func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 	log := &fakes.Audit{}
 	log.Fail(core.Errorf(core.CodeUnavailable, "the audit log cannot be written"))

@@ -168,6 +168,9 @@ func (h *Handlers) Update(c *fiber.Ctx, caller core.Caller, r source.UpdateReque
 func (h *Handlers) Import(c *fiber.Ctx, caller core.Caller, r source.ImportRequest) (any, error) {
 	r.AllowPrivate, r.Restricted, r.Allowed = caller.MayReachPrivate(), !caller.MayInstallUnconfined(), caller.MayInstall
 	r.Caller = caller
+	if r.DryRun {
+		c.Locals(httpio.AuditTarget{}, "dry run")
+	}
 	ctx, done := httpio.CancelOnDisconnect(c)
 	defer done()
 	result, err := h.Apps.Import(ctx, caller.Workspace.ID, r)

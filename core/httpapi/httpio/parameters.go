@@ -54,3 +54,7 @@ func DecodePath(c *fiber.Ctx) error {
 	c.Path(strings.Join(segments, "/") + resource)
 	return c.Next()
 }
+
+// AuditTarget is the key of a local value: a text that the audit record of the request has as its target, instead of the
+// parameter in the path.
+type AuditTarget struct{}
