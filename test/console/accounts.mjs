@@ -1,4 +1,4 @@
-// Ada, who administers the workspace, and Bob link accounts at the remote app far, and manage them on the page Accounts.
+// Ada, who is a workspace admin, and Bob link accounts at the remote app far and manage them on the Accounts screen.
 import { accessible, assert, facts, launch, logIn, narrow, open, picture, settled, wide } from "./browser.mjs";
 
 const browser = await launch();
@@ -19,7 +19,7 @@ await admin("POST", `/v1/workspaces/${shared.id}/members`, { user: users.find((u
 await ada.page.reload();
 await ada.page.getByRole("button", { name: /^Workspace/ }).filter({ hasText: "admin" }).waitFor();
 
-// consent agrees to what the page of a link asks, which act opens in a tab of its own. Its address is returned.
+// consent accepts the link page that act opens in a new tab, and returns its address.
 async function consent({ context }, act, name) {
   const [tab] = await Promise.all([context.waitForEvent("page"), act()]);
   await tab.getByRole("heading", { name: "Link an account at far" }).waitFor();
@@ -47,7 +47,7 @@ const link = async (button, name) => {
   return dialog;
 };
 
-// The first account is called main, and is the default. The page notices the login, in the other tab, by itself.
+// The first account is named main and is the default. The page notices the login in the other tab.
 await page.getByRole("link", { name: "Accounts" }).click();
 await page.getByText("No account is linked").waitFor();
 let dialog = await link("Link an account");
@@ -56,7 +56,7 @@ await dialog.waitFor({ state: "detached" });
 await row("main").getByText("default").waitFor();
 await row("main").getByText("linked").waitFor();
 
-// A second one needs a name of its own.
+// A second account needs a different name.
 dialog = await link("Link another", "main");
 await dialog.getByRole("button", { name: "Continue" }).click();
 await dialog.getByText("An account called main is linked already.").waitFor();
@@ -68,7 +68,7 @@ await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(
 await dialog.waitFor({ state: "detached" });
 await row("work").waitFor();
 
-// The default, and a new name.
+// The default changes, and an account is renamed.
 await choose("work", "Make default");
 await row("work").getByText("default").waitFor();
 assert.equal(await row("main").getByText("default").count(), 0, "there is one default");
@@ -77,13 +77,13 @@ await page.getByRole("dialog").getByLabel("Name of the account").fill("office");
 await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
 await row("office").waitFor();
 
-// A new login with the same account.
+// Logging in again with the same account.
 await choose("office", "Log in again…");
 dialog = page.getByRole("dialog");
 await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(), "linked already");
 await dialog.waitFor({ state: "detached" });
 
-// A call of hers asks which of the two accounts it is made with, and its card names it.
+// A call asks which of her two accounts to use, and its card shows the account.
 await page.goto(facts.url + "/chat");
 await page.getByLabel("Message", { exact: true }).fill("Change one");
 await page.getByLabel("Message", { exact: true }).press("Enter");
@@ -98,14 +98,14 @@ await thread.getByText("far as office").waitFor();
 await page.getByRole("link", { name: "Accounts" }).click();
 await row("office").waitFor();
 
-// Bob cannot use the link of Ada.
+// Bob cannot use Ada's link.
 const thief = await bob.context.newPage();
 await thief.goto(adas);
 await thief.getByText("this link was made for somebody else").waitFor();
 assert.equal(await thief.getByRole("button").count(), 0, "nothing to agree to");
 await thief.close();
 
-// Bob's call waits for his login, and goes on after it.
+// Bob's call waits for his login, then continues.
 await bob.page.goto(facts.url + "/chat");
 await bob.page.getByLabel("Message", { exact: true }).fill("Change it");
 await bob.page.getByLabel("Message", { exact: true }).press("Enter");
@@ -117,7 +117,7 @@ await picture(bob.page, "login-needed-1440");
 await consent(bob, () => card.getByRole("button", { name: "Link an account" }).click(), "main");
 await bob.page.getByRole("region", { name: "Conversation", exact: true }).getByText("The change is made.").waitFor();
 
-// Ada sees that Bob has linked an account, and unlinks it. Bob's page notices.
+// Ada sees Bob's account and unlinks it. Bob's page updates.
 await bob.page.getByRole("link", { name: "Accounts" }).click();
 await bob.page.getByRole("region", { name: "Accounts at far" }).getByText("linked").waitFor();
 assert.equal(await bob.page.getByText("Accounts of others").count(), 0, "a member sees no accounts of others");
@@ -140,7 +140,7 @@ await page.getByRole("dialog").getByRole("button", { name: "Unlink" }).click();
 await others.waitFor({ state: "detached" });
 await bob.page.getByText("No account is linked").waitFor();
 
-// Ada unlinks her own.
+// Ada unlinks her own account.
 await choose("office", "Unlink…");
 await page.getByRole("dialog").getByRole("button", { name: "Unlink" }).click();
 await row("office").waitFor({ state: "detached" });

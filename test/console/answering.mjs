@@ -1,4 +1,4 @@
-// What can be done while an answer comes, and what other windows of the person see of it.
+// Actions while an answer arrives, and what the person's other windows show.
 import { accessible, assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
@@ -6,7 +6,7 @@ const message = (at) => at.getByLabel("Message", { exact: true });
 const thread = (at) => at.getByRole("region", { name: "Conversation", exact: true });
 await page.goto(`${facts.url}/chat`);
 
-// Esc stops an answer, and the cursor is where the next message is written. What came is kept and was announced.
+// Esc stops an answer and focuses the message field. The text so far is kept and was announced.
 await message(page).fill("slow, please");
 await message(page).press("Enter");
 await thread(page).getByText("Working on it.").waitFor();
@@ -16,7 +16,7 @@ await page.getByRole("button", { name: "Send", exact: true }).waitFor();
 assert.ok(await message(page).evaluate((field) => field === document.activeElement), "the cursor is in the message");
 await thread(page).getByText("Working on it.").waitFor();
 
-// A call that waits is decided in its card, with one click.
+// A waiting call is decided in its card, with one click.
 await message(page).fill("echo it");
 await message(page).press("Enter");
 const decision = thread(page).getByRole("region", { name: "Decision on sample__echo" });
@@ -27,9 +27,9 @@ await thread(page).getByText("It was echoed.").waitFor();
 await thread(page).getByRole("button", { name: "Fork from here" }).last().waitFor();
 await decision.waitFor({ state: "detached" });
 
-// The palette leads to screens and conversations.
+// The palette opens screens and conversations.
 await page.keyboard.press("Control+k");
-await page.getByLabel("Screen or conversation").fill("usage");
+await page.getByLabel("Screen, conversation or command").fill("usage");
 await page.getByRole("button", { name: "Go to Usage" }).waitFor();
 await accessible(page, "the palette");
 await page.keyboard.press("Enter");
@@ -37,12 +37,12 @@ await page.getByRole("heading", { name: "Usage", exact: true }).waitFor();
 await page.goBack();
 await thread(page).getByText("It was echoed.").waitFor();
 
-// Printing prints the whole thread: nothing of it is cut off by a box that scrolls.
+// Printing includes the whole thread: no scrolling box cuts it off.
 await page.emulateMedia({ media: "print" });
 assert.ok(await thread(page).evaluate((box) => box.scrollHeight <= box.clientHeight + 1 && getComputedStyle(document.querySelector("aside")).display === "none"));
 await page.emulateMedia({ media: "screen" });
 
-// A deletion is seen at once in another window.
+// A deletion shows at once in another window.
 const other = await context.newPage();
 await other.goto(page.url());
 await thread(other).getByText("It was echoed.").waitFor();

@@ -1,4 +1,4 @@
-// An answer of 10,000 deltas: what is there stays, and nothing blocks the page.
+// An answer of 10,000 deltas: finished parts are not rendered again, and nothing blocks the page.
 import { assert, facts, open } from "./browser.mjs";
 
 const longest = 100;
@@ -13,7 +13,7 @@ const message = page.getByLabel("Message", { exact: true });
 await message.waitFor();
 await page.evaluate(() => {
   globalThis.tasks.length = 0;
-  // Once ten blocks are there, the first is finished: its nodes are watched for changes from then on.
+  // Once there are ten blocks, the first one is finished. From then on its nodes must not change.
   globalThis.settled = { changes: 0, blocks: 0, frames: 0 };
   const find = new MutationObserver(() => {
     globalThis.settled.frames++;

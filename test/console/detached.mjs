@@ -1,4 +1,4 @@
-// An answer that goes on while its page is loaded again, and that other pages of the person hear.
+// An answer continues while its page is reloaded, and the person's other pages show it.
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
@@ -32,7 +32,7 @@ for (const at of [page, other]) {
   assert.equal(await counted(at, "The first part."), 1, "what was said is shown once");
 }
 
-// What is sent during an answer waits for its end. Other pages show it, and each can withdraw it.
+// A message sent during an answer waits until it ends. Other pages show it and can withdraw it.
 await message(page).fill("tell me more");
 await message(page).press("Enter");
 await thread(page).getByText("The first part.").nth(1).waitFor();
@@ -57,7 +57,7 @@ await more();
 for (const at of [page, other]) await thread(at).getByText("The end.").nth(2).waitFor();
 await page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
 
-// Stop ends the run on the server: the conversation is free at once.
+// Stop ends the run on the server, so the conversation is free at once.
 await message(page).fill("tell me again");
 await message(page).press("Enter");
 await thread(page).getByText("The first part.").nth(3).waitFor();

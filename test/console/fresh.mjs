@@ -1,29 +1,29 @@
-// What is shown is not older than what is known: answers that were asked for before a change, many events at
-// once, and conversations whose answer comes somewhere else.
+// The page never shows outdated data: responses from before a change, many events at
+// once, and conversations that are answered elsewhere.
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 const app = (await (await fetch(`${facts.url}/v1/apps`)).json()).apps[0];
 const stream = (events) => ({ contentType: "text/event-stream", body: events.map(({ event, ...data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("") });
 
-// leave ends the page, which would ask for its events again and so get those that are meant for the next page.
+// leave closes the page. Otherwise it would reconnect and receive the events meant for the next page.
 async function leave() {
   await page.goto("about:blank");
   await page.unrouteAll({ behavior: "ignoreErrors" });
 }
 
-// gate is a promise with the function that keeps it.
+// gate returns a promise and the function that resolves it.
 function gate() {
   let open;
   return { passed: new Promise((resolve) => { open = resolve; }), open: (value) => open(value) };
 }
 
-// An event comes while the first list of the apps is on its way. That list is given up: the next one is shown.
+// An event arrives while the first list of apps is loading. That list is discarded, and the next one is shown.
 const [first, second] = [gate(), gate()];
 let lists = 0;
 let streams = 0;
 await page.route("**/v1/events", async (route) => {
-  if (++streams > 1) return; // the next stream never begins
+  if (++streams > 1) return; // later streams never start
   await first.passed;
   await route.fulfill(stream([{ event: "bundle.installed", name: "newer" }]));
 });
@@ -31,7 +31,7 @@ await page.route("**/v1/apps", async (route) => {
   if (++lists === 1) {
     first.open();
     await second.passed;
-    return route.fulfill({ json: { apps: [{ ...app, name: "older", ui: undefined }] } }).catch(() => undefined); // it is given up
+    return route.fulfill({ json: { apps: [{ ...app, name: "older", ui: undefined }] } }).catch(() => undefined); // it was cancelled
   }
   second.open();
   await route.fulfill({ json: { apps: [{ ...app, name: "newer", ui: undefined }] } });
@@ -41,7 +41,7 @@ await page.getByRole("link", { name: "newer", exact: true }).waitFor();
 assert.equal(await page.getByRole("link", { name: "older", exact: true }).count(), 0);
 await leave();
 
-// Two thousand events at once are a few requests, not two thousand, and all of them are shown.
+// Two thousand events at once cause a few requests, not two thousand, and all of them are shown.
 lists = streams = 0;
 await page.route("**/v1/events", async (route) => {
   if (++streams > 1) return;
@@ -57,7 +57,7 @@ await page.getByRole("region", { name: "Events, 2,000 rows" }).waitFor();
 assert.ok(lists < 20, `2,000 events made ${lists} requests`);
 await leave();
 
-// With many pages of conversations, an event asks for the first page alone, and the list stays as long as it is.
+// With many pages of conversations, an event refreshes only the first page, and the list keeps its length.
 const conversations = 1_050;
 let renamed = false;
 let asked = [];
@@ -99,8 +99,8 @@ assert.deepEqual([...new Set(asked)], [0], `it asked for the pages from ${asked}
 assert.equal(await list.locator("li").first().getAttribute("aria-setsize"), String(conversations));
 await leave();
 
-// The last message has no answer yet: the page looks for its run once, and then asks for the history until the answer is
-// there, and not after that.
+// The last message has no answer yet: the page looks for its run once, then polls the history until the answer is
+// there, and then stops.
 let histories = 0;
 const said = (role, content) => ({ role, content, timestamp: new Date().toISOString(), index: 0 });
 await page.route("**/v1/conversations/*/history", async (route) => {
@@ -109,7 +109,7 @@ await page.route("**/v1/conversations/*/history", async (route) => {
 });
 await page.clock.install();
 await page.goto(`${facts.url}/chat/conv_00000000000000aa`);
-const notice = page.getByText("No answer is here yet.");
+const notice = page.getByText("There is no answer yet.");
 await notice.waitFor();
 await page.clock.runFor(3_000);
 await page.clock.runFor(3_000);

@@ -1,8 +1,8 @@
-// Views that attack the page around them: none reads, sends, or goes anywhere.
+// Views that attack the page around them: none can read, send or navigate.
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page } = await open();
-// What a view must not read, and must not reach.
+// What a view must not be able to read or reach.
 await context.addInitScript(() => {
   if (top !== globalThis || !/^(\/w\/[^/]+)?\/tools/.test(location.pathname)) return;
   localStorage.setItem("secret", "of the console");
@@ -21,8 +21,8 @@ page.on("dialog", (dialog) => {
   void dialog.dismiss();
 });
 
-// outcomeOf waits for what a view tells of its attack, or why it was stopped. A view that was sent elsewhere, which
-// the browser blocks, is gone: what it sent is looked for in the requests.
+// outcomeOf waits for a view's report of its attack, or for the reason it was stopped. A view that navigates away, which
+// the browser blocks, reports nothing: the requests show what it sent.
 async function outcomeOf(view) {
   const ends = [view.locator("#outcome[data-over]"), page.getByText("was stopped: it sent more messages")];
   for (const until = Date.now() + 30_000; Date.now() < until; await new Promise((resolve) => setTimeout(resolve, 50))) {
@@ -50,7 +50,7 @@ async function attempt(attack) {
   if (/READ|SENT/.test(outcome)) failures.push(`${attack}: ${outcome}`);
   if (!page.url().startsWith(facts.url)) failures.push(`${attack}: the page went to ${page.url()}`);
   for (const frame of page.frames()) if (frame.url().startsWith(facts.canary)) failures.push(`${attack}: a frame went to ${frame.url()}`);
-  // The page around it is as it was, and answers.
+  // The page around it still works.
   assert.equal(await page.title(), "Tools · Ropewalk", `${attack}: the title`);
   const { heard, text } = await page.evaluate(() => ({ heard: globalThis.heard, text: document.body.innerText }));
   if (heard) failures.push(`${attack}: the page heard something over a channel`);

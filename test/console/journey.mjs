@@ -5,7 +5,7 @@ import { accessible, assert, facts, open, picture, settled } from "./browser.mjs
 const { context, page, problems } = await open();
 await page.goto(facts.url + "/");
 
-// Log in: a wrong key is refused, the right one is not asked for again.
+// Log in: a wrong key is refused, and the right one is needed only once.
 await page.getByLabel("API key").fill("not-the-key-at-all");
 await page.getByRole("button", { name: "Log in" }).click();
 await page.getByText("The server does not accept this API key.").waitFor();
@@ -16,7 +16,7 @@ await page.getByRole("button", { name: "Log in" }).click();
 await page.getByRole("link", { name: "Apps" }).click();
 await page.reload();
 
-// Install a bundle that asks for settings, with its form.
+// Install a bundle that needs settings, using its form.
 await page.getByRole("button", { name: "Install app" }).click();
 await page.getByRole("tab", { name: "Server path" }).click();
 await page.getByLabel("Path on the server").fill(facts.filesystem);
@@ -42,7 +42,7 @@ await page.getByRole("heading", { name: "Result" }).waitFor();
 await page.getByText("the words of the note").first().waitFor();
 await settled(page);
 
-// Its settings are shown as stored, without their values, and its log has what it wrote.
+// Stored settings are shown without their values, and the log has the app's output.
 await page.getByRole("tab", { name: "Settings" }).click();
 assert.equal(await page.getByLabel("Allowed directories").getAttribute("placeholder"), "Stored; type to replace it");
 await page.getByRole("tab", { name: "Logs" }).click();
@@ -50,8 +50,8 @@ await page.getByRole("log").getByText("Secure MCP Filesystem Server").first().wa
 await settled(page);
 await accessible(page, "the log of an app");
 
-// Chat with a model that calls it. The history that the page asks for when the run begins comes after the
-// run has ended, and lacks its answer; unless the run has ended before the page asked.
+// Chat with a model that calls it. The history that the page requests when the run starts arrives after the
+// run has ended and lacks its answer, unless the run ended before the request.
 let histories = 0;
 let late = false;
 await page.route("**/v1/conversations/*/history", async (route) => {
@@ -67,7 +67,7 @@ const message = page.getByLabel("Message", { exact: true });
 await message.fill("read the note");
 await message.press("Enter");
 await thread.getByText("The note is short.").waitFor();
-// The text before a call stays before its card, while the run goes on and when it is read back.
+// The text before a call stays above its card, both live and in the history.
 const ordered = async (when) => {
   const text = await thread.getByRole("article", { name: "Answer" }).first().textContent();
   const [before, card, after] = ["I read it.", "filesystem", "The note is short."].map((part) => text.indexOf(part));
@@ -84,10 +84,10 @@ await page.getByText("the words of the note").first().waitFor();
 await page.getByRole("link", { name: /About the note/ }).waitFor();
 await accessible(page, "a chat");
 
-// Enter sends nothing while a run goes on.
+// ended waits until the run has ended.
 const ended = () => page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
 
-// A view of an app answers a click.
+// A view of an app responds to a click.
 await ended();
 await message.fill("what time is it");
 await message.press("Enter");
@@ -110,7 +110,7 @@ await name.fill("Ada");
 await question.getByRole("button", { name: "Send answer" }).click();
 await thread.getByText("You have answered.").waitFor();
 
-// A call that the policy holds waits until it is approved, while the chat goes on.
+// A call that needs approval waits, and its chat continues once it is approved.
 await ended();
 await message.fill("say hello");
 await message.press("Enter");
@@ -121,15 +121,15 @@ await page.getByText('"message": "hello"').waitFor();
 await settled(page);
 await accessible(page, "the approvals");
 await page.getByRole("button", { name: "Allow once" }).click();
-await page.getByText("Nothing waits for you").waitFor();
+await page.getByText("Nothing is waiting for you").waitFor();
 await page.getByRole("link", { name: "Activity" }).click();
 await page.getByText(/everything changed something/).first().waitFor();
-await page.getByText("A call of everything__echo was approved").waitFor();
-await page.getByRole("link", { name: "Chat" }).click(); // a reload would cancel the run
+await page.getByText("A call to everything__echo was approved").waitFor();
+await page.getByRole("link", { name: "Chat" }).click(); // without a reload, which would end the run
 await page.getByRole("link", { name: /About the note/ }).first().click();
 await thread.getByText("It said hello.").waitFor();
 
-// All of it is in the audit trail, which is filtered and exported.
+// The audit trail has all of this. It can be filtered and exported.
 await page.getByRole("link", { name: "Activity" }).click();
 await page.getByRole("tab", { name: "Audit trail" }).click();
 const trail = page.getByRole("region", { name: "Audit trail" });
@@ -141,18 +141,41 @@ assert.equal(await trail.getByText("begun").count(), 0, "what is done is not sho
 await page.getByLabel("Search targets").fill("everything__echo");
 await trail.getByText("filesystem__read_text_file").first().waitFor({ state: "detached" });
 await trail.getByText("everything__echo").first().waitFor();
+await page.waitForURL(/tab=audit.*tool=everything__echo/); // the address has the filter
+await page.reload();
+assert.equal(await page.getByLabel("Search targets").inputValue(), "everything__echo");
+await trail.getByText("everything__echo").first().waitFor();
 await page.getByLabel("Search targets").fill("");
 await page.getByLabel("Outcome").selectOption("unauthenticated");
 await trail.getByText("logged in with a key").first().waitFor(); // the wrong key
 await page.getByLabel("Person").selectOption({ label: "Owner" });
-await page.getByText("Nothing fits").waitFor();
+await page.getByText("No matches").waitFor();
 await page.getByLabel("Person").selectOption("");
 const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
 const exported = readFileSync(await file.path(), "utf8").trim().split("\n").map((line) => JSON.parse(line));
 assert.ok(exported.length > 0 && exported.every((r) => r.outcome === "unauthenticated"), `the export is ${JSON.stringify(exported)}`);
 assert.ok(exported.some((r) => r.action === "POST /v1/auth/login"), "the refused login is exported");
 
-// The way out ends the session.
+// A dry run of an import is marked.
+const planned = await page.evaluate(async () => {
+  const body = JSON.stringify({ mcpServers: { planned: { url: "https://mcp.example.com/mcp" } }, dryRun: true });
+  return (await fetch("/v1/apps/import", { method: "POST", headers: { "Content-Type": "application/json" }, body })).status;
+});
+assert.equal(planned, 200);
+const today = new Date().toISOString().slice(0, 10);
+await page.goto(`${facts.url}/activity?tab=audit&action=apps/import&day=${today}`);
+await trail.getByText("dry run").waitFor();
+assert.equal(await page.getByLabel("From").inputValue(), today);
+
+// An app's page has charts of its calls, and a link to them.
+await page.goto(`${facts.url}/apps/everything`);
+await page.getByRole("img", { name: /^\d+ calls?, by hour: \d/ }).waitFor();
+await settled(page);
+await accessible(page, "the charts of an app");
+await page.getByRole("link", { name: "Show the calls" }).click();
+await trail.getByText("everything__echo").first().waitFor();
+
+// The logout ends the session.
 await page.getByRole("button", { name: /^Account of/ }).first().click();
 await page.getByRole("menuitem", { name: "Log out" }).click();
 await page.getByLabel("API key").waitFor();

@@ -1,4 +1,4 @@
-// What a person has written, chosen or sent is never lost: not by a reload, a branch, or a server that cannot be reached.
+// Nothing that a person has written, chosen or sent is lost: not by a reload, a fork, or an unreachable server.
 import { accessible, assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
@@ -9,7 +9,7 @@ const answers = thread.getByRole("article", { name: "Answer" });
 const ended = () => page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
 const history = () => page.evaluate(async () => (await (await fetch(`/v1/conversations/${/conv_\w+/.exec(location.pathname)[0]}/history`)).json()).messages);
 
-// Several files at once, each checked before it is sent.
+// Several files are chosen at once, and each is checked before it is sent.
 await page.goto(`${facts.url}/chat`);
 await page.getByLabel("Files", { exact: true }).setInputFiles([
   { name: "a.png", mimeType: "image/png", buffer: pixel },
@@ -17,11 +17,11 @@ await page.getByLabel("Files", { exact: true }).setInputFiles([
   { name: "c.txt", mimeType: "text/plain", buffer: Buffer.from("the words") },
   { name: "d.zip", mimeType: "application/zip", buffer: Buffer.from([0x50, 0x4b, 0x03, 0x04, 0, 0xff]) },
 ]);
-await page.getByText("d.zip is of a type that models cannot read.").waitFor();
+await page.getByText("d.zip is not a type that models can read.").waitFor();
 for (const name of ["a.png", "b.ts", "c.txt"]) await page.getByRole("button", { name: `Remove ${name}` }).waitFor();
 await message.fill("look at these");
 
-// The draft is there after a reload, and in a browser that was elsewhere.
+// The draft survives a reload.
 await page.reload();
 await page.getByRole("button", { name: "Remove c.txt" }).waitFor();
 assert.equal(await message.inputValue(), "look at these");
@@ -35,7 +35,7 @@ await thread.getByRole("img", { name: "a.png" }).waitFor();
 assert.equal((await history())[0].metadata.attachments.length, 3);
 assert.equal(await message.inputValue(), "");
 
-// Retry asks the same model with the same files, in a branch.
+// Retry sends the same files to the same model, in a fork.
 const before = page.url();
 await answers.last().getByRole("button", { name: "Retry", exact: true }).click();
 await page.waitForURL((url) => url.href !== before && /conv_/.test(url.pathname));
@@ -44,7 +44,7 @@ await answers.getByRole("button", { name: "Fork from here" }).waitFor();
 await ended();
 assert.deepEqual((await history())[0].metadata.attachments.map((a) => a.name), ["a.png", "b.ts", "c.txt"]);
 
-// A picture is a message.
+// A picture alone is a message.
 await page.getByLabel("Files", { exact: true }).setInputFiles({ name: "alone.png", mimeType: "image/png", buffer: pixel });
 await page.getByRole("button", { name: "Remove alone.png" }).waitFor();
 await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -52,7 +52,7 @@ await answers.nth(1).getByText("Seen by other.").waitFor();
 await answers.nth(1).getByRole("button", { name: "Fork from here" }).waitFor();
 await thread.getByRole("img", { name: "alone.png" }).waitFor();
 
-// A server that cannot be reached takes nothing away. What was not sent can be sent again.
+// When the server is unreachable, the page keeps everything. An unsent message can be sent again.
 assert.ok((await fetch(`${facts.control}/kill`)).ok);
 await page.getByText("The connection to the server is lost.").waitFor();
 await message.fill("are you there?");
@@ -62,7 +62,7 @@ await accessible(page, "a message that was not sent");
 await page.getByRole("link", { name: "Apps" }).click();
 assert.equal(await page.getByRole("alert").count(), 0, "a screen waits for the server instead of failing");
 assert.ok((await fetch(`${facts.control}/start`)).ok);
-await page.locator("a[href$='/apps/sample']").waitFor(); // by itself
+await page.locator("a[href$='/apps/sample']").waitFor(); // without a reload
 await page.getByText("The connection to the server is lost.").waitFor({ state: "detached" });
 await page.goBack();
 await thread.getByText("Not sent").waitFor();

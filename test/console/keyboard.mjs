@@ -1,11 +1,11 @@
-// The console with keys alone: no pointer is used. Wherever the focus stops, it can be seen.
+// Using the console with the keyboard alone. The focus is always visible.
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 const press = (key) => page.keyboard.press(key);
 const type = (text) => page.keyboard.type(text);
 
-// focus describes what has the focus: its name, whether it can be seen, and the title of the dialog around it.
+// focus describes the focused element: its name, whether the focus is visible, and the title of the dialog around it.
 const focus = () => page.evaluate(() => {
   const at = document.activeElement;
   const { outlineStyle, outlineWidth } = getComputedStyle(at);
@@ -20,14 +20,14 @@ const focus = () => page.evaluate(() => {
   };
 });
 
-// shown is focus once it can be seen.
+// shown returns focus, and fails if it is not visible.
 async function shown() {
   const at = await focus();
   if (!at.page) assert.ok(at.seen, `the focus on ${at.html} cannot be seen`);
   return at;
 }
 
-// reach presses a key until the focus is on what has this name.
+// reach presses a key until the element with this name has the focus.
 async function reach(name, key = "Tab") {
   const fits = (at) => (name instanceof RegExp ? name.test(at.name) : at.name === name);
   const stops = [];
@@ -40,7 +40,7 @@ async function reach(name, key = "Tab") {
   throw new Error(`${key} does not reach ${name}: it stops at ${stops.join(", ")}`);
 }
 
-// focused waits until the focus is on what has this name.
+// focused waits until the element with this name has the focus.
 async function focused(name) {
   await page.waitForFunction((name) => {
     const at = document.activeElement;
@@ -49,7 +49,7 @@ async function focused(name) {
   await shown();
 }
 
-// trapped goes around in a dialog, both ways, and is never outside of it.
+// trapped tabs through a dialog in both directions, and checks that the focus never leaves it.
 async function trapped(title) {
   await page.getByRole("dialog", { name: title }).waitFor();
   for (const key of ["Tab", "Shift+Tab"]) {
@@ -61,7 +61,7 @@ async function trapped(title) {
   }
 }
 
-// dismissed closes a dialog or a menu with Escape, after which the focus is where it was before.
+// dismissed closes a dialog or menu with Escape, and checks that the focus returns to where it was.
 async function dismissed(role, before) {
   await press("Escape");
   await page.getByRole(role).waitFor({ state: "detached" });
@@ -82,7 +82,7 @@ await press("Enter");
 assert.equal(await page.evaluate(() => document.activeElement.id), "main");
 await reach("Install app");
 
-// The install dialog keeps the focus, and gives it back.
+// The install dialog keeps the focus, and returns it when it closes.
 await press("Enter");
 await trapped("Install an app");
 await dismissed("dialog", "Install app");
@@ -118,7 +118,7 @@ await press("Enter");
 await trapped("Uninstall greeter?");
 await dismissed("dialog", "More for greeter");
 
-// Chat: the cursor is in the message at once. The call of the model waits for an approval.
+// Chat: the message field has the focus at once. The model's call needs approval.
 await reach("Chat");
 await press("Enter");
 await focused("Message");
@@ -131,7 +131,7 @@ await press("Enter");
 await page.getByRole("heading", { name: "greeter__greet" }).waitFor();
 await reach("Allow once");
 await press("Enter");
-await page.getByText("Nothing waits for you").waitFor();
+await page.getByText("Nothing is waiting for you").waitFor();
 await reach("Chat");
 await press("Enter");
 await focused("Message");
@@ -140,7 +140,7 @@ await reach(/^A greeting/);
 await press("Enter");
 await thread.getByText("You are greeted.").waitFor();
 
-// A conversation has a new title.
+// A conversation is renamed.
 await reach("More for A greeting", "Shift+Tab");
 await press("Enter");
 await focused("Rename…");
@@ -148,7 +148,7 @@ await press("Enter");
 await trapped("Rename the conversation");
 await dismissed("dialog", "More for A greeting");
 
-// The way out.
+// Log out.
 await reach(/^Account of/);
 await press("Enter");
 await page.getByRole("menu").waitFor();

@@ -1,5 +1,5 @@
-// Lists as long as they get, from answers that are made up here: 1,000 apps, 10,000 conversations and 100,000
-// events. Only the rows in sight are in the page, and the last one can be scrolled to.
+// Very long lists, from made-up responses: 1,000 apps, 10,000 conversations and 100,000
+// events. Only visible rows are in the page, and the list scrolls to the last one.
 import { assert, facts, open } from "./browser.mjs";
 
 const [apps, conversations, events] = [1_000, 10_000, 100_000];
@@ -23,12 +23,12 @@ await page.route("**/v1/conversations?*", async (route) => {
 });
 let streams = 0;
 await page.route("**/v1/events", async (route) => {
-  if (++streams > 1) return; // the next stream never begins
+  if (++streams > 1) return; // later streams never start
   const lines = Array.from({ length: events }, (_, i) => `event: data.changed\ndata: ${JSON.stringify({ server: `app-${i + 1}`, tool: "write", timestamp: now })}\n\n`);
   await route.fulfill({ contentType: "text/event-stream", body: lines.join("") });
 });
 
-// toTheEnd scrolls a list to its end, which may move as more of it comes, until its last row is shown.
+// toTheEnd scrolls to the end of a list, which may grow meanwhile, until its last row is shown.
 async function toTheEnd(list, last) {
   const region = page.getByRole("region", { name: list });
   await region.waitFor();

@@ -1,10 +1,10 @@
-// A first visit: how much comes over the network, and when the chat can be used.
+// A first visit: how much is loaded over the network, and when the chat is usable.
 import { assert, facts, launch, open, wide } from "./browser.mjs";
 
 const limit = 300_000;
 const usableWithin = 1_000;
-const settling = 600; // until a browser that has just been started has nothing left to do
-const rounds = facts.strict ? 9 : 1; // an odd number: the median is one of them
+const settling = 600; // until a newly started browser is idle
+const rounds = facts.strict ? 9 : 1; // an odd number, so that the median is one of them
 
 const { context, page, problems } = await open();
 const network = await context.newCDPSession(page);
@@ -18,7 +18,7 @@ await page.goto(facts.url + "/");
 await page.getByRole("heading", { level: 1 }).waitFor();
 await page.getByLabel("Model", { exact: true }).waitFor();
 await page.waitForFunction(() => document.fonts.status === "loaded" && !document.querySelector("[role=status][aria-label=Loading]"));
-await page.waitForTimeout(500); // nothing else is asked for
+await page.waitForTimeout(500); // nothing else is requested
 const all = [...requests.values()];
 const total = all.reduce((sum, r) => sum + r.bytes, 0);
 const elsewhere = all.filter((r) => !r.url.startsWith(facts.url));
@@ -30,7 +30,7 @@ assert.ok(total <= limit, `the first load takes ${total} bytes, at most ${limit}
 assert.deepEqual(problems, []);
 await context.close();
 
-// A visit of a new chat whose navigation and list of conversations come when bring is called. sent has the requests for answers.
+// Opens a new chat whose navigation and conversations are held back until bring is called. sent collects the messages sent.
 async function withoutSidebars() {
   const visit = await open();
   let bring;
@@ -55,7 +55,7 @@ async function withoutSidebars() {
   return { ...visit, field, sent, complete, answered };
 }
 
-// What is written before they come stays as it is, also what an input method is still composing.
+// Text typed before they arrive stays, including text that an input method is composing.
 const writing = await withoutSidebars();
 await writing.page.keyboard.type("hello");
 await writing.page.keyboard.press("ArrowLeft");
@@ -69,7 +69,7 @@ const written = () => writing.field.evaluate((element) => ({
   text: element.value, cursor: element.selectionStart, same: element === globalThis.written.element, keyboard: element === document.activeElement, ends: globalThis.written.ends,
 }));
 const composing = { text: "hellかo", cursor: 5, same: true, keyboard: true, ends: 0 };
-await writing.page.waitForFunction((text) => globalThis.written.element.value === text, composing.text); // the method's answer comes before
+await writing.page.waitForFunction((text) => globalThis.written.element.value === text, composing.text); // the call returns before the page has the text
 assert.deepEqual(await written(), composing);
 await writing.complete();
 assert.deepEqual(await written(), composing);
@@ -82,7 +82,7 @@ assert.deepEqual(writing.sent, ["hellかo"]);
 assert.deepEqual(writing.problems, []);
 await writing.context.close();
 
-// What is sent before they come is sent once.
+// A message sent before they arrive is sent once.
 const sending = await withoutSidebars();
 await sending.page.keyboard.type("hello");
 await sending.page.keyboard.press("Enter");
@@ -93,7 +93,7 @@ assert.deepEqual(sending.sent, ["hello"]);
 assert.deepEqual(sending.problems, []);
 await sending.context.close();
 
-// The first visit again, on a processor that is four times slower. With facts.against the server of another build is visited in turn.
+// The first visit again, on a processor slowed down four times. With facts.against, another build is visited in turn.
 const servers = [{ name: "chat", url: facts.url, times: [] }, ...(facts.against ? [{ name: "the other build's chat", url: facts.against, times: [] }] : [])];
 for (let round = 0; round < rounds; round++) for (const server of servers) server.times.push(await firstUse(server.url));
 for (const { name, times } of servers) {
@@ -107,10 +107,10 @@ function median(sorted) {
   return sorted[sorted.length >> 1];
 }
 
-// After how many milliseconds of its first visit a new browser shows what was typed into the chat, ready to be sent.
+// Returns how many milliseconds a first visit takes until text typed into the chat is shown and can be sent.
 //
-// Playwright does not know of the page: what it evaluates in its pages, and asks of their debugger, takes the time of a slow processor.
-// No visitor waits for that.
+// Playwright is not attached to the page: its scripts and debugger would use the slow processor's time,
+// which no visitor has to wait for.
 async function firstUse(url) {
   const browser = await launch();
   const session = await browser.newBrowserCDPSession();
@@ -147,7 +147,7 @@ async function firstUse(url) {
   return Math.round(at);
 }
 
-// Types when the field is there, and tells when the page has taken it in and shown it. It runs in the page.
+// Types as soon as the field appears, and reports when the page shows the text. It runs in the page.
 function typeAtOnce() {
   return new Promise((resolve) => {
     const look = new MutationObserver(() => {

@@ -1,5 +1,5 @@
-// Two people log in at the identity provider and work beside each other. Whatever is Ada's has the word harbour in
-// it, whatever is Bob's the word kestrel.
+// Two people log in at the identity provider and work side by side. All of Ada's data contains the word harbour,
+// and all of Bob's the word kestrel.
 import { accessible, assert, facts, launch, logIn, open, settled } from "./browser.mjs";
 
 const browser = await launch();
@@ -13,7 +13,7 @@ async function admin(method, path, body) {
   return response.json();
 }
 
-// visitor opens a browser profile. Every answer of /v1 is kept, but for the event streams, and for the registry, which
+// visitor opens a browser profile. It records every response of /v1, except for event streams and the registry, which
 // is the same for everybody.
 async function visitor() {
   const at = await open({ browser });
@@ -33,7 +33,7 @@ async function logOut(page) {
   await page.getByRole("heading", { name: "Log in to Ropewalk" }).waitFor();
 }
 
-// workspace switches, without a reload of the page.
+// workspace switches the workspace without a reload.
 async function workspace(page, name) {
   await page.evaluate(() => { window.stays = true; });
   await page.getByRole("button", { name: /^Workspace/ }).click();
@@ -53,8 +53,8 @@ async function say(page, message, answer) {
   return new URL(page.url()).pathname;
 }
 
-// nothingOf visits every screen of the navigation, and fails when a word of the other person is on one of them, or
-// was sent to it.
+// nothingOf visits every screen, and fails if the other person's word is on one of them or
+// in a response.
 async function nothingOf(word, { page, answers }, who) {
   await page.goto(facts.url + "/chat");
   const links = page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link");
@@ -74,7 +74,7 @@ async function nothingOf(word, { page, answers }, who) {
 const ada = await visitor();
 const bob = await visitor();
 
-// The login: a page of the provider, and back. Who is logged in is shown by name and email.
+// The login goes to the provider's page and back. The console shows the person's name and email.
 await ada.page.goto(facts.url + "/");
 await ada.page.getByRole("button", { name: "Continue with your organization" }).waitFor();
 await settled(ada.page);
@@ -87,7 +87,7 @@ for (const [{ page }, name, email] of [[ada, "Ada", "ada@example.com"], [bob, "B
   await page.keyboard.press("Escape");
 }
 
-// Ada administers the shared workspace; Bob is a member of it.
+// Ada is an admin of the shared workspace, and Bob is a member.
 const { users } = await admin("GET", "/v1/users");
 const shared = (await admin("GET", "/v1/workspaces")).workspaces.find((w) => !w.personalOf);
 await admin("POST", `/v1/workspaces/${shared.id}/members`, { user: users.find((u) => u.email === "ada@example.com").id, role: "admin" });
@@ -99,13 +99,13 @@ assert.equal(await bob.page.getByRole("link", { name: "People" }).count(), 0, "a
 
 const answers = { harbour: "The harbour cruise leaves at noon.", kestrel: "A kestrel wants a box with an open front." };
 
-// In the shared workspace each has conversations of their own.
+// In the shared workspace each has their own conversations.
 await say(ada.page, "When does the harbour cruise leave?", answers.harbour);
 const bobs = await say(bob.page, "What nest does a kestrel want?", answers.kestrel);
 await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
 await bob.page.getByRole("link", { name: /Kestrel nest box/ }).waitFor();
 
-// In their own workspaces each has apps and conversations.
+// Each has apps and conversations in their own workspace.
 for (const [{ page }, name, word] of [[ada, "Ada", "harbour"], [bob, "Bob", "kestrel"]]) {
   await page.goto(facts.url + "/apps");
   await page.getByText("@hotel/porter").waitFor();
@@ -122,7 +122,7 @@ for (const [{ page }, name, word] of [[ada, "Ada", "harbour"], [bob, "Bob", "kes
   await page.getByText("Tokens per day").waitFor();
 }
 
-// A switch back shows the shared workspace again, without what was of the other one: not even the conversation
+// Switching back shows the shared workspace, and nothing from the other one: not even the conversation
 // that was open.
 await say(bob.page, "Where do kestrels live?", answers.kestrel);
 await workspace(bob.page, /default/i);
@@ -134,7 +134,7 @@ await ada.page.getByRole("link", { name: "Apps" }).click();
 await ada.page.getByText("@hotel/porter").waitFor();
 assert.equal(await ada.page.getByText("@hotel/harbour").count(), 0, "the apps of the shared workspace alone");
 
-// A search finds one's own, and the address of somebody else's conversation finds nothing.
+// A search finds only one's own conversations. The address of another person's conversation shows nothing.
 await ada.page.goto(facts.url + "/chat");
 await ada.page.getByLabel("Search conversations").fill("noon");
 await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
@@ -152,32 +152,32 @@ for (const [at, word, who] of [[ada, "kestrel", "Ada"], [bob, "harbour", "Bob"]]
   await workspace(at.page, /default/i);
 }
 
-// A call of Bob waits. He sees it and cannot decide; Ada, who administers the workspace, can, but not from her own.
+// Bob's call waits. He sees it but cannot decide. Ada, an admin of the workspace, can decide, but not from her own workspace.
 const waiting = await say(bob.page, "greet the kestrel", "greet the kestrel");
 await bob.page.getByRole("link", { name: /^Approvals.*1/ }).click();
 await bob.page.getByRole("heading", { name: "porter__greet" }).waitFor();
-await bob.page.getByText("An admin of the workspace decides.").waitFor();
+await bob.page.getByText("A workspace admin will decide.").waitFor();
 await workspace(ada.page, /Ada/);
 await ada.page.getByRole("link", { name: /^Approvals/ }).click();
-await ada.page.getByText("Nothing waits for you").waitFor();
+await ada.page.getByText("Nothing is waiting for you").waitFor();
 await workspace(ada.page, /default/i);
 await ada.page.getByText("Bob wants to call this tool").waitFor();
 await ada.page.getByRole("button", { name: "Allow once" }).click();
-await ada.page.getByText("Nothing waits for you").waitFor();
+await ada.page.getByText("Nothing is waiting for you").waitFor();
 await bob.page.getByRole("link", { name: "Chat" }).click();
-await bob.page.locator(`a[href="${waiting}"]`).click(); // by its address: titles come later
+await bob.page.locator(`a[href="${waiting}"]`).click(); // by its address, because the title arrives later
 await bob.page.getByRole("region", { name: "Conversation", exact: true }).getByText("The kestrel was greeted.").waitFor();
 
-// The usage of the shared workspace: all of it for its admin, Bob's own for Bob.
+// Usage of the shared workspace: everything for its admin, only his own for Bob.
 await ada.page.goto(facts.url + "/usage");
 await ada.page.getByRole("tab", { name: "By person" }).click();
 await ada.page.getByRole("cell", { name: /Bob|bob@/ }).waitFor();
 await bob.page.goto(facts.url + "/usage");
-await bob.page.getByText("What you asked the models").waitFor();
+await bob.page.getByText("How much you used the models").waitFor();
 assert.equal(await bob.page.getByRole("tab", { name: "By person" }).count(), 0);
 assert.deepEqual([...ada.problems, ...bob.problems], [], "what the pages complained about");
 
-// Bob logs out, and Ada logs in with the same browser profile: nothing of his is left in it.
+// Bob logs out, and Ada logs in with the same browser profile: nothing of Bob's is left.
 await bob.page.goto(facts.url + "/chat");
 await logOut(bob.page);
 assert.doesNotMatch(await bob.page.evaluate(() => JSON.stringify([localStorage, sessionStorage])), /kestrel|bob@|ws_/i, "what the logout leaves in the browser");
@@ -187,11 +187,11 @@ await bob.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
 await bob.page.goBack().catch(() => undefined);
 await bob.page.goto(facts.url + bobs);
 await bob.page.getByRole("alert").waitFor();
-await workspace(bob.page, /Ada/); // an admin of the shared workspace has seen the call that waited in it
+await workspace(bob.page, /Ada/); // in the shared workspace, its admin has seen the waiting call
 bob.answers.length = 0;
 await nothingOf("kestrel", bob, "Ada after Bob in one profile");
 
-// A session that ends elsewhere ends here: the page asks who is there, and keeps nothing of a run that failed.
+// A session that ends elsewhere ends here, too: the page shows the login, and keeps nothing of a failed run.
 await bob.page.goto(facts.url + "/chat");
 await bob.page.getByLabel("Message", { exact: true }).fill("a broken kestrel of the harbour");
 await bob.page.getByLabel("Message", { exact: true }).press("Enter");

@@ -1,5 +1,5 @@
-// The pictures of docs/console.md: each screen at 1,440 px in the light theme and at 375 px in the dark one. The data
-// is that of a server which was started a minute ago; its times and its usage are shown as those of some weeks.
+// Takes the pictures of docs/console.md: each screen at 1,440 px in the light theme and at 375 px in the dark one. The
+// server was started a minute ago, so times and usage are spread over some weeks.
 import { assert, facts, launch, narrow, open, picture, settled, wide } from "./browser.mjs";
 
 const browser = await launch();
@@ -13,7 +13,7 @@ async function visitor(account) {
   return at;
 }
 
-// older makes the times of an answer older: the one with the number i by the hours of age(i).
+// older moves the times of a response back: item i by age(i) hours.
 async function older(page, path, list, field, age) {
   await page.route(path, async (route) => {
     const response = await route.fetch();
@@ -66,7 +66,7 @@ const both = async (name) => {
     await page.setViewportSize(viewport);
     await page.emulateMedia({ colorScheme });
     await settled(page);
-    await page.waitForTimeout(400); // the end of its animations
+    await page.waitForTimeout(400); // until its animations have ended
     await picture(page, `${name}-${size}`);
   }
   await page.setViewportSize(wide);
@@ -77,7 +77,7 @@ const show = async (name, path, words) => {
   await page.getByText(words).and(page.locator(":visible")).first().waitFor();
   await both(name);
 };
-// in sends a request as a person, from the page.
+// in sends a request from a person's page.
 const as = (at, method, path, body) => at.page.evaluate(async ([method, path, body]) => {
   const response = await fetch(path, { method, headers: { "Content-Type": "application/json" }, body: body && JSON.stringify(body) });
   return response.json();
@@ -95,7 +95,7 @@ for (const message of ["Send the notes of the interview", "Find the paper on tid
 const { conversationId } = await as(ada, "POST", "/v1/chat", { message: "Which invoices are overdue, and when do we meet the customer next?" });
 for (const at of others) await as(at, "POST", "/v1/chat", { message: "What are the tickets of the week?" });
 
-// Activity, while it happens; the last of it waits for a decision.
+// Live activity. The last call waits for a decision.
 await page.goto(facts.url + "/activity");
 await page.getByText("live", { exact: true }).waitFor();
 await as(ada, "POST", "/v1/apps/travel/restart");
@@ -119,7 +119,7 @@ await page.emulateMedia({ colorScheme: "dark" });
 await page.waitForTimeout(400);
 await picture(page, "conversation-dark-1440");
 await show("apps", "/apps", "Calendar");
-await show("app", "/apps/calendar", "What models read to know them");
+await show("app", "/apps/calendar", "Size of the tool definitions");
 await show("app-settings", "/apps/calendar?tab=settings", "Note for the model");
 await show("install", "/apps?install=registry", "Translator");
 await show("install-url", "/apps?install=url", "Address of the MCP server");

@@ -12,7 +12,7 @@ await thread.getByText("The first half").waitFor();
 assert.ok((await fetch(`${facts.control}/kill`)).ok);
 const away = page.getByText("The connection to the server is lost.");
 await away.waitFor();
-await thread.getByText("The connection was lost. What was said until then is kept.").waitFor();
+await thread.getByText("The connection was lost. Everything up to then is kept.").waitFor();
 await thread.getByText("The first half").waitFor();
 await accessible(page, "a page whose server is away");
 
@@ -20,14 +20,14 @@ assert.ok((await fetch(`${facts.control}/start`)).ok);
 await away.waitFor({ state: "detached" });
 await thread.getByText("tell me all").first().waitFor();
 
-// The events are those of the new process.
+// The page follows the events of the new process.
 await page.getByRole("link", { name: "Activity" }).click();
 await page.getByText("live", { exact: true }).waitFor();
 const stopped = await page.evaluate(async () => (await fetch("/v1/apps/sample/stop", { method: "POST" })).status);
 assert.equal(stopped, 200);
 await page.getByText("sample was stopped").first().waitFor();
 
-// The conversation is there and goes on.
+// The conversation is there and continues.
 await page.getByRole("link", { name: "Chat" }).click();
 await page.locator("a[href*='/chat/conv_']").first().click();
 await thread.getByText("tell me all").first().waitFor();
@@ -38,7 +38,7 @@ await page.reload();
 await thread.getByText("The other half.").waitFor();
 await thread.getByText("tell me all").first().waitFor();
 
-// The server is upgraded while the page is open: a script that the page did not load yet is gone, and the page loads itself again.
+// The server is upgraded while the page is open. A script that was not loaded yet is gone, so the page reloads.
 await page.getByRole("link", { name: "Apps" }).click();
 await page.getByRole("button", { name: "Install app" }).waitFor();
 await page.route("**/assets/Install-*.js", (route) => route.fulfill({ status: 404 }));
@@ -51,7 +51,7 @@ await page.goto(`${facts.url}/apps`);
 await page.getByRole("button", { name: "Install app" }).click();
 await page.getByRole("tab", { name: "Server path" }).waitFor();
 
-// A script that cannot be loaded although nothing was upgraded is asked for again, and takes nothing away.
+// Without an upgrade, a script that fails to load is requested again, and nothing on the page is lost.
 await page.goto(`${facts.url}/apps`);
 await page.route("**/assets/Install-*.js", (route) => route.fulfill({ status: 503 }));
 await page.getByRole("button", { name: "Install app" }).click();

@@ -1,8 +1,8 @@
-// Every screen in both themes and at both widths: shown, accessible, nothing wider than the page.
+// Every screen in both themes and at both widths: shown, accessible, nothing wider than the page at these and other widths.
 import { assert, facts, launch, narrow, open, settled, violationsOn, wide } from "./browser.mjs";
 
 const screens = [
-  ["chat", "/chat", "What shall we do?"],
+  ["chat", "/chat", "What would you like to do?"],
   ["conversation", `/chat/${facts.conversation}`, "Here is"],
   ["apps", "/apps", "Apps"],
   ["install", "/apps?install=registry", "Install an app"],
@@ -10,7 +10,7 @@ const screens = [
   ["tools", `/tools?tool=${facts.tool}`, "Run tool"],
   ["activity", "/activity", "Activity"],
   ["usage", "/usage", "Tokens per day"],
-  ["accounts", "/accounts", "No app takes an account"],
+  ["accounts", "/accounts", "No app needs an account"],
   ["people", "/people", "Members of"],
   ["system", "/system", "Skills"],
   ["connect", "/connect", "Claude Code"],
@@ -39,8 +39,15 @@ const listed = (then) => async (page, small) => {
   await then(page);
 };
 
-// What opens on a screen: its menus, its dialogs, and its tabs. only says that there is no such thing at the
-// other width.
+const selectAll = async (page) => {
+  await page.getByRole("button", { name: "Select conversations" }).click();
+  await page.getByRole("button", { name: "Select all" }).click();
+  await page.getByRole("button", { name: "Delete…" }).click();
+  await page.getByRole("dialog").waitFor();
+};
+
+// The menus, dialogs and tabs of the screens. only names the single width at which one exists,
+// if it does not exist at both.
 const opened = [
   ["menu of the workspace", "/apps", menu(/^Workspace /)],
   ["menu of the account", "/apps", menu(/^Account of/)],
@@ -54,13 +61,17 @@ const opened = [
   ["install, path", "/apps?install=path"],
   ["tools of an app", `/apps/${facts.app}`, tab(/Tools/, "greet")],
   ["log of an app", `/apps/${facts.app}`, tab("Logs", "Follow")],
-  ["settings of an app", `/apps/${facts.app}`, tab("Settings", "Nothing to set")],
+  ["settings of an app", `/apps/${facts.app}`, tab("Settings", "No settings")],
+  ["apps of a chat", "/chat", press("Apps in this chat: 1 of 1")],
   ["menu of a conversation", "/chat", listed(menu(/^More for The budget/))],
   ["new title of a conversation", "/chat", listed(dialogOf(/^More for The budget/, "Rename…"))],
   ["question before a deletion", "/chat", listed(dialogOf(/^More for The budget/, "Delete…"))],
   ["audit trail", "/activity", tab("Audit trail", "Nothing is recorded")],
   ["usage by person", "/usage", tab("By person", "Owner")],
   ["usage by day", "/usage", tab("By day", /20\d\d/)],
+  ["shortcuts", "/usage", dialogOf(/^Account of/, "Keyboard shortcuts")],
+  ["instructions of the workspace", "/usage", dialogOf(/^Workspace /, "Instructions for models…")],
+  ["selected conversations", "/chat", listed(selectAll)],
   ["new member", "/people", press("Add")],
   ["workspaces", "/people", tab("Workspaces", "default")],
   ["everybody", "/people", tab("Everybody", "Owner")],
@@ -69,8 +80,8 @@ const opened = [
 
 const found = [];
 
-// look notes what is wrong with what is shown now. The themes differ in colours alone: what has been looked at whole in one of
-// them is looked at for its colours in the other.
+// look records the violations on the page. The themes differ only in colours, so one of them is checked with all rules
+// and the other for its colours.
 async function look(page, name, size, themes) {
   for (const [i, colorScheme] of themes.entries()) {
     await page.emulateMedia({ colorScheme });
@@ -79,19 +90,23 @@ async function look(page, name, size, themes) {
   await page.emulateMedia({ colorScheme: themes[0] });
 }
 
-async function visit(browser, size, viewport, themes) {
+// visit checks everything at one width. At the other widths it checks only that nothing is wider than the page.
+async function visit(browser, size, viewport, themes, widths) {
   const { context, page, problems } = await open({ browser, viewport, colorScheme: themes[0] });
   for (const [name, path, words] of screens) {
     await page.goto(facts.url + path);
     await page.getByText(words, { exact: false }).and(page.locator(":visible")).first().waitFor().catch((error) => { throw new Error(`${name} at ${size} px: ${error.message}`); });
     await settled(page);
     await look(page, name, size, themes);
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    if (over > 0) found.push(`${name} at ${size} px: the page is ${over} px too wide`);
+    for (const width of [...widths, viewport.width]) {
+      await page.setViewportSize({ ...viewport, width });
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (over > 0) found.push(`${name} at ${width} px: the page is ${over} px too wide`);
+    }
   }
   for (const [name, path, show, { only = size } = {}] of opened) {
     if (only !== size) continue;
-    // What was open before on the same screen is closed by Escape.
+    // Escape closes whatever was open before on the same screen.
     if (page.url().endsWith(path)) await page.keyboard.press("Escape");
     else await page.goto(facts.url + path);
     try {
@@ -108,6 +123,6 @@ async function visit(browser, size, viewport, themes) {
 }
 
 const browser = await launch();
-await Promise.all([visit(browser, "1440", wide, ["light", "dark"]), visit(browser, "375", narrow, ["dark", "light"])]);
+await Promise.all([visit(browser, "1440", wide, ["light", "dark"], [768, 1280]), visit(browser, "375", narrow, ["dark", "light"], [360])]);
 await browser.close();
 assert.ok(found.length === 0, `axe-core, widths and complaints:\n${found.join("\n")}`);

@@ -1,4 +1,4 @@
-// Eight tabs of one browser share one stream of events; the address leads back to its workspace.
+// Eight tabs of a browser share one event stream. An address opens its workspace.
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page } = await open();
@@ -13,7 +13,7 @@ for (const each of pages) {
 await page.waitForFunction(async () => (await navigator.locks.query()).held.length === 1 && (await navigator.locks.query()).pending.length === 7);
 assert.equal(streams, 1, "one stream for all tabs");
 
-// What happens is in every tab, and when the tab with the stream closes, another one goes on.
+// Events reach every tab. When the tab with the stream closes, another one takes over.
 const state = (to) => Promise.all(pages.map((each) => each.getByRole("button", { name: to, exact: true }).waitFor()));
 const act = (action) => pages.at(-1).evaluate((a) => fetch(`/v1/apps/sample/${a}`, { method: "POST" }), action);
 await act("stop");
@@ -23,7 +23,7 @@ await pages[0].waitForFunction(async () => (await navigator.locks.query()).held.
 await act("start");
 await state("Stop sample");
 
-// The address has the workspace. Back leads into the one that it names.
+// The address contains the workspace, so Back returns to it.
 const tab = pages[0];
 await tab.waitForURL(/\/w\/ws_default\/apps$/);
 const made = await tab.evaluate(async () => (await (await fetch("/v1/workspaces", { method: "POST", headers: { "Content-Type": "application/json" }, body: '{"name":"Harbour"}' })).json()).workspace.id);

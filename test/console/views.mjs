@@ -1,8 +1,8 @@
-// The views of published apps: each renders something after its tool ran, answers a click, and complains about
-// nothing.
+// The views of published apps: each renders something after its tool ran, responds to a click, and reports
+// no errors.
 import { assert, facts, open, picture } from "./browser.mjs";
 
-// changes does something, and waits until what a part of a view is read as is not what it was.
+// changes does something, and waits until a part of the view has changed.
 async function changes(part, read, act) {
   const before = await part.evaluate(read);
   await act();
@@ -22,7 +22,7 @@ async function drag(slider) {
   await slider.click({ position: { x: width * 0.9, y: height / 2 } });
 }
 
-// What a person does in each view, and what comes of it: an answer of the app's tool, or another picture.
+// A person's action in each view, and its effect: a result of the app's tool, or another picture.
 const clicks = {
   "basic-react": async (page, view) => {
     await view.getByRole("button", { name: "Get Server Time" }).first().click();
@@ -48,12 +48,12 @@ const clicks = {
   },
 };
 
-// answersInAnotherOrder holds back the first call that a view makes until the second is answered.
+// answersInAnotherOrder holds back a view's first call until the second has returned.
 async function answersInAnotherOrder(page) {
   let calls = 0, release;
   const second = new Promise((resolve) => { release = resolve; });
   await page.route("**/v1/tools/call", async (route) => {
-    const call = ++calls; // the first is that of the page
+    const call = ++calls; // the first one is the page's own
     if (call === 2) await second;
     await route.fulfill({ response: await route.fetch() });
     if (call === 3) release();
@@ -64,13 +64,13 @@ const { context, page, problems } = await open();
 const failures = [];
 for (const tool of facts.tools) {
   const app = tool.split("__")[0];
-  if (app === "cohort-heatmap") await answersInAnotherOrder(page); // it calls its tool when it is shown, and for each choice
+  if (app === "cohort-heatmap") await answersInAnotherOrder(page); // it calls its tool when it is shown and for each choice
   await page.goto(`${facts.url}/tools?tool=${tool}`);
   await page.getByRole("button", { name: "Run tool" }).click();
   const view = page.frameLocator("iframe").frameLocator("iframe");
   try {
     await view.getByText(/\w{2}/).first().waitFor();
-    if (facts.pictures) await page.waitForTimeout(2_000); // the end of its animations
+    if (facts.pictures) await page.waitForTimeout(2_000); // until its animations have ended
     await picture(page, `view-${app}-1440`);
     await clicks[app](page, view);
     const shown = await view.locator("body").evaluate((body) => ({ text: body.innerText.trim().length, height: body.scrollHeight }));

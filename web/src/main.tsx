@@ -1,4 +1,4 @@
-import "./api/early"; // a script of its own, which has begun
+import "./api/early"; // a separate script, which is running already
 import { MutationCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode, useEffect } from "react";
@@ -26,12 +26,12 @@ import shell from "./shell/shell.module.css";
 applyTheme();
 followUpgrades();
 
-// A page that the browser kept may show who was logged in when it was left.
+// A page from the browser's back-forward cache may show a session that has ended.
 window.addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
 });
 
-// What is shown is asked for until the server answers. What was to be done is not repeated by itself: it may have been done.
+// Queries are retried until the server responds. Changes are not: the server may have made them.
 const queries = new QueryClient({
   mutationCache: new MutationCache({
     onError: (error, variables, _result, mutation) =>
@@ -48,7 +48,7 @@ const queries = new QueryClient({
   },
 });
 
-/** What is inside belongs to one workspace; another one is another instance of it. */
+/** Everything that belongs to one workspace. Switching workspaces mounts it again. */
 function Workspace() {
   const { workspace, user, switchTo } = useSession();
   const shown = useShown();
@@ -67,7 +67,7 @@ function Workspace() {
       );
     const moved = () => {
       const there = workspaceInAddress();
-      if (there && there !== workspace.id) flushSync(() => switchTo(there)); // before the router shows in this one what is in that one
+      if (there && there !== workspace.id) flushSync(() => switchTo(there)); // before the router resolves the new address in the old workspace
     };
     addEventListener("popstate", moved, { capture: true });
     return () => removeEventListener("popstate", moved, { capture: true });
@@ -92,14 +92,14 @@ const show = () =>
           failed={(error, retry) => (
             <main className={shell.center}>
               <Empty
-                title="The server does not answer"
+                title="The server is not responding"
                 actions={
                   <Button look="primary" onClick={retry}>
                     Try again
                   </Button>
                 }
               >
-                {error.message} {isUnreachable(error) && "The page tries again by itself."}
+                {error.message} {isUnreachable(error) && "The page will keep trying."}
               </Empty>
             </main>
           )}
@@ -110,5 +110,5 @@ const show = () =>
     </StrictMode>,
   );
 
-// A screen with a chunk of its own is loaded meanwhile. On a phone the navigation is above the screen: the screen would move when it comes.
+// Load the screen's script as well. On a phone also load the navigation, which is above the screen and would move it.
 void Promise.allSettled([beforeFirstRender(queries), router.load(), isNarrow() && loadSidebars()]).then(show);

@@ -43,6 +43,22 @@ interface AppSearch {
   tab?: string;
   tool?: string;
 }
+/** What the activity shows. A link can name any of it. */
+export interface ActivitySearch {
+  tab?: string;
+  /** Of the live events: their name, and words in them. */
+  kind?: string;
+  search?: string;
+  /** Of the audit trail. */
+  person?: string;
+  action?: string;
+  tool?: string;
+  outcome?: string;
+  /** One day, instead of from and to. */
+  day?: string;
+  from?: string;
+  to?: string;
+}
 const text = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 const apps = createRoute({
@@ -72,6 +88,18 @@ const activity = createRoute({
   getParentRoute: () => root,
   path: "/activity",
   component: lazyRouteComponent(() => untilLoaded(() => import("./activity/Activity")), "ActivityScreen"),
+  validateSearch: (search): ActivitySearch => ({
+    tab: text(search.tab),
+    kind: text(search.kind),
+    search: text(search.search),
+    person: text(search.person),
+    action: text(search.action),
+    tool: text(search.tool),
+    outcome: text(search.outcome),
+    day: text(search.day),
+    from: text(search.from),
+    to: text(search.to),
+  }),
 });
 const usage = createRoute({
   getParentRoute: () => root,

@@ -16,7 +16,7 @@ import { toast, toastError } from "../ui/Toast";
 import { useAccounts, type Account } from "./data";
 import { LinkAccount, RenameAccount } from "./Dialogs";
 
-/** The accounts with which a person uses remote apps. */
+/** The person's accounts at remote apps. */
 export function AccountsScreen() {
   const { user, isWorkspaceAdmin } = useSession();
   const apps = useApps();
@@ -25,18 +25,15 @@ export function AccountsScreen() {
   const takers = apps.data?.filter((app) => app.auth) ?? [];
   const others = accounts.data?.filter((a) => a.owner !== null && a.owner !== user.id) ?? [];
   return (
-    <Page
-      title="Accounts"
-      about="The accounts that you use remote apps with. A tool acts at its app as the account that it is called with."
-    >
+    <Page title="Accounts" about="Your accounts at remote apps. A tool acts as the account that it is called with.">
       {failed ? (
         <Failure error={failed.error} />
       ) : apps.isPending || accounts.isPending ? (
         <Skeleton lines={4} />
       ) : takers.length === 0 ? (
         <Card flush>
-          <Empty icon={<IdCard aria-hidden="true" />} title="No app takes an account">
-            Remote apps behind OAuth do.{" "}
+          <Empty icon={<IdCard aria-hidden="true" />} title="No app needs an account">
+            Remote apps that use OAuth do.{" "}
             {isWorkspaceAdmin ? "Install one by its address." : "An admin of the workspace installs them."}
           </Empty>
         </Card>
@@ -167,7 +164,7 @@ function AccountsAt({ app, own }: { app: App; own: Account[] }) {
   );
 }
 
-/** Who else has linked an account in the workspace. Admins see no tokens, and may unlink. */
+/** Other people's accounts in the workspace. Admins can unlink them, but never see tokens. */
 function Others({ accounts }: { accounts: Account[] }) {
   const people = usePeople();
   const [unlinking, setUnlinking] = useState<Account | null>(null);
@@ -256,7 +253,7 @@ function UnlinkAccount({ account: a, person, onClose }: { account: Account; pers
   );
 }
 
-/** Makes a change, and reports what came of it. */
+/** Makes a change, and reports the outcome. */
 function useAccountChange() {
   const queries = useQueryClient();
   const change = async (result: string, make: () => Promise<unknown>): Promise<void> => {

@@ -9,7 +9,7 @@ import { useLinking, type Account } from "./data";
 
 const nameForm = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 
-/** Why an account cannot have a name; undefined when it can. */
+/** Returns why an account cannot have a name; undefined if it can. */
 function problemWith(name: string, taken: Account[]): string | undefined {
   if (!nameForm.test(name))
     return "Use 1 to 32 lower-case letters, digits and hyphens, with a letter or digit first and last.";
@@ -19,12 +19,12 @@ function problemWith(name: string, taken: Account[]): string | undefined {
 interface LinkProps {
   app: string;
   own: Account[];
-  /** The account that takes a new login. */
+  /** The account that needs a new login. */
   again?: Account;
   onClose: () => void;
 }
 
-/** Sends the person to the page on which they link an account, and waits until it is linked. */
+/** Opens the page on which the person links an account, and waits until it is linked. */
 export function LinkAccount({ app, own, again, onClose }: LinkProps) {
   const [name, setName] = useState(again?.name ?? (own.length === 0 ? "main" : ""));
   const [problem, setProblem] = useState<string>();
@@ -64,10 +64,7 @@ export function LinkAccount({ app, own, again, onClose }: LinkProps) {
         }
       >
         <div role="status">
-          <Notice>
-            Waiting for the login. A new tab shows what you are asked to agree to; this page notices when the account is
-            linked.
-          </Notice>
+          <Notice>Log in in the new tab. This page updates when the account is linked.</Notice>
         </div>
       </Dialog>
     );

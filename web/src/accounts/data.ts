@@ -6,7 +6,7 @@ import { useFacts, useSession, type Facts } from "../api/session";
 
 export type Account = Schemas["Account"];
 
-/** The accounts that the person sees: their own and the shared ones, for admins all of the workspace. */
+/** Returns the accounts that the person can see: their own and shared ones; for admins, all in the workspace. */
 export function useAccounts(enabled = true) {
   const { workspace, isWorkspaceAdmin } = useSession();
   return useQuery({
@@ -17,7 +17,7 @@ export function useAccounts(enabled = true) {
   });
 }
 
-/** The accounts that the person can use at an app: none where it takes none. */
+/** Returns the accounts that the person can use at an app. */
 export function useOwnAccounts(app: string): Account[] {
   const { user } = useSession();
   const { data: apps } = useApps();
@@ -27,12 +27,12 @@ export function useOwnAccounts(app: string): Account[] {
 
 const linkPath = "/v1/accounts/link";
 
-/** Whether an address is that of the page on which accounts are linked. */
+/** Reports whether an address is the page on which accounts are linked. */
 export const isLinkPage = (url: string) => URL.canParse(url) && new URL(url).pathname === linkPath;
 
 /**
- * The page on which an account is linked, where the browser is logged in: the configured address of the server, or else the
- * one that the console was opened at.
+ * Returns the page on which an account is linked, at an address where the browser is logged in: the server's configured one, or
+ * the one that the console was opened at.
  */
 function linkPageOf(facts: Facts | undefined, url: string): string {
   const { pathname, search } = new URL(url);
@@ -44,10 +44,10 @@ export function useLinkPage(): (url: string) => string {
   return (url) => linkPageOf(facts, url);
 }
 
-/** Opens a page next to the console, without a way back into it. */
+/** Opens a page in a new tab, without access to the console. */
 export const openPage = (url: string) => void window.open(url, "_blank", "noopener,noreferrer");
 
-/** Sends the person to the page of a link, and calls onLinked once the account is linked. */
+/** Opens the page on which an account is linked, and calls onLinked once it is. */
 export function useLinking(app: string, name: string, onLinked: () => void) {
   const { user } = useSession();
   const linkPage = useLinkPage();

@@ -1,5 +1,6 @@
 import { ActivityIcon, Download } from "lucide-react";
-import { useDeferredValue, useMemo, useState } from "react";
+import { getRouteApi } from "@tanstack/react-router";
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { useConnection, useEvents, type WorkspaceEvent } from "../api/events";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
@@ -8,22 +9,25 @@ import { clock, plural } from "../ui/format";
 import { Badge, Card, Empty, Page } from "../ui/Surface";
 import { Tabs } from "../ui/Tabs";
 import { VirtualRows } from "../ui/VirtualRows";
-import { AuditTrail } from "./AuditTrail";
+import { AuditTrail, Earlier } from "./AuditTrail";
 import { saveLines } from "./save";
 import { describe } from "./sentences";
 import css from "./activity.module.css";
 
-/** What happens in the workspace, as it happens, and what was recorded. */
+const route = getRouteApi("/activity");
+
+/** Live events of the workspace, and its audit trail. */
 export function ActivityScreen() {
   const { isWorkspaceAdmin } = useSession();
-  const [tab, setTab] = useState("live");
+  const { tab } = route.useSearch();
+  const navigate = route.useNavigate();
   return (
     <Page title="Activity" about="What happens in this workspace, as it happens.">
       {isWorkspaceAdmin ? (
         <Tabs
           label="Activity"
-          value={tab}
-          onChange={setTab}
+          value={tab === "audit" ? tab : "live"}
+          onChange={(to) => void navigate({ search: { tab: to } })}
           tabs={[
             { id: "live", label: "Live", content: () => <Live /> },
             { id: "audit", label: "Audit trail", content: () => <AuditTrail /> },
@@ -39,10 +43,21 @@ export function ActivityScreen() {
 function Live() {
   const events = useEvents();
   const connection = useConnection();
-  const [query, setQuery] = useState("");
-  const [kind, setKind] = useState("");
+  const { isWorkspaceAdmin } = useSession();
+  const asked = route.useSearch();
+  const navigate = route.useNavigate();
+  const [query, setQuery] = useState(asked.search ?? "");
+  const [kind, setKind] = useState(asked.kind ?? "");
+  useEffect(() => {
+    const to = { search: query || undefined, kind: kind || undefined };
+    const timer = setTimeout(() => void navigate({ search: (before) => ({ ...before, ...to }), replace: true }), 250);
+    return () => clearTimeout(timer);
+  }, [query, kind, navigate]);
   const words = useDeferredValue(query).toLowerCase();
-  const kinds = useMemo(() => [...new Set(events.map((e) => e.name))].sort(), [events]);
+  const kinds = useMemo(
+    () => [...new Set([...events.map((e) => e.name), kind])].filter(Boolean).sort(),
+    [events, kind],
+  );
   const shown = useMemo(
     () =>
       events
@@ -89,11 +104,11 @@ function Live() {
         {shown.length === 0 ? (
           <Empty
             icon={<ActivityIcon aria-hidden="true" />}
-            title={events.length > 0 ? "Nothing fits" : "Nothing has happened yet"}
+            title={events.length > 0 ? "No matches" : "Nothing has happened yet"}
           >
             {events.length > 0
-              ? "Other words or another kind may."
-              : "Start an app or let a chat use a tool: it shows up here at once, from now on."}
+              ? "Try other words or another kind."
+              : "Start an app or let a chat use a tool. Events appear here as they happen."}
           </Empty>
         ) : (
           <VirtualRows
@@ -106,6 +121,7 @@ function Live() {
           />
         )}
       </Card>
+      {isWorkspaceAdmin && <Earlier />}
     </div>
   );
 }

@@ -1,14 +1,16 @@
 import { Download, ScrollText } from "lucide-react";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useDeferredValue, useEffect, useState } from "react";
 import { ApiError } from "../api/http";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Input, Search, Select } from "../ui/Field";
-import { moment } from "../ui/format";
+import { millis, moment } from "../ui/format";
 import { Badge, Card, Empty, Failure, Skeleton, type Tone } from "../ui/Surface";
 import { toastError } from "../ui/Toast";
 import { VirtualRows } from "../ui/VirtualRows";
-import { phraseOf } from "./actions";
+import type { ActivitySearch } from "../router";
+import { dryRun, phraseOf } from "./actions";
 import {
   everything,
   exportAudit,
@@ -22,27 +24,94 @@ import { saveLines } from "./save";
 import css from "./activity.module.css";
 
 const outcomes = {
-  ok: "Done",
-  allowed: "Allowed calls",
-  begun: "Begun",
-  forbidden: "Refused for lack of a right",
-  unauthenticated: "Refused for lack of a login",
-  approval_pending: "Waits for an approval",
+  ok: "Succeeded",
+  allowed: "Allowed",
+  begun: "Started",
+  tool_error: "Failed in the tool",
+  forbidden: "Not permitted",
+  unauthenticated: "Not logged in",
+  approval_pending: "Waiting for approval",
   approval_refused: "Approval refused",
-  tool_not_found: "No such tool",
-  login_needed: "Refused for lack of a login at the app",
+  tool_not_found: "Tool not found",
+  login_needed: "Account login needed",
 };
 
-/** Who did what, from the record. */
+const route = getRouteApi("/activity");
+
+/** Returns the filter that an address names. */
+const filterOf = ({
+  person = "",
+  action = "",
+  tool = "",
+  outcome = "",
+  day = "",
+  from = day,
+  to = day,
+}: ActivitySearch): AuditFilter => ({
+  actor: person,
+  action,
+  target: tool,
+  outcome,
+  from,
+  to,
+});
+
+/** Returns what the address of a filter names. */
+function searchOf({ actor, action, target, outcome, from, to }: AuditFilter): ActivitySearch {
+  const when = from !== "" && from === to ? { day: from } : { from: from || undefined, to: to || undefined };
+  const others = {
+    person: actor || undefined,
+    action: action || undefined,
+    tool: target || undefined,
+    outcome: outcome || undefined,
+  };
+  return { tab: "audit", ...others, ...when };
+}
+
+/** The last records, for somebody who has just opened the page. */
+export function Earlier() {
+  const { data } = useAudit(everything);
+  const people = usePeople();
+  const records = withoutBegun(data?.pages[0]?.records ?? []).slice(0, 20);
+  if (records.length === 0) return null;
+  return (
+    <Card
+      flush
+      title="Earlier"
+      actions={
+        <Link to="/activity" search={{ tab: "audit" }}>
+          Audit trail
+        </Link>
+      }
+    >
+      <ul aria-label="Earlier">
+        {records.map((r) => (
+          <li key={keyOf(r)}>
+            <Row record={r} people={people} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+const keyOf = (r: AuditRecord) => `${r.time} ${r.requestId} ${r.action} ${r.target} ${r.outcome}`;
+
+/** The audit trail, with its filters. */
 export function AuditTrail() {
-  const [typed, setTyped] = useState(everything);
+  const asked = route.useSearch();
+  const navigate = route.useNavigate();
+  const [typed, setTyped] = useState(() => filterOf(asked));
   const filter = useSettled(typed);
+  useEffect(() => {
+    void navigate({ search: searchOf(filter), replace: true });
+  }, [filter, navigate]);
   const pages = useAudit(filter);
   const people = usePeople();
   const [saving, setSaving] = useState(false);
   const change = (part: Partial<AuditFilter>) => setTyped({ ...typed, ...part });
   const records = pages.data?.pages.flatMap((p) => p.records) ?? [];
-  const rows = filter.outcome === "begun" ? records : withoutBegun(records);
+  const rows = ["begun", "allowed"].includes(filter.outcome) ? records : withoutBegun(records);
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;
   // A page may be empty and still be followed by another one.
   const few = rows.length < 50;
@@ -53,8 +122,8 @@ export function AuditTrail() {
     return (
       <Card>
         <Empty icon={<ScrollText aria-hidden="true" />} title="Nothing is recorded">
-          Set <code>audit.file</code> in <code>ropewalk.yaml</code> and start the server again: logins, changes and
-          calls of tools are then recorded and shown here.
+          Set <code>audit.file</code> in <code>ropewalk.yaml</code> and restart the server. Logins, changes and tool
+          calls will be recorded and shown here.
         </Empty>
       </Card>
     );
@@ -122,8 +191,8 @@ export function AuditTrail() {
             <Skeleton lines={6} />
           </div>
         ) : rows.length === 0 ? (
-          <Empty icon={<ScrollText aria-hidden="true" />} title="Nothing fits">
-            Other filters may.
+          <Empty icon={<ScrollText aria-hidden="true" />} title="No matches">
+            Try other filters.
           </Empty>
         ) : (
           <VirtualRows
@@ -131,7 +200,7 @@ export function AuditTrail() {
             items={rows}
             size={54}
             max={760}
-            keyOf={(r) => `${r.time} ${r.requestId} ${r.action} ${r.target} ${r.outcome}`}
+            keyOf={keyOf}
             onEnd={() => {
               if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
             }}
@@ -156,13 +225,28 @@ function Row({ record: r, people }: { record: AuditRecord; people: Map<string, s
       <p title={[r.action, r.requestId && `request ${r.requestId}`].filter(Boolean).join(", ")}>
         <b>{r.actor ? (people.get(r.actor) ?? r.actor) : "Somebody without a login"}</b>{" "}
         {phrase ?? <code>{r.action}</code>}
-        {r.target && (phrase !== null || !r.action.includes(r.target)) && (
+        {r.target === dryRun && (
+          <>
+            {" "}
+            <Badge title="Nothing was changed">dry run</Badge>
+          </>
+        )}
+        {r.target && r.target !== dryRun && (phrase !== null || !r.action.includes(r.target)) && (
           <>
             {" "}
             <code>{people.get(r.target) ?? r.target}</code>
           </>
         )}
-        <small>{[r.address && `from ${r.address}`, elsewhere].filter(Boolean).join(" · ")}</small>
+        <small>
+          {[
+            r.durationMs !== undefined && `took ${millis(r.durationMs)}`,
+            r.address && `from ${r.address}`,
+            elsewhere,
+            r.reason,
+          ]
+            .filter(Boolean)
+            .join(" · ")}
+        </small>
       </p>
     </div>
   );
@@ -173,7 +257,7 @@ function toneOf(outcome: string): Tone {
   return outcome === "begun" || outcome === "approval_pending" ? "warn" : "bad";
 }
 
-/** The filter once nobody types any more. */
+/** Returns the filter once the person has stopped typing. */
 function useSettled(typed: AuditFilter): AuditFilter {
   const [settled, setSettled] = useState(typed);
   useEffect(() => {

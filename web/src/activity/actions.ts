@@ -1,6 +1,8 @@
-/** What a record of the audit trail says that somebody did: the first pattern that fits. What none fits is shown as it is recorded. */
+/** What the records of the audit trail mean, by the first pattern that fits. Other actions are shown as they were recorded. */
 const phrases: [RegExp, string][] = [
-  [/^tools\.call$/, "called"],
+  [/^tools\.call(\.ended)?$/, "called"],
+  [/^prompts\.get(\.ended)?$/, "used the prompt"],
+  [/^resources\.read(\.ended)?$/, "read the resource"],
   [/^POST \/v1\/auth\/login$/, "logged in with a key"],
   [/^GET \/v1\/auth\/callback/, "logged in at the identity provider"],
   [/^POST \/v1\/auth\/logout$/, "logged out"],
@@ -12,33 +14,36 @@ const phrases: [RegExp, string][] = [
   [/^POST \/v1\/apps\/[^/]+\/start$/, "started"],
   [/^POST \/v1\/apps\/[^/]+\/stop$/, "stopped"],
   [/^DELETE \/v1\/apps\/[^/]+$/, "uninstalled"],
-  [/^POST \/v1\/accounts$/, "asked to link an account"],
-  [/^POST \/v1\/accounts\/link$/, "went to log in with an account to link"],
+  [/^POST \/v1\/accounts$/, "started to link an account"],
+  [/^POST \/v1\/accounts\/link$/, "went to log in to link an account"],
   [/^GET \/v1\/accounts\/callback/, "linked an account"],
   [/^PATCH \/v1\/accounts\/[^/]+$/, "changed a linked account"],
   [/^DELETE \/v1\/accounts\/[^/]+$/, "unlinked an account"],
-  [/^POST \/v1\/approvals\/[^/]+$/, "decided about a held call"],
-  [/^POST \/v1\/pins\/[^/]+$/, "decided about a changed tool"],
+  [/^POST \/v1\/approvals\/[^/]+$/, "decided on a waiting call"],
+  [/^POST \/v1\/pins\/[^/]+$/, "decided on a changed tool"],
   [/^POST \/v1\/chat(\/stream)?$/, "sent a message"],
-  [/^POST \/v1\/chat\/elicitations\/[^/]+$/, "answered a question of an app"],
+  [/^POST \/v1\/chat\/elicitations\/[^/]+$/, "answered an app's question"],
   [/^POST \/v1\/conversations\/import$/, "imported conversations"],
   [/^(POST \/v1\/conversations\/delete|DELETE \/v1\/conversations\/[^/]+)$/, "deleted conversations"],
   [/^PATCH \/v1\/conversations\/[^/]+$/, "renamed a conversation"],
-  [/^POST \/v1\/conversations\/[^/]+\/fork$/, "continued a conversation in a copy"],
+  [/^POST \/v1\/conversations\/[^/]+\/fork$/, "forked a conversation"],
   [/^PATCH \/v1\/users\/[^/]+$/, "changed the rights of"],
   [/^DELETE \/v1\/users\/[^/]+$/, "removed"],
   [/^POST \/v1\/users\/[^/]+\/merge$/, "merged another user into"],
-  [/^POST \/v1\/workspaces$/, "made a workspace"],
+  [/^POST \/v1\/workspaces$/, "created a workspace"],
   [/^PATCH \/v1\/workspaces\/[^/]+$/, "changed the workspace"],
   [/^DELETE \/v1\/workspaces\/[^/]+$/, "deleted the workspace"],
   [/^POST \/v1\/workspaces\/[^/]+\/members$/, "added a member to"],
   [/^DELETE \/v1\/workspaces\/[^/]+\/members\/[^/]+$/, "removed a member from"],
-  [/^POST \/v1\/keys$/, "made an API key"],
+  [/^POST \/v1\/keys$/, "created an API key"],
   [/^DELETE \/v1\/keys\/[^/]+$/, "revoked an API key"],
   [/^PATCH \/v1\/models$/, "changed the models"],
 ];
 
-/** What somebody did, in words; null when there are none for the action. */
+/** The target of a record about a request that only showed what would be done. */
+export const dryRun = "dry run";
+
+/** Returns what somebody did, in words; null if there are none for the action. */
 export function phraseOf(action: string): string | null {
   return phrases.find(([pattern]) => pattern.test(action))?.[1] ?? null;
 }

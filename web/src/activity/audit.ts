@@ -22,7 +22,7 @@ const asked = (filter: AuditFilter) => Object.fromEntries(Object.entries(filter)
 const page = (filter: AuditFilter, limit: number, cursor?: string, signal?: AbortSignal) =>
   take(api.GET("/v1/audit", { params: { query: { ...asked(filter), limit, cursor } }, signal }));
 
-/** The records that fit a filter, the newest first. */
+/** Returns the records that match a filter, newest first. */
 export function useAudit(filter: AuditFilter) {
   const { workspace } = useSession();
   return useInfiniteQuery({
@@ -35,7 +35,7 @@ export function useAudit(filter: AuditFilter) {
 
 const most = 100_000;
 
-/** All records that fit a filter, 100,000 at most. */
+/** Returns all records that match a filter, at most 100,000. */
 export async function exportAudit(filter: AuditFilter): Promise<AuditRecord[]> {
   const all: AuditRecord[] = [];
   for (let cursor: string | undefined; all.length < most;) {
@@ -47,16 +47,27 @@ export async function exportAudit(filter: AuditFilter): Promise<AuditRecord[]> {
   return all;
 }
 
+const suffix = ".ended";
+
 /**
- * Without what was only begun: the record of its end says the same, and more. What has no end stays, since the
- * server may have stopped in between.
+ * Removes the first record of an action that also has a record of its end, which says the same and more. An action without an end
+ * stays: the server may have stopped in between. Records are newest first.
  */
 export function withoutBegun(records: AuditRecord[]): AuditRecord[] {
-  const ended = new Set(records.filter((r) => r.outcome !== "begun").map((r) => `${r.requestId} ${r.action}`));
-  return records.filter((r) => r.outcome !== "begun" || !ended.has(`${r.requestId} ${r.action}`));
+  const ends = new Map<string, number>(); // how many ends have no start yet
+  return records.filter(({ requestId, action, target, outcome }) => {
+    const isCall = outcome === "allowed" || action.endsWith(suffix);
+    // A request has one change, but may have several calls.
+    const key = `${requestId} ${action.replace(suffix, "")} ${isCall ? target : ""}`;
+    const left = ends.get(key) ?? 0;
+    if (outcome !== "begun" && outcome !== "allowed") ends.set(key, left + 1);
+    else if (left > 0) ends.set(key, left - 1);
+    else return true;
+    return outcome !== "begun" && outcome !== "allowed";
+  });
 }
 
-/** The people whom this admin may know, by id. */
+/** Returns the names of the people this admin can see, by id. */
 export function usePeople(): Map<string, string> {
   const { workspace, user, isOrgAdmin } = useSession();
   const { data } = useQuery({

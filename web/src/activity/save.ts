@@ -1,4 +1,4 @@
-/** Offers lines of JSON as a file. */
+/** Downloads rows as lines of JSON. */
 export function saveLines(name: string, rows: Iterable<unknown>): void {
   const lines = Array.from(rows, (row) => `${JSON.stringify(row)}\n`);
   const link = document.createElement("a");

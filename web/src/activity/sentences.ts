@@ -7,7 +7,7 @@ interface Description {
 
 const text = (value: unknown) => (value === undefined || value === null ? "" : String(value));
 
-/** What an event means, in a sentence. */
+/** Describes an event in a sentence. */
 export function describe(name: string, data: Record<string, unknown>): Description {
   const app = text(data.name ?? data.app ?? data.server);
   switch (name) {
@@ -37,15 +37,15 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
     case "bundle.recovered":
       return { tone: "good", sentence: `${app} is back` };
     case "bundle.dead":
-      return { tone: "bad", sentence: `${app} is given up: ${text(data.message)}` };
+      return { tone: "bad", sentence: `${app} keeps crashing and will not be restarted: ${text(data.message)}` };
     case "app.permissions":
       return { tone: "info", sentence: `The permissions of ${app} were changed` };
     case "app.denied":
-      return { tone: "warn", sentence: `${app} was refused something that it is not permitted to use` };
+      return { tone: "warn", sentence: `${app} was refused something that it may not use` };
     case "account.linked":
       return { tone: "good", sentence: `The account ${text(data.name)} was linked at ${text(data.app)}` };
     case "account.login_needed":
-      return { tone: "warn", sentence: `The account ${text(data.name)} at ${text(data.app)} takes a new login` };
+      return { tone: "warn", sentence: `The account ${text(data.name)} at ${text(data.app)} needs a new login` };
     case "account.unlinked":
       return { tone: "plain", sentence: `The account ${text(data.name)} was unlinked from ${text(data.app)}` };
     case "pin.added":
@@ -61,32 +61,32 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
         sentence: `The change of ${text(data.tool)} of ${text(data.server)} was ${text(data.decision)}`,
       };
     case "approval.requested":
-      return { tone: "warn", sentence: `A call of ${text(data.tool)} waits for an approval` };
+      return { tone: "warn", sentence: `A call to ${text(data.tool)} is waiting for approval` };
     case "approval.decided":
       return {
         tone: data.decision === "approved" ? "good" : "bad",
         sentence: data.always
-          ? `All calls of ${text(data.tool)} were allowed`
-          : `A call of ${text(data.tool)} was ${text(data.decision)}`,
+          ? `All calls to ${text(data.tool)} were allowed`
+          : `A call to ${text(data.tool)} was ${text(data.decision)}`,
       };
     case "approval.withdrawn":
-      return { tone: "plain", sentence: `Calls of ${text(data.tool)} wait for an approval again` };
+      return { tone: "plain", sentence: `Calls to ${text(data.tool)} need approval again` };
     case "approval.ended":
       return {
         tone: "plain",
         sentence:
           data.state === "cancelled"
-            ? `A call of ${text(data.tool)} that waited was cancelled`
-            : `The approval of a call of ${text(data.tool)} expired`,
+            ? `A waiting call to ${text(data.tool)} was cancelled`
+            : `The approval for a call to ${text(data.tool)} expired`,
       };
     case "conversation.deleted":
-      return { tone: "plain", sentence: "A conversation of yours was deleted" };
+      return { tone: "plain", sentence: "One of your conversations was deleted" };
     case "conversation.queued":
       return {
         tone: "plain",
         sentence: data.queued
           ? "Your message is queued until the answer ends"
-          : "Your queued message was run or withdrawn",
+          : "Your queued message was sent or withdrawn",
       };
     case "conversation.updated":
       return { tone: "plain", sentence: `Your conversation is called “${text(data.title)}” now` };

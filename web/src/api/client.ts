@@ -18,8 +18,8 @@ export type UsageTotals = Schemas["UsageTotals"];
 export type Skill = Schemas["Skill"];
 
 /**
- * Sends a request of the client. An error response is thrown as an ApiError. JSON is parsed without losing digits: the client
- * calls json() only for responses of known length.
+ * Sends a request. It throws error responses as ApiErrors, and parses JSON without losing digits. openapi-fetch calls json() only if
+ * the response has a Content-Length.
  */
 async function fetchExactly(request: Request): Promise<Response> {
   const response = await answerTo(request);

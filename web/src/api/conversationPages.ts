@@ -12,7 +12,7 @@ export const conversationPage = (search: string, cursor?: string) =>
 type Page = Awaited<ReturnType<typeof conversationPage>>;
 export type ConversationPages = InfiniteData<Page, string | undefined>;
 
-/** The pages with a newer first one. What is on it is nowhere else; what is not any more follows it, unless it was deleted: then it would be newer than the last of it. */
+/** Returns the pages with a newer first page. Conversations that have left the first page move to the second. One that is missing although it is newer than the last on the page was deleted. */
 export function withFirst({ pages, pageParams }: ConversationPages, first: Page): ConversationPages {
   const shown = new Set(first.conversations.map((c) => c.id));
   const last = first.conversations.at(-1)?.updatedAt ?? "";
@@ -33,7 +33,7 @@ export function withFirst({ pages, pageParams }: ConversationPages, first: Page)
 const severalPages = (query: Query) => ((query.state.data as ConversationPages | undefined)?.pages.length ?? 0) > 1;
 const running = new WeakMap<Query, { again: boolean }>();
 
-/** Asks anew for the first page of a list alone: the newest conversations are there, whatever has changed. */
+/** Fetches only the first page of a list again, which has the most recent conversations. */
 async function renewFirst(queries: QueryClient, query: Query): Promise<void> {
   const other = running.get(query);
   if (other) {
@@ -46,7 +46,7 @@ async function renewFirst(queries: QueryClient, query: Query): Promise<void> {
     do {
       mine.again = false;
       const first = await conversationPage(String(query.queryKey[2] ?? ""));
-      while (query.state.fetchStatus === "fetching") await query.promise?.catch(() => undefined); // a later page would overwrite it
+      while (query.state.fetchStatus === "fetching") await query.promise?.catch(() => undefined); // a fetch of another page would overwrite the result
       queries.setQueryData<ConversationPages>(query.queryKey, (data) => data && withFirst(data, first));
     } while (mine.again);
   } catch {
@@ -56,7 +56,7 @@ async function renewFirst(queries: QueryClient, query: Query): Promise<void> {
   }
 }
 
-/** Makes the lists of conversations fresh. A list of which several pages were loaded is not loaded again as a whole. */
+/** Refreshes the lists of conversations. If several pages of a list are loaded, only the first is fetched again. */
 export function refreshConversations(queries: QueryClient): void {
   const cache = queries.getQueryCache();
   for (const query of cache.findAll({ queryKey: ["conversations"], predicate: severalPages })) {
@@ -66,7 +66,7 @@ export function refreshConversations(queries: QueryClient): void {
   refresh(queries, ["conversations"], (query) => !severalPages(query));
 }
 
-/** Takes a conversation out of all lists. */
+/** Removes a conversation from all lists. */
 export function dropConversation(queries: QueryClient, id: string): void {
   queries.setQueriesData<ConversationPages>(
     { queryKey: ["conversations"] },

@@ -1,8 +1,9 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, take } from "./client";
+import { api, take, type Schemas } from "./client";
 import { conversationPage, dropConversation, refreshConversations, type ConversationPages } from "./conversationPages";
 import { useSession } from "./session";
 
+const none: string[] = [];
 const onePage = ({ state }: { state: { data?: ConversationPages } }) => (state.data?.pages.length ?? 0) < 2;
 
 export function useConversations(search: string) {
@@ -12,7 +13,7 @@ export function useConversations(search: string) {
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam }) => conversationPage(search, pageParam),
     getNextPageParam: (last) => last.nextCursor ?? undefined,
-    // All pages would be asked for again, which may be a hundred.
+    // Every page would be fetched again, and there may be a hundred.
     refetchOnWindowFocus: onePage,
     refetchOnReconnect: onePage,
     refetchOnMount: onePage,
@@ -21,7 +22,7 @@ export function useConversations(search: string) {
 
 const answerAwaited = 10 * 60_000;
 
-/** The messages of a conversation. While the last one has no answer, and none comes here, it is asked for again. */
+/** Returns the messages of a conversation. While the last one has no answer and no run is followed here, they are polled. */
 export function useHistory(id: string | undefined, answering: boolean) {
   const { workspace } = useSession();
   return useQuery({
@@ -38,7 +39,31 @@ export function useHistory(id: string | undefined, answering: boolean) {
   });
 }
 
-/** The message of a conversation that waits for the end of the run. */
+/** The query of a conversation's record, without its messages. */
+export const conversationQuery = (workspace: string, id: string | undefined) => ({
+  enabled: id !== undefined,
+  queryKey: ["conversation", workspace, id],
+  staleTime: 60_000,
+  queryFn: () => take(api.GET("/v1/conversations/{id}", { params: { path: { id: id! } } })),
+});
+
+/** The apps that are switched off in a conversation, and a function that changes them. */
+export function useDisabledApps(id: string | undefined): [string[], (apps: string[]) => void] {
+  const { workspace } = useSession();
+  const queries = useQueryClient();
+  const query = conversationQuery(workspace.id, id);
+  const disabled = useQuery(query).data?.disabledApps ?? none;
+  const { mutate } = useMutation({
+    mutationFn: (disabledApps: string[]) =>
+      take(api.PATCH("/v1/conversations/{id}", { params: { path: { id: id! } }, body: { disabledApps } })),
+    onMutate: (disabledApps) =>
+      queries.setQueryData<Schemas["Conversation"]>(query.queryKey, (before) => before && { ...before, disabledApps }),
+    onSettled: () => queries.invalidateQueries({ queryKey: query.queryKey }),
+  });
+  return [disabled, mutate];
+}
+
+/** Returns the message that is queued until the run ends. */
 export function useQueued(id: string | undefined) {
   const { workspace } = useSession();
   return useQuery({
@@ -54,7 +79,7 @@ const useOptions = () => {
   return { queries, options: { onSettled: () => refreshConversations(queries) } };
 };
 
-/** Begins a conversation that has the first messages of another one. */
+/** Creates a conversation with the first messages of another one. */
 export function useFork() {
   const { options } = useOptions();
   return useMutation({
@@ -69,7 +94,9 @@ export function useFork() {
   });
 }
 
-/** What can be done with a conversation besides going on in it. */
+const mostAtOnce = 100; // conversations in one request
+
+/** Returns the actions on conversations. */
 export function useConversationActions() {
   const { queries, options } = useOptions();
   const rename = useMutation({
@@ -82,5 +109,15 @@ export function useConversationActions() {
     onSuccess: (_: unknown, id: string) => dropConversation(queries, id),
     mutationFn: (id: string) => take(api.DELETE("/v1/conversations/{id}", { params: { path: { id } } })),
   });
-  return { rename, remove, fork: useFork() };
+  const removeAll = useMutation({
+    ...options,
+    mutationFn: async (ids: string[]) => {
+      for (let from = 0; from < ids.length; from += mostAtOnce) {
+        const some = ids.slice(from, from + mostAtOnce);
+        await take(api.POST("/v1/conversations/delete", { body: { ids: some } }));
+        for (const id of some) dropConversation(queries, id);
+      }
+    },
+  });
+  return { rename, remove, removeAll, fork: useFork() };
 }

@@ -4,23 +4,23 @@ export const tokenKey = "ropewalk.token";
 export const workspaceKey = "ropewalk.workspace";
 
 identity.token = sessionStorage.getItem(tokenKey) ?? "";
-/** The workspace in the address of the page, "" where it names none. */
+/** Returns the workspace in the page's address; "" if there is none. */
 export const workspaceInAddress = () => decodeURIComponent(/^\/w\/([^/]+)/.exec(location.pathname)?.[1] ?? "");
 
 identity.workspace = workspaceInAddress() || (localStorage.getItem(workspaceKey) ?? "");
 
 /**
- * What every visit asks for first. It is asked for while the rest of the page is loaded, and answered meanwhile: this module is a script
- * of its own (vite.config.ts).
+ * The requests that every visit starts with. They are sent while the rest of the page loads, because this module is a script of its
+ * own (vite.config.ts).
  */
 const begun = new Map<string, Promise<Response>>();
 for (const path of ["/console/facts.json", "/v1/workspace"]) {
   const answer = send(path);
-  answer.catch(() => undefined); // whoever asks for it sees the failure
+  answer.catch(() => undefined); // reported to whoever uses the response
   begun.set(path, answer);
 }
 
-/** The answer that was asked for early, once, or that of a request that is sent now. */
+/** Returns the response to an early request, once, or sends the request now. */
 export function answerTo(request: Request | string): Promise<Response> {
   const path =
     typeof request === "string" ? request : request.method === "GET" ? request.url.slice(location.origin.length) : "";

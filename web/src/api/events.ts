@@ -6,7 +6,7 @@ import { dropConversation, refreshConversations } from "./conversationPages";
 import { refresh, refreshAll } from "./refresh";
 import { readEvents, type ServerEvent } from "./sse";
 
-/** One event of the workspace, in the order in which this page saw them. */
+/** An event of the workspace. seq is its number on this page. */
 export interface WorkspaceEvent {
   seq: number;
   name: string;
@@ -38,21 +38,21 @@ function setConnection(to: Connection) {
   notify();
 }
 
-/** Which cached answers an event makes old. */
+/** The queries that an event invalidates. */
 const affected: [RegExp, string[]][] = [
   [/^bundle\.|^app\./, ["apps", "app", "health", "tools", "bootstrap"]],
   [/^app\.permissions/, ["permissions"]],
   [/^account\./, ["accounts"]],
   [/^data\.changed/, ["data"]],
-  [/^conversation\./, ["conversations"]],
+  [/^conversation\./, ["conversations", "conversation"]],
   [/^conversation\.deleted/, ["history"]],
   [/^conversation\.queued/, ["queued", "history"]],
   [/^approval|^pin|^tool/, ["approvals", "always", "pins", "tools"]],
 ];
 
 /**
- * What came since the readers were notified. Many events at once, as when a thousand apps start, are one
- * notification and one refresh.
+ * Events since the last notification. Many events at once, such as when a thousand apps start, cause one notification
+ * and one refresh.
  */
 const pending = { events: [] as WorkspaceEvent[], keys: new Set<string>(), timer: 0 };
 const pause = 250;
@@ -75,14 +75,14 @@ function discard(): void {
   Object.assign(pending, { events: [], keys: new Set(), timer: 0 });
 }
 
-/** What the page that has the stream tells the others of this browser. */
+/** What the page with the stream sends to the browser's other pages. */
 type Shared = { event: ServerEvent } | { connection: Connection; fresh?: boolean } | { ask: true };
 
-const patience = 10_000; // of a hidden page, before it leaves the stream to others
+const patience = 10_000; // how long a hidden page keeps the stream
 
 /**
- * Follows the events of a workspace until it is called again, for another one or for none. The pages of a browser share one
- * stream: a browser has six connections to a server over HTTP/1.1. A hidden page follows nothing, and catches up once it is seen.
+ * Follows the events of a workspace until it is called again. The pages of a browser share one stream, because a browser opens
+ * only six connections to a server over HTTP/1.1. A hidden page leaves the stream, and catches up when it becomes visible.
  */
 export function follow(place: { workspace: string; user: string } | null, queries: QueryClient): void {
   running?.abort();
@@ -117,21 +117,20 @@ async function share(
   { workspace, user }: { workspace: string; user: string },
   queries: QueryClient,
 ): Promise<void> {
-  let current = false; // whether this page knows what happened before it joined
+  let current = false; // whether this page has the state from before it joined
   const receive = (shared: Shared) => {
     if (signal.aborted) return;
     if ("event" in shared) return accept(shared.event, queries);
     if (!("connection" in shared)) return;
     if (shared.connection === "open" && (shared.fresh || !current)) {
-      // Nobody repeats what happened before the stream was open, first or again: what was asked for until then is
-      // asked for once more.
+      // Events from before the stream was open are not repeated, so everything is fetched again.
       refreshAll(queries, (query) => query.queryKey[0] !== "conversations");
       refreshConversations(queries);
       current = true;
     }
     setConnection(shared.connection);
   };
-  if (!("locks" in navigator)) return await stream(signal, workspace, queries, receive); // not over plain HTTP
+  if (!("locks" in navigator)) return await stream(signal, workspace, queries, receive); // browsers offer locks only over HTTPS
   const name = `ropewalk events of ${user} in ${workspace}`;
   const channel = new BroadcastChannel(name);
   let leads = false;
@@ -149,7 +148,7 @@ async function share(
         if (!signal.aborted) channel.postMessage(shared);
       });
     })
-    .catch(() => undefined); // it was left before its turn came
+    .catch(() => undefined); // aborted while it waited for the lock
 }
 
 function accept({ name, data: raw }: ServerEvent, queries: QueryClient): void {
@@ -181,7 +180,7 @@ async function stream(
       );
     } catch (error) {
       if (signal.aborted || (error instanceof ApiError && error.status === 401)) return;
-      if (error instanceof ApiError && [403, 404].includes(error.status)) refresh(queries, ["bootstrap"]); // what may the person still see?
+      if (error instanceof ApiError && [403, 404].includes(error.status)) refresh(queries, ["bootstrap"]); // the person's rights may have changed
     }
     if (signal.aborted) return;
     failures++;

@@ -1,6 +1,6 @@
 import { parseJson } from "./digits";
 
-/** An answer of the API that is not a success. */
+/** An error response of the API. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -14,19 +14,19 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether a request got no answer, or none of the server: the same request may succeed later. */
+/** Reports whether the server could not be reached, so that the same request may succeed later. */
 export const isUnreachable = (error: unknown) =>
   error instanceof ApiError && (error.status === 0 || error.status >= 502);
 
-/** What every request carries: who asks and in which workspace. */
+/** The caller and the workspace of every request. */
 export const identity = {
   token: "",
   workspace: "",
-  /** Called when an answer says that nobody is logged in. */
+  /** Called when a response is 401. */
   onUnauthenticated: () => {},
 };
 
-/** fetch with the headers that the API wants. A failed connection is an ApiError too, of status 0. */
+/** Like fetch, with the headers that the API needs. A failed connection is an ApiError with status 0. */
 export async function send(input: Request | string, init?: RequestInit): Promise<Response> {
   const request = new Request(input, init);
   if (identity.token) request.headers.set("Authorization", `Bearer ${identity.token}`);

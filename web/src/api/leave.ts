@@ -1,8 +1,8 @@
-/** What this browser keeps of a person who is logged in, apart from the session: nothing of it outlives the logout. */
+/** What this browser stores for a person, besides the session. A logout deletes all of it. */
 export const draftPrefix = "ropewalk.draft ";
 const database = "ropewalk";
 
-/** Does something with the files that drafts have. Where the browser keeps none, nothing happens. */
+/** Runs an action on the stored files of drafts. In a browser without storage it does nothing. */
 export function fileStore<T>(
   mode: IDBTransactionMode,
   action: (files: IDBObjectStore) => IDBRequest,
@@ -26,7 +26,7 @@ export function fileStore<T>(
   });
 }
 
-/** Forgets the drafts of everybody in this browser. */
+/** Deletes everybody's drafts in this browser. */
 export async function forgetDrafts(): Promise<void> {
   for (const key of Object.keys(localStorage)) if (key.startsWith(draftPrefix)) localStorage.removeItem(key);
   await fileStore("readwrite", (files) => files.clear());

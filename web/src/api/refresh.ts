@@ -1,8 +1,8 @@
 import type { Query, QueryClient } from "@tanstack/react-query";
 
 /**
- * Makes the cached answers of these keys old and asks again for those in use. A first answer that is still on
- * its way is given up: it may be older than the change, and an invalidation alone would join it.
+ * Invalidates the queries with these keys and fetches those in use again. A first fetch that is still in progress is cancelled:
+ * its response may be older than the change, and an invalidation alone would wait for it.
  */
 export function refresh(
   queries: QueryClient,
@@ -12,7 +12,7 @@ export function refresh(
   for (const key of keys) void again(queries, which, [key]);
 }
 
-/** The same for every cached answer that this holds for. */
+/** Does the same for every query that this returns true for. */
 export const refreshAll = (queries: QueryClient, which: (query: Query) => boolean): void => void again(queries, which);
 
 async function again(queries: QueryClient, which: (query: Query) => boolean, queryKey?: string[]): Promise<void> {

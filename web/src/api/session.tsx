@@ -17,7 +17,7 @@ import { forgetDrafts } from "./leave";
 import { refreshAll } from "./refresh";
 import { toast } from "../ui/Toast";
 
-/** What the server says of itself before anybody has logged in. */
+/** What the server reveals before a login. */
 export interface Facts {
   product: string;
   version: string;
@@ -33,10 +33,12 @@ export interface Session {
   user: User;
   workspace: WorkspaceRef;
   workspaces: WorkspaceRef[];
-  /** Whether the person may manage apps of the workspace, and the server. */
+  /** Whether the person can manage the workspace, and the server. */
   isWorkspaceAdmin: boolean;
   isOrgAdmin: boolean;
   model: string | null;
+  /** The workspace's instructions for every model; "" if there are none. */
+  instructions: string;
   switchTo(workspace: string): void;
   logout(): Promise<void>;
 }
@@ -68,10 +70,7 @@ async function bootstrap() {
       throw error;
     identity.workspace = ""; // the person is not a member of it
     found = await take(api.GET("/v1/workspace"));
-    toast(
-      `You are not a member of the workspace that you came from or the address names. This is ${found.workspace.name}.`,
-      true,
-    );
+    toast(`You are not a member of the workspace in the address. You are now in ${found.workspace.name}.`, true);
     localStorage.setItem(workspaceKey, found.workspace.id);
   }
   if (identity.workspace === asked || identity.workspace === "") identity.workspace = found.workspace.id;
@@ -80,7 +79,7 @@ async function bootstrap() {
 
 type Boot = Awaited<ReturnType<typeof bootstrap>>;
 
-/** What is different for the person since the page asked before, "" when it is nothing. */
+/** Returns a sentence about what has changed for the person; "" if nothing has. */
 function changeOf(before: Boot, now: Boot): string {
   if (before.user.id !== now.user.id) return "";
   if (before.user.orgRole !== now.user.orgRole) return `You are now ${roleName(now.user.orgRole)} of the organization.`;
@@ -88,11 +87,11 @@ function changeOf(before: Boot, now: Boot): string {
     return `You are now ${roleName(now.workspace.role)} of ${now.workspace.name}: ${now.workspace.role === "member" ? "its apps and members are managed by its admins" : "you can manage its apps and members"}.`;
   }
   const added = now.workspaces.find((w) => !before.workspaces.some((b) => b.id === w.id));
-  if (added) return `You were added to ${added.name}. It is in the menu of workspaces.`;
+  if (added) return `You were added to ${added.name}. It is in the workspace menu.`;
   const left = before.workspaces.find(
     (w) => w.id !== before.workspace.id && !now.workspaces.some((n) => n.id === w.id),
   );
-  return left ? `You are not a member of ${left.name} any more.` : "";
+  return left ? `You are no longer a member of ${left.name}.` : "";
 }
 
 const roleName = (role: string) => (role === "member" ? "a member" : `an ${role}`);
@@ -106,7 +105,7 @@ const bootQuery = (workspace: string) => ({
   refetchInterval: 30_000,
 });
 
-/** Waits a moment for what the first render needs, so that it is one of the whole page. */
+/** Waits briefly for the data of the first render, so that the whole page is rendered at once. */
 export const beforeFirstRender = (queries: QueryClient) =>
   Promise.race([
     Promise.all([queries.prefetchQuery(factsQuery), queries.prefetchQuery(bootQuery(identity.workspace))]),
@@ -120,7 +119,7 @@ interface Props {
   failed: (error: Error, retry: () => void) => ReactNode;
 }
 
-/** Gives what is inside a session, or shows how to get one. */
+/** Provides the session to its children, or shows the login. */
 export function SessionProvider({ children, loading, Login, failed }: Props) {
   const queries = useQueryClient();
   const facts = useFacts();
@@ -128,7 +127,7 @@ export function SessionProvider({ children, loading, Login, failed }: Props) {
   const boot = useQuery(bootQuery(workspaceId));
 
   useEffect(() => {
-    // Whoever was logged in and is not any more is asked to log in again.
+    // Show the login if the session has ended.
     const loggedIn = boot.data !== undefined;
     identity.onUnauthenticated = () => {
       if (loggedIn) void queries.resetQueries({ queryKey: ["bootstrap"] });
@@ -168,7 +167,7 @@ export function SessionProvider({ children, loading, Login, failed }: Props) {
 
   const session = useMemo<Session | null>(() => {
     if (!facts.data || !boot.data) return null;
-    const { user, workspace, workspaces, model } = boot.data;
+    const { user, workspace, workspaces, model, instructions } = boot.data;
     const isOrgAdmin = user.orgRole !== "member";
     return {
       facts: facts.data,
@@ -176,6 +175,7 @@ export function SessionProvider({ children, loading, Login, failed }: Props) {
       workspace,
       workspaces,
       model,
+      instructions,
       isOrgAdmin,
       isWorkspaceAdmin: isOrgAdmin || workspace.role !== "member",
       switchTo,
@@ -185,7 +185,7 @@ export function SessionProvider({ children, loading, Login, failed }: Props) {
 
   if (boot.error instanceof ApiError && boot.error.status === 401 && facts.data) {
     const enter = () => {
-      if (hadSession.current) return location.replace("/"); // nothing of whoever was here before may stay
+      if (hadSession.current) return location.replace("/"); // keep nothing from the person who was logged in before
       queries.clear();
       void boot.refetch();
     };
@@ -200,14 +200,14 @@ export function SessionProvider({ children, loading, Login, failed }: Props) {
   return <Context value={session}>{children}</Context>;
 }
 
-/** Keeps a token of the auth adapter for this tab. */
+/** Stores a token of the auth adapter for this tab. */
 export function rememberToken(token: string): void {
   identity.token = token;
   if (token) sessionStorage.setItem(tokenKey, token);
   else sessionStorage.removeItem(tokenKey);
 }
 
-/** Refusals stay refusals; a server that cannot be reached is asked again until it answers. */
+/** Retries while the server is unreachable. Errors that it returned are final. */
 export function retryUnlessRefused(count: number, error: Error): boolean {
   return error instanceof ApiError ? isUnreachable(error) : count < 1;
 }

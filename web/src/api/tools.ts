@@ -3,7 +3,7 @@ import type { JsonSchema } from "../forms/schema";
 import { api, take, type ToolResult } from "./client";
 import { useSession } from "./session";
 
-/** A tool as an app describes it. name is the one to call it by; server and tool are what it is made of. */
+/** A tool as its app describes it. name is the full name, made of server and tool. */
 export interface Tool {
   name: string;
   server: string;
@@ -26,7 +26,7 @@ export const titleOf = (tool: Tool) => tool.title ?? tool.annotations?.title ?? 
 export const viewOf = (tool: Tool) =>
   tool._meta?.ui?.resourceUri ?? (tool._meta?.["ui/resourceUri"] as string | undefined);
 
-/** Calls a tool of the service itself, whose answer is JSON. */
+/** Calls a tool of the server itself, which returns JSON. */
 export async function system<T>(tool: string, args: Record<string, unknown>): Promise<T> {
   const answer = await take(api.POST("/v1/tools/call", { body: { tool: `system__${tool}`, arguments: args } }));
   if (answer.isError)
@@ -34,7 +34,7 @@ export async function system<T>(tool: string, args: Record<string, unknown>): Pr
   return (answer.structuredContent ?? answer.result) as T;
 }
 
-/** The tools of the workspace with their schemas. */
+/** Returns the tools of the workspace with their schemas. */
 export function useTools() {
   const { workspace } = useSession();
   return useQuery({
@@ -52,7 +52,7 @@ export function useTools() {
   });
 }
 
-/** Calls a tool as the person, outside of any chat. */
+/** Calls a tool as the person, outside of chats. */
 export const callTool = (
   tool: string,
   args: Record<string, unknown>,

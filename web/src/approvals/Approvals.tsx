@@ -12,12 +12,12 @@ import { DecideCall, Decision } from "./Decide";
 import { Differences } from "./Differences";
 import { isPending, useAlways, useApprovals, useDecided, useDecision, usePins, type Approval } from "./waiting";
 
-/** What waits for a person: calls that need leave, and tools that changed. */
+/** Waiting calls and changed tools, with earlier decisions. */
 export function ApprovalsScreen() {
   return (
     <Page
       title="Approvals"
-      about="Calls that wait for a person, and tools whose definition changed without a new version."
+      about="Calls that are waiting for a decision, and tools whose definition changed without a new version."
     >
       <Calls />
       <Pins />
@@ -35,13 +35,17 @@ function Calls() {
   if (waiting.length === 0)
     return (
       <Card flush>
-        <Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing waits for you">
-          Calls of tools that the policy marks stop here until someone allows them.
+        <Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing is waiting for you">
+          Calls to tools that need approval wait here until an admin decides.
         </Empty>
       </Card>
     );
   return waiting.map((a) => (
-    <Card key={a.id} title={a.tool} actions={<Badge tone="warn" dot pulse>{`waits, ends ${ago(a.expiresAt)}`}</Badge>}>
+    <Card
+      key={a.id}
+      title={a.tool}
+      actions={<Badge tone="warn" dot pulse>{`waiting, expires ${ago(a.expiresAt)}`}</Badge>}
+    >
       <p>
         {name(a.caller)} wants to call this tool
         {a.account && (
@@ -89,14 +93,14 @@ function Pins() {
   });
 }
 
-/** The tools whose calls need no decision. */
+/** The tools that are always allowed. */
 function Always() {
   const queries = useQueryClient();
   const { data = [] } = useAlways();
   const withdraw = async (id: string, tool: string) => {
     try {
       await api.DELETE("/v1/approvals/always/{id}", { params: { path: { id } } });
-      toast(`Calls of ${tool} wait for an approval again.`);
+      toast(`Calls to ${tool} need approval again.`);
     } catch (error) {
       toastError(error, () => void withdraw(id, tool));
     }
@@ -106,16 +110,16 @@ function Always() {
     <Card
       key={one.id}
       title={one.tool}
-      actions={<Button onClick={() => void withdraw(one.id, one.tool)}>Ask again</Button>}
+      actions={<Button onClick={() => void withdraw(one.id, one.tool)}>Require approval</Button>}
     >
       <p>
-        All calls are allowed until the definition of the tool changes, by {name(one.grantedBy)} {ago(one.since)}.
+        {name(one.grantedBy)} allowed all calls until the tool’s definition changes, {ago(one.since)}.
       </p>
     </Card>
   ));
 }
 
-/** What people decided on earlier calls. */
+/** Earlier decisions. */
 function History() {
   const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = useDecided();
   const decided = data?.pages.flatMap((page) => page.approvals) ?? [];
@@ -139,7 +143,7 @@ function History() {
       ))}
       {hasNextPage && (
         <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-          Show earlier ones
+          Show earlier decisions
         </Button>
       )}
     </Card>

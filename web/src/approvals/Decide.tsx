@@ -14,10 +14,10 @@ interface Props {
   no?: () => void;
 }
 
-/** The buttons of a decision, for those who may decide. */
+/** The buttons of a decision, for people who can decide. */
 export function Decision({ busy, accept, yes, always, no }: Props) {
   const { isWorkspaceAdmin } = useSession();
-  if (!isWorkspaceAdmin) return <p>An admin of the workspace decides.</p>;
+  if (!isWorkspaceAdmin) return <p>A workspace admin will decide.</p>;
   return (
     <div style={{ display: "flex", flexWrap: "wrap", gap: 8 }}>
       <Button look="primary" busy={busy} onClick={yes}>
@@ -39,7 +39,7 @@ export function Decision({ busy, accept, yes, always, no }: Props) {
   );
 }
 
-/** The decision on a call that waits. */
+/** The decision on a waiting call. */
 export function DecideCall({ approval }: { approval: Approval }) {
   const { busy, decide } = useDecision("approvals");
   const { isWorkspaceAdmin } = useSession();
@@ -52,16 +52,16 @@ export function DecideCall({ approval }: { approval: Approval }) {
   return (
     <>
       {isWorkspaceAdmin && (
-        <Field label="Reason (optional)" hint="Whoever asked reads it, and so does the model when you refuse.">
+        <Field label="Reason (optional)" hint="Shown to whoever made the call and, if you refuse, to the model.">
           {(props) => <Input {...props} value={reason} maxLength={1000} onChange={(e) => setReason(e.target.value)} />}
         </Field>
       )}
       <Decision
         busy={busy === id}
-        yes={() => decideWith("approve", "The call may go on.")}
+        yes={() => decideWith("approve", "The call is allowed.")}
         always={
           approval.mayAlways
-            ? () => decideWith("always", "Calls of this tool are allowed until its definition changes.")
+            ? () => decideWith("always", "Calls to this tool are allowed until its definition changes.")
             : undefined
         }
         no={() => decideWith("refuse", "The call is refused.")}

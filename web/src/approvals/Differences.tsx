@@ -3,7 +3,7 @@ import css from "./approvals.module.css";
 
 type Change = Schemas["PinChange"]["changes"][number];
 
-/** What a definition said and what it says now, with the part that differs marked. */
+/** The old and new definition, with the differences marked. */
 export function Differences({ changes }: { changes: Change[] }) {
   return (
     <dl className={css.changes} aria-label="Difference">
@@ -38,7 +38,7 @@ export function Differences({ changes }: { changes: Change[] }) {
   );
 }
 
-/** Splits two texts into what both begin with, what each has alone, and what both end with; at spaces. */
+/** Splits two texts at spaces into the common start, the parts that differ, and the common end. */
 function apart(before: string, after: string): [start: string, before: string, after: string, end: string] {
   const a = before.split(/(?<=\s)/);
   const b = after.split(/(?<=\s)/);

@@ -9,10 +9,10 @@ import { toast, toastError } from "../ui/Toast";
 export type Approval = Schemas["Approval"];
 export type Pin = Schemas["PinChange"];
 
-/** Whether a call can still be decided on. */
+/** Reports whether a call can still be decided. */
 export const isPending = (a: Approval) => a.state === "pending" && Date.parse(a.expiresAt) > Date.now();
 
-/** The calls that wait for a person; with recent, also the last ones that did. */
+/** Returns the waiting calls; with recent, also the latest decided ones. */
 export function useApprovals({ enabled = true, every = 15_000, recent = false } = {}) {
   const { workspace } = useSession();
   return useQuery({
@@ -25,7 +25,7 @@ export function useApprovals({ enabled = true, every = 15_000, recent = false } 
   });
 }
 
-/** The decisions of people on calls, the last one first, in pages. */
+/** Returns the decided calls in pages, latest first. */
 export function useDecided() {
   const { workspace } = useSession();
   return useInfiniteQuery({
@@ -37,7 +37,7 @@ export function useDecided() {
   });
 }
 
-/** The tools whose calls are allowed until their definition changes. */
+/** Returns the tools that are allowed until their definition changes. */
 export function useAlways() {
   const { workspace, isWorkspaceAdmin } = useSession();
   return useQuery({
@@ -47,7 +47,7 @@ export function useAlways() {
   });
 }
 
-/** The tools that are held back because their definition changed. */
+/** Returns the tools that are held back because their definition changed. */
 export function usePins(enabled = true) {
   const { workspace } = useSession();
   return useQuery({
@@ -57,13 +57,13 @@ export function usePins(enabled = true) {
   });
 }
 
-/** The changed tools that nobody has decided on. */
+/** Returns the changed tools that are waiting for a decision. */
 export function useHeldTools(): Pin[] {
   const { data = [] } = usePins(useIdle());
   return data.filter((pin) => pin.state === "waiting");
 }
 
-/** How many decisions wait for a person. */
+/** Returns the number of waiting decisions. */
 export function useWaiting(): number {
   const { data = [] } = useApprovals({ enabled: useIdle() });
   return data.filter(isPending).length + useHeldTools().length;

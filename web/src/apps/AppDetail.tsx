@@ -18,7 +18,7 @@ import css from "./apps.module.css";
 
 const route = getRouteApi("/apps/$name");
 
-/** One app: how it is, what it offers, what it says. */
+/** One app: its state, tools, view, log and settings. */
 export function AppDetail() {
   const { name } = route.useParams();
   const { tab = "overview", tool } = route.useSearch();
@@ -46,7 +46,7 @@ export function AppDetail() {
     return (
       <Page title={name}>
         <Empty title="This app is not installed here" actions={<Link to="/apps">All apps</Link>}>
-          It may have been uninstalled, or be in another workspace.
+          It may have been uninstalled, or it is in another workspace.
         </Empty>
       </Page>
     );
@@ -95,7 +95,7 @@ export function AppDetail() {
         <span className={css.title}>
           <AppMark app={app} />
           {app.ui?.name || name}
-          <StateBadge state={app.status} />
+          <StateBadge app={app} />
         </span>
       }
       about={

@@ -28,7 +28,7 @@ export function AppsScreen() {
   return (
     <Page
       title="Apps"
-      about="Each app is an MCP server that runs here. Its tools are for chats, for you, and for every connected client."
+      about="Each app is an MCP server. Chats, you and every connected client can use its tools."
       actions={
         isWorkspaceAdmin && (
           <Button look="primary" onClick={open}>
@@ -113,7 +113,7 @@ function AppList({ apps }: { apps: App[] }) {
       </div>
       <Card flush>
         {found.length === 0 ? (
-          <Empty title="Nothing found">No app fits.</Empty>
+          <Empty title="Nothing found">No app matches.</Empty>
         ) : (
           <VirtualRows
             label="Installed apps"
@@ -144,7 +144,7 @@ function AppRow({ app, health }: { app: App; health?: Health }) {
           </small>
         </span>
       </div>
-      <StateBadge state={app.status} />
+      <StateBadge app={app} />
       <span className={css.cell}>{plural(app.toolCount, "tool")}</span>
       <span className={css.cell}>{app.status === "running" && health ? `up ${duration(health.uptime)}` : ""}</span>
       <AppActions app={app} />
@@ -152,7 +152,7 @@ function AppRow({ app, health }: { app: App; health?: Health }) {
   );
 }
 
-/** What an admin can do with an app: one button, and a menu with the rest. */
+/** An admin's actions on an app: one button, and a menu with the others. */
 export function AppActions({ app, onGone }: { app: App; onGone?: () => void }) {
   const { isWorkspaceAdmin } = useSession();
   const act = useAppAction();

@@ -3,7 +3,7 @@ import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Field, Input } from "../ui/Field";
 import { Failure } from "../ui/Surface";
-import type { Installation } from "./install";
+import type { Installation } from "./installation";
 
 /** Asks for the settings that an app cannot start without. */
 export function CredentialsStep({ install, onClose }: { install: Installation; onClose: () => void }) {
@@ -28,7 +28,7 @@ export function CredentialsStep({ install, onClose }: { install: Installation; o
         </>
       }
     >
-      <p>The app needs to know this before it starts. What is secret is stored by the server and never shown again.</p>
+      <p>The app needs these settings to start. Secrets are stored by the server and never shown again.</p>
       {fields.map((f) => (
         <Field
           key={f.name}

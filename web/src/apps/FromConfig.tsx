@@ -25,7 +25,7 @@ const tones: Record<Outcome["servers"][number]["status"], Tone> = {
   failed: "bad",
 };
 
-/** The configuration of another client: shown first, with fields for the values that it leaves open, installed then. */
+/** Imports another client's configuration: shows a plan with fields for missing values, then installs it. */
 export function FromConfig({ onDone }: { onDone: () => void }) {
   const queries = useQueryClient();
   const [text, setText] = useState("");
@@ -46,7 +46,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
       setInstalled(true);
       refresh(queries, ["apps", "tools", "health"]);
       if (answer.servers.some((s) => s.status === "failed")) return;
-      toast("The servers are imported.");
+      toast("The servers were imported.");
       onDone();
     } catch (problem) {
       setError(problem);
@@ -66,7 +66,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
       <Field
         label="Configuration of another client"
         required
-        hint="JSON, TOML or YAML of Claude Desktop, Cursor, VS Code, Codex and others. Nothing is installed before you have seen the plan."
+        hint="JSON, TOML or YAML of Claude Desktop, Cursor, VS Code, Codex and others. You see the plan before anything is installed."
       >
         {(props) => (
           <Textarea
@@ -91,7 +91,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
               <div>
                 <b>{s.serverName || s.name}</b>
                 <small>{s.message || [s.source, s.ref, s.version].filter(Boolean).join(" · ")}</small>
-                {s.left && <small>Not taken over: {s.left.join(", ")}</small>}
+                {s.left && <small>Not imported: {s.left.join(", ")}</small>}
               </div>
               <Badge tone={tones[s.status]}>{s.status}</Badge>
             </li>

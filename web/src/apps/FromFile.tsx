@@ -4,10 +4,10 @@ import { useRef, useState } from "react";
 import { Button } from "../ui/Button";
 import { bytes } from "../ui/format";
 import { Failure } from "../ui/Surface";
-import type { Installation } from "./install";
+import type { Installation } from "./installation";
 import css from "./apps.module.css";
 
-/** A .mcpb file of this computer, dropped or chosen. */
+/** An .mcpb file from this computer, dropped or chosen. */
 export function FromFile({ install }: { install: Installation }) {
   const input = useRef<HTMLInputElement>(null);
   const [over, setOver] = useState(false);

@@ -2,7 +2,7 @@ import { useState, type ReactNode } from "react";
 import { Button } from "../ui/Button";
 import { Field, Input, Select } from "../ui/Field";
 import { Failure } from "../ui/Surface";
-import type { Installation } from "./install";
+import type { Installation } from "./installation";
 import css from "./apps.module.css";
 
 interface FormProps {

@@ -5,7 +5,7 @@ import { api, take, type Schemas } from "../api/client";
 import { Button } from "../ui/Button";
 import { Search } from "../ui/Field";
 import { Badge, Empty, Failure, Notice, Skeleton } from "../ui/Surface";
-import type { Installation } from "./install";
+import type { Installation } from "./installation";
 import css from "./apps.module.css";
 
 type Found = Schemas["FoundBundles"]["bundles"][number];
@@ -22,7 +22,7 @@ export function FromRegistry({ install }: { install: Installation }) {
   const search = useQuery({
     queryKey: ["registry", words],
     staleTime: 60_000,
-    placeholderData: keepPreviousData, // a bundle that was found before stays where it is: a click on it is not lost
+    placeholderData: keepPreviousData, // results stay in place, so that a click is not lost
     queryFn: () => take(api.GET("/v1/registries/search", { params: { query: { query: words, limit: 50 } } })),
   });
   const found = search.data?.bundles ?? [];
@@ -44,7 +44,7 @@ export function FromRegistry({ install }: { install: Installation }) {
       ) : search.isPending ? (
         <Skeleton lines={4} />
       ) : found.length === 0 ? (
-        <Empty icon={<PackageSearch aria-hidden="true" />} title={words ? "Nothing found" : "No registry has anything"}>
+        <Empty icon={<PackageSearch aria-hidden="true" />} title={words ? "Nothing found" : "The registries are empty"}>
           {words
             ? "Try other words, or install from a package or an address."
             : "Registries are configured under registries in ropewalk.yaml."}

@@ -8,7 +8,7 @@ import { FromConfig } from "./FromConfig";
 import { FromFile } from "./FromFile";
 import { FromPackage, FromPath, FromURL } from "./FromReference";
 import { FromRegistry } from "./FromRegistry";
-import { useInstall } from "./install";
+import { useInstall } from "./installation";
 
 interface Props {
   tab: string;
@@ -16,7 +16,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** Installs an app: where it comes from, then what it needs to know. */
+/** Installs an app: first its source, then its settings. */
 export default function Install({ tab, onTab, onClose }: Props) {
   const { isOrgAdmin } = useSession();
   const navigate = useNavigate();

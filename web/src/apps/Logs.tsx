@@ -14,7 +14,7 @@ interface Line {
 
 const keep = 20_000;
 
-/** What an app writes, as it writes it. */
+/** The live log of an app. */
 export function Logs({ app }: { app: string }) {
   const { lines, error } = useLogs(app);
   const [query, setQuery] = useState("");

@@ -1,9 +1,11 @@
 import { useMemo, type ReactNode } from "react";
 import type { AppDetails, Health } from "../api/apps";
 import type { App } from "../api/client";
+import { useSession } from "../api/session";
 import type { Tool } from "../api/tools";
 import { price } from "../tools/ToolPanel";
-import { stateName } from "./state";
+import { Calls } from "./Calls";
+import { statusOf } from "./state";
 import { bytes, count, duration, moment, plural } from "../ui/format";
 import { Code } from "../ui/Code";
 import { Card, Facts, Notice } from "../ui/Surface";
@@ -15,18 +17,19 @@ interface Props {
   tools: Tool[];
 }
 
-/** How an app is, in facts. */
+/** The state of an app. */
 export function Overview({ app, details, health, tools }: Props) {
+  const { isWorkspaceAdmin } = useSession();
   const cost = useMemo(() => tools.reduce((sum, t) => sum + price(t), 0), [tools]);
   const error = details?.lastError;
   const facts: [string, ReactNode][] = [
-    ["State", stateName(app.status)],
+    ["State", app.asleep ? "asleep: its processes start with the next call" : statusOf(app)],
     ["Running for", app.status === "running" && health ? duration(health.uptime) : "–"],
     ["Restarts after crashes", count(details?.restarts ?? health?.restartCount ?? 0)],
     ["Memory", typeof details?.memoryBytes === "number" ? bytes(details.memoryBytes) : "–"],
     ["Tools", plural(app.toolCount, "tool")],
-    ["What models read to know them", tools.length > 0 ? `≈ ${count(cost)} tokens` : "–"],
-    ["Trust score", app.trustScore > 0 ? `${app.trustScore} of 100` : "none given"],
+    ["Size of the tool definitions", tools.length > 0 ? `≈ ${count(cost)} tokens` : "–"],
+    ["Trust score", app.trustScore > 0 ? `${app.trustScore} of 100` : "not rated"],
   ];
   if (details?.since) facts.push(["Since", moment(details.since)]);
   if (app.sandbox)
@@ -43,26 +46,27 @@ export function Overview({ app, details, health, tools }: Props) {
       "Signed by",
       `${details.signature.signer}${details.signature.trusted ? "" : " (not among the trusted signers)"}`,
     ]);
-  if (details?.protected) facts.push(["Protected", "it cannot be uninstalled here"]);
+  if (details?.protected) facts.push(["Protected", "cannot be uninstalled here"]);
   return (
     <div style={{ display: "grid", gap: 20 }}>
       {error && (
         <Notice tone="bad">
           <p>{error}</p>
           {details.lastOutput && details.lastOutput.length > 0 && (
-            <Code label="What the app wrote last" text={details.lastOutput.join("\n")} />
+            <Code label="Last output of the app" text={details.lastOutput.join("\n")} />
           )}
         </Notice>
       )}
       {app.status === "dead" && !error && (
         <Notice tone="bad">
-          The app crashed too often, so it is not started again by itself. Its log says more. Start it once the cause is
-          fixed.
+          The app crashed too often and will not be restarted automatically. Its log may show why. Start it once the
+          cause is fixed.
         </Notice>
       )}
       <Card>
         <Facts facts={facts} />
       </Card>
+      {isWorkspaceAdmin && <Calls app={app.name} />}
     </div>
   );
 }

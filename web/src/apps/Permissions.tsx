@@ -18,18 +18,18 @@ type Granted = Schemas["Permissions"]["permissions"][number];
 const kinds: Record<Kind, string> = {
   read: "Read files",
   write: "Read and write files",
-  net: "Connect to a service of this machine",
+  net: "Connect to a service on this machine",
   netOnly: "Connect to this destination only",
-  env: "Variable of the server",
+  env: "Environment variable of the server",
 };
 const states: Record<Granted["state"], [string, Tone]> = {
   granted: ["allowed", "good"],
   denied: ["denied", "plain"],
-  pending: ["has to be confirmed", "warn"],
+  pending: ["needs confirmation", "warn"],
   blocked: ["blocked", "bad"],
 };
 
-/** What an app may use outside of its sandbox, what it asks for, and what it was refused. */
+/** An app's permissions, requests and refusals. */
 export function Permissions({ app }: { app: string }) {
   const { workspace } = useSession();
   const queries = useQueryClient();
@@ -42,7 +42,7 @@ export function Permissions({ app }: { app: string }) {
     mutationFn: (body: Change) => take(api.PATCH("/v1/apps/{name}/permissions", { ...path, body })),
     onSuccess: (now) => {
       if (now.lastError) toast(`${app} does not start: ${now.lastError}`, true);
-      else toast("The change is in force.");
+      else toast("The change is in effect.");
     },
     onSettled: () => refresh(queries, ["permissions", "apps", "app", "tools", "health"]),
   });
@@ -65,7 +65,7 @@ export function Permissions({ app }: { app: string }) {
         </Notice>
       ))}
       {missing.length > 0 && (
-        <Card title="It asks for">
+        <Card title="Requested">
           {missing.map((ask) => {
             const wanted = ask.choice?.length ? (ask.choice as Kind[]) : [ask.kind];
             return (
@@ -101,10 +101,10 @@ export function Permissions({ app }: { app: string }) {
           })}
         </Card>
       )}
-      <Card flush title="It may use">
+      <Card flush title="Decisions">
         {permissions.length === 0 ? (
           <p style={{ padding: 16 }}>
-            Nothing was decided{fixed.length === 0 && ": the app has its own files and data alone"}.
+            No decisions yet.{fixed.length === 0 && " The app can use only its own files and data."}
           </p>
         ) : (
           <Table
@@ -165,7 +165,7 @@ export function Permissions({ app }: { app: string }) {
       </Card>
       <AllowMore busy={busy} onAllow={allow} />
       {denials.length > 0 && (
-        <Card flush title="It was refused">
+        <Card flush title="Refused">
           <Table
             label="Refusals"
             rows={denials}
@@ -178,7 +178,7 @@ export function Permissions({ app }: { app: string }) {
                     <code style={{ overflowWrap: "anywhere" }}>{d.target}</code>
                     <small>
                       {kinds[d.kind]}
-                      {!d.observed && ", as far as a failed start tells"}
+                      {!d.observed && ", inferred from a failed start"}
                     </small>
                   </>
                 ),
@@ -244,7 +244,7 @@ function AllowMore({ busy, onAllow }: { busy: boolean; onAllow: (access: Access)
             </Select>
           )}
         </Field>
-        <Field label="To what">
+        <Field label="Target">
           {(props) => (
             <Input {...props} mono placeholder={example} value={target} onChange={(e) => setTarget(e.target.value)} />
           )}

@@ -14,7 +14,7 @@ interface Setting extends Omit<ConfigField, "type"> {
   part: "userConfig" | "env";
 }
 
-/** The settings of an app. What is left empty stays as it is. */
+/** The settings of an app. Empty fields stay unchanged. */
 export function Settings({ app, details }: { app: string; details?: AppDetails }) {
   const queries = useQueryClient();
   const [values, setValues] = useState<Record<string, string>>({});
@@ -45,7 +45,7 @@ export function Settings({ app, details }: { app: string; details?: AppDetails }
   if (fields.length === 0)
     return (
       <Card flush>
-        <Empty title="Nothing to set">This app asks for no settings.</Empty>
+        <Empty title="No settings">This app has no settings.</Empty>
       </Card>
     );
   return (

@@ -10,16 +10,26 @@ const tones: Record<AppState, Tone> = {
   stopped: "plain",
 };
 
-/** A state in the words of people. */
+/** Returns the word for a state. */
 export const stateName = (state: AppState) => (state === "dead" ? "keeps crashing" : state);
 
-export const StateBadge = ({ state }: { state: AppState }) => (
-  <Badge tone={tones[state]} dot pulse={state === "starting" || state === "crashed"}>
-    {stateName(state)}
+type Status = Pick<App, "status" | "asleep">;
+
+/** Returns the word for the state of an app. */
+export const statusOf = ({ status, asleep }: Status) => (asleep ? "asleep" : stateName(status));
+
+export const StateBadge = ({ app }: { app: Status }) => (
+  <Badge
+    tone={app.asleep ? "plain" : tones[app.status]}
+    dot
+    pulse={app.status === "starting" || app.status === "crashed"}
+    title={app.asleep ? "Its processes start with the next call" : undefined}
+  >
+    {statusOf(app)}
   </Badge>
 );
 
-/** The app's own icon when it is an image that needs no request, else its letters. */
+/** The app's icon, if it is an emoji or an embedded image; otherwise its first letters. */
 export function AppMark({ app }: { app: Pick<App, "name" | "ui"> }) {
   const icon = app.ui?.icon ?? "";
   if (icon.startsWith("data:image/"))

@@ -5,7 +5,7 @@ import { Menu as MenuIcon, SquarePen } from "lucide-react";
 import { lazy, memo, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, take, type Message } from "../api/client";
 import { refreshConversations } from "../api/conversationPages";
-import { useConversations, useFork, useHistory, useQueued } from "../api/conversations";
+import { useConversations, useDisabledApps, useFork, useHistory, useQueued } from "../api/conversations";
 import { useSession } from "../api/session";
 import { ApiError } from "../api/http";
 import { refresh } from "../api/refresh";
@@ -21,23 +21,24 @@ import { toast, toastError } from "../ui/Toast";
 import { Composer, useFocus } from "./Composer";
 import { useDraft } from "./drafts";
 import { attachedBefore } from "./files";
+import { useRecordBranch, useVersions } from "./branches";
 import type { MessageActions } from "./Message";
 import { forget, useBegin, useRun } from "./runs";
 import { isUnsent, requestOf, type Ask } from "./run";
 import css from "./chat.module.css";
 
-/** What shows messages is not needed to begin a chat: it is loaded once the page is shown, or with a conversation. */
+/** The thread is not needed for a new chat. It is loaded once the page is idle, or with a conversation. */
 export const loadThread = () => untilLoaded(() => import("./Thread"));
 const Thread = lazy(async () => ({ default: (await loadThread()).Thread }));
 
-/** Talking to a model that uses the tools of the workspace. */
+/** A chat with a model that can use the workspace's tools. */
 export function ChatScreen() {
   const { id } = useParams({ strict: false });
   const [listOpen, setListOpen] = useState(false);
   const navigate = useNavigate();
   const idle = useIdle();
   useEffect(() => {
-    if (idle) loadThread().catch(() => undefined); // the first message tries again
+    if (idle) loadThread().catch(() => undefined); // sending the first message tries again
   }, [idle]);
   const sidebars = useSidebars();
   const narrow = useNarrow();
@@ -71,7 +72,7 @@ export function ChatScreen() {
   );
 }
 
-/** Whether a run may go on in a conversation: it has no answer yet, or one that has not ended. */
+/** Reports whether a run may be in progress: the last message has no answer, or an unfinished one. */
 function mayGoOn(messages: Message[]): boolean {
   const last = messages.at(-1)!;
   if (last.role === "user") return Date.now() - Date.parse(last.timestamp) < 3_600_000;
@@ -91,11 +92,14 @@ function Conversation({ id }: { id?: string }) {
   const begin = useBegin();
   const queries = useQueryClient();
   const { mutate: fork } = useFork();
+  const recordBranch = useRecordBranch();
+  const versions = useVersions(id);
+  const here = id ?? state?.conversationId;
+  const [off, setOff] = useDisabledApps(here);
   const { draft, edit, clear, store } = useDraft(id);
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field, id);
   const running = state?.status === "running";
-  const here = id ?? state?.conversationId;
   const queued = useQueued(here);
 
   const open = useCallback(
@@ -112,7 +116,7 @@ function Conversation({ id }: { id?: string }) {
       if (!id) open(made);
     });
   };
-  // A run that began in another window, or before this page was loaded.
+  // Join a run that was started in another window or before this page was loaded.
   const joined = useRef("");
   useEffect(() => {
     const asked = messages?.findLastIndex((m) => m.role === "user") ?? -1;
@@ -155,11 +159,12 @@ function Conversation({ id }: { id?: string }) {
   };
   const say = () => {
     if (running) return void queue();
-    if (unsent) return toast("The message before was not sent. Send it with Retry, or discard it.", true);
+    if (unsent) return toast("The previous message was not sent. Retry or discard it first.", true);
     begun({
       message: draft.text.trim(),
       model: chosen || undefined,
       ...(draft.files.length > 0 && { attachments: draft.files }),
+      ...(draft.off.length > 0 && { disabledApps: draft.off }),
     });
     clear();
   };
@@ -168,7 +173,7 @@ function Conversation({ id }: { id?: string }) {
     if (!draft.text && draft.files.length === 0) edit({ text: state.ask.message, files: state.ask.attachments ?? [] });
     forget(run);
   };
-  // A message cannot be changed: it is said again, with its files and to its model, in a fork that ends before it.
+  // A message cannot be changed. It is sent again, with its files and model, in a fork that ends before it.
   const sayAgain = useCallback(
     (index: number, message: string, model?: string) => {
       const before = messages?.[index];
@@ -181,12 +186,14 @@ function Conversation({ id }: { id?: string }) {
           );
           refreshConversations(queries);
           open(made.id);
+          recordBranch(id, index, made.id).catch(() => undefined); // only the arrows would be missing
           begin(
             {
               message,
               conversationId: made.id,
               model: model ?? messages[index + 1]?.metadata?.model,
               ...(attachments.length > 0 && { attachments }),
+              ...(off.length > 0 && { disabledApps: off }),
             },
             index,
             () => undefined,
@@ -197,7 +204,7 @@ function Conversation({ id }: { id?: string }) {
       };
       void attempt();
     },
-    [id, messages, queries, begin, open],
+    [id, messages, queries, begin, open, recordBranch, off],
   );
   const actions = useMemo<MessageActions>(
     () => ({
@@ -207,6 +214,7 @@ function Conversation({ id }: { id?: string }) {
         if (before >= 0) sayAgain(before, messages![before]!.content, model);
       },
       onFork: (index) => id && fork({ id, atMessage: index }, { onSuccess: (made) => open(made.id) }),
+      onOpen: open,
       onMessage: (text) => edit((before) => ({ text: before.text ? `${before.text}\n${text}` : text })),
     }),
     [sayAgain, messages, id, fork, open, edit],
@@ -216,7 +224,12 @@ function Conversation({ id }: { id?: string }) {
   useEffect(() => {
     if (!running || !run) return;
     const stop = (event: KeyboardEvent) => {
-      if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open], [role=menu]"))
+      if (
+        event.key !== "Escape" ||
+        event.shiftKey ||
+        event.defaultPrevented ||
+        document.querySelector("dialog[open], [role=menu]")
+      )
         return;
       run.stop();
       field.current?.focus();
@@ -248,6 +261,8 @@ function Conversation({ id }: { id?: string }) {
         running={running}
         mayQueue={here !== undefined && !queued}
         draft={{ ...draft, model: chosen }}
+        off={here ? off : draft.off}
+        onOff={here ? setOff : (to) => edit({ off: to })}
         onDraft={edit}
         fieldRef={field}
         onSend={say}
@@ -295,6 +310,7 @@ function Conversation({ id }: { id?: string }) {
       >
         <Thread
           messages={messages ?? []}
+          versions={versions}
           loading={history.isPending && id !== undefined && !state}
           error={history.error}
           state={state}
@@ -310,18 +326,18 @@ function Conversation({ id }: { id?: string }) {
   );
 }
 
-/** Tools that the model does not get: the person may wonder why it does not use them. */
+/** Explains why the model does not use some tools. */
 function HeldTools() {
   const pins = useHeldTools();
   if (pins.length === 0) return null;
   return (
     <p className={clsx(css.composer, css.note)}>
-      The model does not have{" "}
+      Not available to the model:{" "}
       {pins
         .slice(0, 3)
         .map((pin) => `${pin.tool} of ${pin.server}`)
         .join(", ")}
-      {pins.length > 3 && ` and ${pins.length - 3} more`}: changed without a new version.{" "}
+      {pins.length > 3 && ` and ${pins.length - 3} more`}, which changed without a new version.{" "}
       <Link to="/approvals">See the change</Link>
     </p>
   );
@@ -345,12 +361,12 @@ const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void 
   const name = (user.displayName || "").split(" ")[0];
   return (
     <div className={css.hello}>
-      <h1>{name && name !== "Owner" ? `Hello, ${name}` : "What shall we do?"}</h1>
+      <h1>{name && name !== "Owner" ? `Hello, ${name}` : "What would you like to do?"}</h1>
       <p>
         {running.length === 0
           ? isWorkspaceAdmin
             ? "Install an app, and the model can use its tools."
-            : `No app runs here yet. An admin of ${workspace.name} can install one, and the model can then use its tools.`
+            : `No apps are running yet. An admin of ${workspace.name} can install one.`
           : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}
       </p>
       <div className={css.chips}>

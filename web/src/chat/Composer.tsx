@@ -1,11 +1,14 @@
 import clsx from "clsx";
-import { ArrowUp, Paperclip, Square, X } from "lucide-react";
+import { ArrowUp, LayoutGrid, Paperclip, Square, X } from "lucide-react";
 import { useEffect, useRef, useState, type Ref } from "react";
 import { createPortal } from "react-dom";
+import { useApps } from "../api/apps";
+import type { App } from "../api/client";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Field, Input, Select } from "../ui/Field";
+import { useShown } from "../ui/idle";
 import { toast, toastError } from "../ui/Toast";
 import { useModels } from "./capabilities";
 import type { Draft } from "./drafts";
@@ -15,10 +18,13 @@ import controls from "../ui/controls.module.css";
 
 interface Props {
   running: boolean;
-  /** Whether a message that is sent now can wait for the end of the run. */
+  /** Whether a message can be queued until the run ends. */
   mayQueue: boolean;
   draft: Draft;
   onDraft: (to: Partial<Draft>) => void;
+  /** The apps that are switched off in this chat. */
+  off: string[];
+  onOff: (apps: string[]) => void;
   onSend: () => void;
   onStop: () => void;
   fieldRef?: Ref<HTMLTextAreaElement>;
@@ -26,18 +32,21 @@ interface Props {
 
 const other = "\u0000other";
 
-/** Where the person writes. */
-export function Composer({ running, mayQueue, draft, onDraft, onSend, onStop, fieldRef }: Props) {
+/** The field for a message, with its files, apps and model. */
+export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend, onStop, fieldRef }: Props) {
   const { model: standard } = useSession();
   const models = useModels();
   const { text, files, model } = draft;
   const [over, setOver] = useState(false);
   const [naming, setNaming] = useState(false);
+  const [choosing, setChoosing] = useState(false);
+  const { data: apps = [] } = useApps(useShown());
+  const on = apps.filter((app) => !off.includes(app.name)).length;
   const [reading, setReading] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const setModel = (to: string) => onDraft({ model: to });
   const add = async (list: FileList | null) => {
-    const chosen = [...(list ?? [])]; // the list of an input empties with it
+    const chosen = [...(list ?? [])]; // a copy, because resetting the input empties its list
     setReading(true);
     try {
       const { files: all, problems } = await withFiles(files, chosen);
@@ -92,7 +101,8 @@ export function Composer({ running, mayQueue, draft, onDraft, onSend, onStop, fi
         <textarea
           ref={fieldRef}
           aria-label="Message"
-          placeholder="Ask, or say what to do…"
+          data-message
+          placeholder="Ask a question or describe a task…"
           rows={1}
           value={text}
           onChange={(e) => onDraft({ text: e.target.value })}
@@ -124,6 +134,18 @@ export function Composer({ running, mayQueue, draft, onDraft, onSend, onStop, fi
               e.target.value = "";
             }}
           />
+          {apps.length > 0 && (
+            <Button
+              look="quiet"
+              small
+              aria-label={`Apps in this chat: ${on} of ${apps.length}`}
+              title="Apps in this chat"
+              onClick={() => setChoosing(true)}
+            >
+              <LayoutGrid aria-hidden="true" />
+              {on < apps.length && `${on} of ${apps.length}`}
+            </Button>
+          )}
           {models.length > 0 ? (
             <Select
               className={css.model}
@@ -163,8 +185,46 @@ export function Composer({ running, mayQueue, draft, onDraft, onSend, onStop, fi
           </span>
         </div>
       </div>
+      {choosing && <ChooseApps apps={apps} off={off} onOff={onOff} onClose={() => setChoosing(false)} />}
       {naming && <NameModel onClose={() => setNaming(false)} onDone={setModel} />}
     </form>
+  );
+}
+
+interface ChooseProps {
+  apps: App[];
+  off: string[];
+  onOff: (apps: string[]) => void;
+  onClose: () => void;
+}
+
+/** Switches apps on and off in one chat. */
+function ChooseApps({ apps, off, onOff, onClose }: ChooseProps) {
+  const others = (name: string) => off.filter((one) => one !== name);
+  return createPortal(
+    <Dialog title="Apps in this chat" onClose={onClose}>
+      <p>The model can use the apps that are on. A change applies from the next message on.</p>
+      <ul className={css.apps}>
+        {apps.map(({ name, ui }) => (
+          <li key={name}>
+            <label>
+              <input
+                type="checkbox"
+                checked={!off.includes(name)}
+                onChange={(e) => onOff(e.target.checked ? others(name) : [...others(name), name])}
+              />
+              {ui?.name || name}
+            </label>
+          </li>
+        ))}
+      </ul>
+      <div>
+        <Button small disabled={off.length === 0} onClick={() => onOff([])}>
+          Switch all on
+        </Button>
+      </div>
+    </Dialog>,
+    document.body,
   );
 }
 
@@ -197,7 +257,7 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
   );
 }
 
-/** Puts the cursor into the composer when a conversation opens. */
+/** Focuses the message field when a conversation opens. */
 export function useFocus(field: { current: HTMLTextAreaElement | null }, key: string | undefined): void {
   useEffect(() => {
     if (matchMedia("(hover: hover)").matches) field.current?.focus();

@@ -1,12 +1,12 @@
 import { Link, useNavigate } from "@tanstack/react-router";
-import { Download, Ellipsis, GitFork, Pencil, SquarePen, Trash2 } from "lucide-react";
+import { Download, Ellipsis, GitFork, ListChecks, Pencil, SquarePen, Trash2 } from "lucide-react";
 import { useEffect, useState } from "react";
 import { api, take, type ConversationSummary } from "../api/client";
 import { useConversationActions, useConversations } from "../api/conversations";
 import { Button } from "../ui/Button";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Field, Input, Search } from "../ui/Field";
-import { ago } from "../ui/format";
+import { ago, plural } from "../ui/format";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { Empty, Failure, Skeleton } from "../ui/Surface";
 import { toastError } from "../ui/Toast";
@@ -14,7 +14,7 @@ import { VirtualRows } from "../ui/VirtualRows";
 import { useRunning } from "./runs";
 import css from "./chat.module.css";
 
-/** The person's conversations: searched, renamed, deleted. */
+/** The list of the person's conversations. */
 export function Conversations({ here, open, onClose }: { here?: string; open: boolean; onClose: () => void }) {
   const [query, setQuery] = useState("");
   const [words, setWords] = useState("");
@@ -25,6 +25,13 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
   const pages = useConversations(words);
   const navigate = useNavigate();
   const all = pages.data?.pages.flatMap((p) => p.conversations) ?? [];
+  const [selected, setSelected] = useState<ReadonlySet<string> | null>(null); // null while conversations are not being selected
+  const toggle = (id: string) =>
+    setSelected((before) => {
+      const next = new Set(before);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
   return (
     <aside className={css.side} data-open={open} aria-label="Conversations">
       <div className={css.sideHead}>
@@ -39,7 +46,27 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
         >
           <SquarePen aria-hidden="true" />
         </Button>
+        <Button
+          look="quiet"
+          label="Select conversations"
+          aria-pressed={selected !== null}
+          disabled={all.length === 0 && selected === null}
+          onClick={() => setSelected(selected ? null : new Set())}
+        >
+          <ListChecks aria-hidden="true" />
+        </Button>
       </div>
+      {selected && (
+        <Selection
+          selected={selected}
+          shown={all.map((c) => c.id)}
+          onSelect={setSelected}
+          onDeleted={(ids) => {
+            setSelected(null);
+            if (here && ids.includes(here)) void navigate({ to: "/chat" });
+          }}
+        />
+      )}
       <div className={css.sideList}>
         {pages.isLoadingError ? (
           <Failure error={pages.error} />
@@ -59,11 +86,69 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
             onEnd={() => {
               if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage({ cancelRefetch: false });
             }}
-            render={(c) => <Row conversation={c} here={c.id === here} onOpen={onClose} />}
+            render={(c) =>
+              selected ? (
+                <div className={css.item} data-here={c.id === here}>
+                  <label>
+                    <input type="checkbox" checked={selected.has(c.id)} onChange={() => toggle(c.id)} />
+                    <span>{titleOf(c)}</span>
+                  </label>
+                </div>
+              ) : (
+                <Row conversation={c} here={c.id === here} onOpen={onClose} />
+              )
+            }
           />
         )}
       </div>
     </aside>
+  );
+}
+
+const titleOf = (c: ConversationSummary) => c.title || c.preview || "New conversation";
+
+interface SelectionProps {
+  selected: ReadonlySet<string>;
+  shown: string[];
+  onSelect: (ids: ReadonlySet<string>) => void;
+  onDeleted: (ids: string[]) => void;
+}
+
+/** The actions on selected conversations. */
+function Selection({ selected, shown, onSelect, onDeleted }: SelectionProps) {
+  const { removeAll } = useConversationActions();
+  const [asking, setAsking] = useState(false);
+  const all = shown.length > 0 && shown.every((id) => selected.has(id));
+  const remove = () => {
+    setAsking(false);
+    removeAll.mutate([...selected], { onSuccess: () => onDeleted([...selected]) });
+  };
+  return (
+    <div className={css.selection} role="group" aria-label="Selected conversations">
+      <span role="status">{selected.size} selected</span>
+      <Button small look="quiet" onClick={() => onSelect(new Set(all ? [] : shown))}>
+        {all ? "Select none" : "Select all"}
+      </Button>
+      <Button
+        small
+        look="danger"
+        busy={removeAll.isPending}
+        disabled={selected.size === 0}
+        onClick={() => setAsking(true)}
+      >
+        Delete…
+      </Button>
+      {asking && (
+        <Confirm
+          title={`Delete ${plural(selected.size, "conversation")}?`}
+          action="Delete"
+          onClose={() => setAsking(false)}
+          onConfirm={remove}
+        >
+          <p>They will be deleted permanently.</p>
+        </Confirm>
+      )}
+    </div>
   );
 }
 
@@ -80,7 +165,7 @@ function Row({
   const running = useRunning().get(c.id)?.snapshot().status === "running";
   const navigate = useNavigate();
   const [asking, setAsking] = useState<"rename" | "delete" | null>(null);
-  const title = c.title || c.preview || "New conversation";
+  const title = titleOf(c);
   return (
     <div className={css.item} data-here={here}>
       <Link to="/chat/$id" params={{ id: c.id }} aria-current={here ? "page" : undefined} onClick={onOpen}>
@@ -140,14 +225,14 @@ function Row({
             });
           }}
         >
-          <p>“{title}” will be gone for good.</p>
+          <p>“{title}” will be deleted permanently.</p>
         </Confirm>
       )}
     </div>
   );
 }
 
-/** The words of a line of Markdown. */
+/** Removes Markdown syntax from a line. */
 const plain = (text: string) => text.replaceAll(/[*`#|]+|^[->]\s|\]\([^)]*\)|\[/g, "").trim();
 
 function Rename({ title, onDone, onClose }: { title: string; onDone: (title: string) => void; onClose: () => void }) {

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
-import { GitFork, Pencil, RotateCcw, Shuffle } from "lucide-react";
+import { ChevronLeft, ChevronRight, GitFork, Pencil, RotateCcw, Shuffle } from "lucide-react";
 import { lazy, memo, Suspense, useState } from "react";
 import type { Message, ToolCall } from "../api/client";
 import { Button } from "../ui/Button";
@@ -10,6 +10,7 @@ import { cost, millis, moment, plural, short } from "../ui/format";
 import { Menu, MenuItem, MenuLabel } from "../ui/Menu";
 import { untilLoaded } from "../ui/loading";
 import { Badge, Failure } from "../ui/Surface";
+import type { Versions } from "./branches";
 import { useModels } from "./capabilities";
 import { Question } from "./Question";
 import { attachedBefore } from "./files";
@@ -17,14 +18,16 @@ import { isUnsent, type AsidePart, type Attachment, type Part, type RunState } f
 import { ToolCard } from "./ToolCard";
 import css from "./chat.module.css";
 
-/** Loaded with the first answer: a chat without one can be used before. */
+/** Loaded with the first answer, so that a new chat is usable sooner. */
 const Markdown = lazy(async () => ({ default: (await untilLoaded(() => import("../ui/Markdown"))).Markdown }));
 
 export interface MessageActions {
   onEdit: (index: number, text: string) => void;
-  /** Without a model, the one that answered before is asked. */
+  /** Without a model, the same one answers again. */
   onRetry: (index: number, model?: string) => void;
   onFork: (index: number) => void;
+  /** Opens another conversation. */
+  onOpen: (id: string) => void;
   onMessage: (text: string) => void;
 }
 
@@ -32,13 +35,15 @@ interface UserProps {
   text: string;
   index?: number;
   attachments?: Attachment[];
+  /** The versions of the message, if there are several. */
+  versions?: Versions;
   actions?: MessageActions;
-  /** What can be done with a message that the server never got. */
+  /** The actions on a message that was not sent. */
   unsent?: { onRetry: () => void; onDiscard: () => void };
 }
 
-/** What the person said. */
-export function UserMessage({ text, index, attachments, actions, unsent }: UserProps) {
+/** A message of the person. */
+export function UserMessage({ text, index, attachments, versions, actions, unsent }: UserProps) {
   const [edited, setEdited] = useState<string | null>(null);
   if (edited !== null && actions && index !== undefined) {
     return (
@@ -93,6 +98,7 @@ export function UserMessage({ text, index, attachments, actions, unsent }: UserP
           </Button>
         </div>
       )}
+      {actions && versions && <VersionArrows versions={versions} onOpen={actions.onOpen} />}
       {actions && index !== undefined && (
         <span className={css.acts}>
           <CopyButton text={text} />
@@ -105,7 +111,28 @@ export function UserMessage({ text, index, attachments, actions, unsent }: UserP
   );
 }
 
-/** A file of a message: a picture as it is, anything else by its name. */
+/** The arrows between the versions of a message. */
+function VersionArrows({ versions: { ids, here }, onOpen }: { versions: Versions; onOpen: (id: string) => void }) {
+  return (
+    <span className={css.versions} role="group" aria-label="Versions of this message">
+      <Button look="quiet" small label="Previous version" disabled={here === 0} onClick={() => onOpen(ids[here - 1]!)}>
+        <ChevronLeft aria-hidden="true" />
+      </Button>
+      {here + 1} of {ids.length}
+      <Button
+        look="quiet"
+        small
+        label="Next version"
+        disabled={here === ids.length - 1}
+        onClick={() => onOpen(ids[here + 1]!)}
+      >
+        <ChevronRight aria-hidden="true" />
+      </Button>
+    </span>
+  );
+}
+
+/** An attachment: a picture, or the name of another file. */
 function Attached({ file }: { file: Attachment }) {
   const isPicture = file.mimeType.startsWith("image/");
   const stored = useQuery({
@@ -132,7 +159,7 @@ const partOf = (call: ToolCall & { result?: Record<string, unknown> }): Part => 
   resourceUri: call.resourceUri,
 });
 
-/** What is stored of an answer, in the order in which it came; all calls first where the order is not known. */
+/** Returns the parts of a stored answer in their order. If the order is unknown, the calls come first. */
 function partsOf(message: Message): Part[] {
   const calls = (message.metadata?.toolCalls ?? []).map(partOf);
   const text = (text: string): Part => ({ type: "text", text });
@@ -172,7 +199,7 @@ const PartView = memo(function PartView({ part, onMessage }: { part: Part; onMes
   }
 });
 
-/** What the model thought, or got instead of earlier messages: folded, because it is not what was answered. */
+/** Reasoning or a summary, collapsed because it is not part of the answer. */
 const Aside = ({ part: { type, text, ms } }: { part: AsidePart }) => (
   <details className={css.aside}>
     <summary>
@@ -196,24 +223,24 @@ const stops: Record<string, string> = {
   content_filter: "filtered by the provider",
   refusal: "refused by the model",
   context_window: "too long for the model",
-  no_tool_calls: "no tool call came",
+  no_tool_calls: "no tool call",
   unknown_end: "ended early",
   provider_error: "the provider failed",
 };
 
 interface AnswerProps {
-  /** What the history has of it. */
+  /** The answer from the history. */
   message?: Message;
   index?: number;
-  /** Its run, until the history has all of it. */
+  /** The run, until the history has the whole answer. */
   state?: RunState;
   actions: MessageActions;
   onRetry?: () => void;
 }
 
 /**
- * What the model said in one run: as it goes on, and from the history. It is one component, so that what is
- * shown stays when the run has ended.
+ * The answer of one run, both live and from the history. It is one component, so that nothing on the screen changes
+ * when the run ends.
  */
 export const Answer = memo(function Answer({ message, index = 0, state, actions, onRetry }: AnswerProps) {
   const parts = message ? partsOf(message) : (state?.parts ?? []);
@@ -258,7 +285,7 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
   );
 });
 
-/** What an answer cost and what can be done with it. */
+/** The model, tokens and cost of an answer, with its actions. */
 function About({ message, index, actions }: { message: Message; index: number; actions: MessageActions }) {
   const m = message.metadata ?? {};
   const others = useModels().filter((name) => name !== m.model);
@@ -268,9 +295,7 @@ function About({ message, index, actions }: { message: Message; index: number; a
       {m.stopReason && <Badge tone="warn">{stops[m.stopReason] ?? m.stopReason.replaceAll("_", " ")}</Badge>}
       {typeof m.stopMessage === "string" && <span>{m.stopMessage}</span>}
       {m.model && <span title={moment(message.timestamp)}>{m.model}</span>}
-      {m.outputTokens === undefined && m.stopReason === "incomplete" && (
-        <span title="Nobody said what the answer used">– tokens</span>
-      )}
+      {m.outputTokens === undefined && m.stopReason === "incomplete" && <span title="Usage unknown">– tokens</span>}
       {m.outputTokens !== undefined && (
         <span title="Tokens read and written">
           {m.inputTokens === undefined ? "–" : short(m.inputTokens)} → {short(m.outputTokens)} tokens

@@ -11,10 +11,10 @@ import css from "./chat.module.css";
 
 const said = { accept: "answered", decline: "declined", cancel: "dismissed" };
 
-/** Who asks when it is the server itself, and not an app. */
+/** The name of the server itself in questions. */
 const ownServer = "system";
 
-/** What an app, or the server itself, asks the person while a tool runs. */
+/** A question from an app, or from the server itself, while a tool runs. */
 export function Question({ question }: { question: QuestionPart }) {
   const { request, answer } = question;
   const own = request.server === ownServer;
@@ -42,7 +42,7 @@ export function Question({ question }: { question: QuestionPart }) {
   );
 }
 
-/** A call that waits until the person has linked an account, or has logged in again. */
+/** A call that is waiting until the person has linked an account or logged in again. */
 function LoginNeeded({ question, url }: { question: QuestionPart; url: string }) {
   const { request, answer, complete } = question;
   const linkPage = useLinkPage();
@@ -53,7 +53,7 @@ function LoginNeeded({ question, url }: { question: QuestionPart; url: string })
       <header>
         <IdCard aria-hidden="true" />
         <span>
-          The tool <code>{request.tool}</code> takes a login
+          The tool <code>{request.tool}</code> needs a login
         </span>
       </header>
       <p>{request.message}</p>
@@ -83,7 +83,7 @@ function LoginNeeded({ question, url }: { question: QuestionPart; url: string })
           </Button>
           {opened ? (
             <span role="status" className={css.meta}>
-              The call goes on when the account is linked.
+              The call continues once the account is linked.
             </span>
           ) : (
             <Button look="quiet" disabled={busy} onClick={() => void send("decline")}>

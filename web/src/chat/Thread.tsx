@@ -3,12 +3,15 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Message } from "../api/client";
 import { Button } from "../ui/Button";
 import { Failure, Notice, Skeleton } from "../ui/Surface";
+import type { Versions } from "./branches";
 import { Answer, UserMessage, type MessageActions } from "./Message";
 import { isUnsent, type Part, type RunState } from "./run";
 import css from "./chat.module.css";
 
 interface Props {
   messages: Message[];
+  /** The versions of messages that have several, by position. */
+  versions: ReadonlyMap<number, Versions>;
   loading: boolean;
   error: Error | null;
   state?: RunState;
@@ -17,8 +20,8 @@ interface Props {
   onDiscard: () => void;
 }
 
-/** What was said, and what is being said. It stays at its end unless the person scrolls up. */
-export function Thread({ messages, loading, error, state, actions, onRetry, onDiscard }: Props) {
+/** The messages of a conversation. It stays scrolled to the end unless the person scrolls up. */
+export function Thread({ messages, versions, loading, error, state, actions, onRetry, onDiscard }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const before = useRef(0);
@@ -35,14 +38,23 @@ export function Thread({ messages, loading, error, state, actions, onRetry, onDi
     observer.observe(content);
     return () => observer.disconnect();
   }, []);
-  // What the history has of the run: its message, and what was kept of its answer.
+  // The run's message and answer, if the history has them.
   const asked = state && messages[state.since]?.role === "user";
   const kept = asked && state.read && messages[state.since + 1]?.role === "assistant";
-  // The history may have the answer already while the rest of the run is still to be shown.
+  // The history may have the answer before all events of the run have been shown.
   const shown = state && !kept ? messages.slice(0, state.since + 1) : messages;
   const rows = shown.map((m, i) => {
     if (m.role === "user")
-      return <UserMessage key={i} text={m.content} index={i} actions={actions} attachments={m.metadata?.attachments} />;
+      return (
+        <UserMessage
+          key={i}
+          text={m.content}
+          index={i}
+          versions={versions.get(i)}
+          actions={actions}
+          attachments={m.metadata?.attachments}
+        />
+      );
     const failed = kept && state.status === "failed" && i === state.since + 1;
     return (
       <Answer
@@ -77,7 +89,7 @@ export function Thread({ messages, loading, error, state, actions, onRetry, onDi
         role="region"
         aria-label="Conversation"
         onScroll={(e) => {
-          // What grows moves the end away; only scrolling up is the person's own.
+          // Growing content also changes the distance to the end. Only scrolling up comes from the person.
           const { scrollTop, scrollHeight, clientHeight } = e.currentTarget;
           const near = scrollHeight - scrollTop - clientHeight < 60;
           if (near) atEnd.current = true;
@@ -101,7 +113,7 @@ export function Thread({ messages, loading, error, state, actions, onRetry, onDi
               }
             >
               <p role="status">
-                No answer is here yet. If one is on its way, for example in another window, it appears here.
+                There is no answer yet. If one is being written, for example in another window, it will appear here.
               </p>
             </Notice>
           )}
@@ -110,7 +122,7 @@ export function Thread({ messages, loading, error, state, actions, onRetry, onDi
           <Button
             className="to-end"
             style={{ position: "absolute", bottom: 96, left: "50%", translate: "-50%" }}
-            label="To the end"
+            label="Scroll to the end"
             onClick={() => {
               atEnd.current = true;
               toEnd();
@@ -124,7 +136,7 @@ export function Thread({ messages, loading, error, state, actions, onRetry, onDi
   );
 }
 
-/** The answer for those who hear it: sentence by sentence, and what the tools do. */
+/** Announces the answer to screen readers, sentence by sentence, and the progress of tools. */
 function Announcer({ state }: { state?: RunState }) {
   const [sentence, setSentence] = useState("");
   const latest = useRef(state);

@@ -2,7 +2,7 @@ import { ChevronRight, CircleAlert, CircleCheck, LoaderCircle } from "lucide-rea
 import { parseJson, toJson } from "../api/digits";
 import { useTools, viewOf } from "../api/tools";
 import type { ToolResult } from "../api/client";
-import { pretty, ResultView } from "../tools/ResultView";
+import { ResultView } from "../tools/ResultView";
 import { Code } from "../ui/Code";
 import { clock, millis } from "../ui/format";
 import { DecideCall } from "../approvals/Decide";
@@ -14,11 +14,11 @@ import css from "./chat.module.css";
 
 interface Props {
   call: ToolPart;
-  /** Takes what a view of the tool wants to say. */
+  /** Receives a message that the tool's view writes for the chat. */
   onMessage?: (text: string) => void;
 }
 
-/** One call of a tool: what it was given, what it gave, how long it took. */
+/** A tool call: its arguments, its result and its time. */
 export function ToolCard({ call, onMessage }: Props) {
   const { data: tools } = useTools();
   const called = nameOf(call);
@@ -54,11 +54,11 @@ export function ToolCard({ call, onMessage }: Props) {
           {(call.result ?? call.output) !== undefined && (
             <div>
               <p className={css.caption}>{call.state === "failed" ? "Error" : "Result"}</p>
-              {call.result ? (
-                <ResultView result={call.result as unknown as ToolResult} />
-              ) : (
-                <Code label="Result" text={pretty(call.output ?? "")} wrap />
-              )}
+              <ResultView
+                result={
+                  (call.result ?? { content: [{ type: "text", text: call.output ?? "" }] }) as unknown as ToolResult
+                }
+              />
             </div>
           )}
         </div>
@@ -87,13 +87,13 @@ export function ToolCard({ call, onMessage }: Props) {
   );
 }
 
-/** The tool that was called, and with which account: github_work__create_issue names both. Names of apps have no underscore. */
+/** Returns the tool and the account of a call: github_work__create_issue has both. Names of apps have no underscore. */
 function nameOf({ name, account }: ToolPart): { name: string; account?: string } {
   const named = /^([^_]+)_([a-z0-9-]+)(__.+)$/.exec(name);
   return named ? { name: named[1]! + named[3]!, account: account ?? named[2] } : { name, account };
 }
 
-/** The result as the view wants it; of a call long ago only its text is known. */
+/** Returns the result for the view. Old calls have only its text. */
 function resultOf(call: ToolPart): ToolResult {
   if (call.result) return call.result as unknown as ToolResult;
   let structured: unknown;
@@ -111,7 +111,7 @@ function resultOf(call: ToolPart): ToolResult {
   } as unknown as ToolResult;
 }
 
-/** The decision on a call that waits for one, where it was asked for: also a late one, after the call was answered. */
+/** The decision on a waiting call. It can also come after the call has returned. */
 function Held({ call }: { call: ToolPart }) {
   const waits = call.state === "running";
   const id = /\((apr_\w+)\)/.exec((waits ? call.progress?.message : call.output) ?? "")?.[1];
@@ -130,14 +130,14 @@ function Held({ call }: { call: ToolPart }) {
   return (
     <section className={css.question} aria-label={`Decision on ${approval.tool}`}>
       <p>
-        {waits ? "This call waits for a decision" : "Nobody has decided on this call yet"}
+        {waits ? "This call is waiting for a decision" : "Nobody has decided on this call yet"}
         {approval.account && (
           <>
             {" "}
             (with the account <b>{approval.account}</b>)
           </>
         )}
-        , which is possible until {clock(approval.expiresAt)}.
+        . It expires at {clock(approval.expiresAt)}.
       </p>
       <Code label="Arguments of the call" text={toJson(approval.arguments, 2)} wrap />
       <DecideCall approval={approval} />
@@ -145,9 +145,9 @@ function Held({ call }: { call: ToolPart }) {
   );
 }
 
-/** What became of a call that was answered before anybody decided. */
+/** What a late decision means. */
 const late: Partial<Record<Approval["state"], string>> = {
-  approved: "This call is allowed now. Ask for it again, and it is made.",
+  approved: "This call is allowed now. Ask for it again to make it.",
   used: "This call was allowed later, and made when it was asked for again.",
   refused: "This call was refused later.",
 };

@@ -3,15 +3,17 @@ import { useSession } from "../api/session";
 import { draftPrefix, fileStore } from "../api/leave";
 import type { Attachment } from "./run";
 
-/** What a person has written and chosen in a conversation, and not sent. */
+/** What a person has written and chosen in a conversation, but not sent. */
 export interface Draft {
   text: string;
   files: Attachment[];
-  /** "" is the model of the server. */
+  /** "" for the server's default. */
   model: string;
+  /** The apps that are switched off in a new chat. */
+  off: string[];
 }
 
-const empty: Draft = { text: "", files: [], model: "" };
+const empty: Draft = { text: "", files: [], model: "", off: [] };
 
 function stored(key: string): Partial<Draft> {
   try {
@@ -21,18 +23,18 @@ function stored(key: string): Partial<Draft> {
   }
 }
 
-function keep(key: string, { text, model }: Draft): void {
+function keep(key: string, { text, model, off }: Draft): void {
   try {
-    if (text || model) localStorage.setItem(key, JSON.stringify({ text, model }));
+    if (text || model || off.length > 0) localStorage.setItem(key, JSON.stringify({ text, model, off }));
     else localStorage.removeItem(key);
   } catch {
-    // The browser keeps nothing here: the draft lasts as long as the page.
+    // Without storage the draft lasts as long as the page.
   }
 }
 
 /**
- * The draft of a conversation. It survives a reload, the browser and a change of screens, and stays stored after it was sent
- * until the server has it.
+ * Returns the draft of a conversation. It survives reloads and restarts of the browser. After sending, it stays stored until the
+ * server has the message.
  */
 export function useDraft(id: string | undefined) {
   const { user, workspace } = useSession();
@@ -64,7 +66,7 @@ export function useDraft(id: string | undefined) {
     },
     [change, store],
   );
-  /** Empties what is shown; what is stored stays until the server has it. */
-  const clear = useCallback(() => change({ text: "", files: [] }), [change]);
+  /** Clears the shown draft. The stored one stays until the server has the message. */
+  const clear = useCallback(() => change({ text: "", files: [], off: [] }), [change]);
   return { draft, edit, clear, store };
 }

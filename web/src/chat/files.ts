@@ -8,7 +8,7 @@ const images = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 const sizeOf = ({ data }: Attachment) => ((data?.length ?? 0) * 3) / 4;
 
-/** The chosen files with more of them, and a sentence for each that cannot be sent. */
+/** Adds files to the chosen ones. It returns a sentence for each file that cannot be sent. */
 export async function withFiles(all: Attachment[], more: File[]): Promise<{ files: Attachment[]; problems: string[] }> {
   const files = [...all];
   const problems: string[] = [];
@@ -16,13 +16,13 @@ export async function withFiles(all: Attachment[], more: File[]): Promise<{ file
   for (const file of more) {
     const problem =
       files.length >= most
-        ? `${file.name} was left out: one message takes ${most} files.`
+        ? `${file.name} was left out. A message can have ${most} files.`
         : file.size === 0
           ? `${file.name} is empty.`
           : file.size > largest
-            ? `${file.name} is too large: a file may have 5 MB.`
+            ? `${file.name} is too large. The limit is 5 MB per file.`
             : total + file.size > largestTogether
-              ? `${file.name} was left out: the files of one message may have 10 MB together.`
+              ? `${file.name} was left out. The files of a message can have 10 MB together.`
               : "";
     const mimeType = problem ? undefined : await typeOf(file);
     if (mimeType) {
@@ -31,13 +31,13 @@ export async function withFiles(all: Attachment[], more: File[]): Promise<{ file
     } else
       problems.push(
         problem ||
-          `${file.name} is of a type that models cannot read. They take PNG, JPEG, GIF and WebP pictures, PDF documents and text.`,
+          `${file.name} is not a type that models can read. They take PNG, JPEG, GIF and WebP pictures, PDF documents and text.`,
       );
   }
   return { files, problems };
 }
 
-/** The type that a model gets. Browsers know few types of text, and take some for something else, such as TypeScript for video. */
+/** Returns the media type to send. Browsers know few types of text, and mistake some, such as TypeScript for video. */
 async function typeOf(file: File): Promise<string | undefined> {
   if (images.includes(file.type) || file.type === "application/pdf") return file.type;
   try {
@@ -56,7 +56,7 @@ const base64 = (blob: Blob) =>
     reader.readAsDataURL(blob);
   });
 
-/** An attachment of an earlier message, to send it again. */
+/** Reads an attachment of an earlier message, to send it again. */
 export async function attachedBefore({
   name,
   mimeType,

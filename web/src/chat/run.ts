@@ -26,7 +26,7 @@ export interface QuestionPart {
   complete?: boolean;
 }
 
-/** What the model thought before it went on, or the summary that it got instead of earlier messages. */
+/** The model's reasoning, or the summary that it got in place of earlier messages. */
 export interface AsidePart {
   type: "reasoning" | "summary";
   text: string;
@@ -38,7 +38,7 @@ export type Part = { type: "text"; text: string } | AsidePart | ToolPart | Quest
 export interface Attachment {
   name: string;
   mimeType: string;
-  /** Base64; or, of an image elsewhere, its https address. */
+  /** Base64. An image at another address has a url instead. */
   data?: string;
   url?: string;
 }
@@ -48,23 +48,24 @@ export interface Ask {
   conversationId?: string;
   model?: string;
   attachments?: Attachment[];
+  disabledApps?: string[];
   appContext?: { serverName?: string; appName?: string };
 }
 
 export interface RunState {
   ask: Ask;
-  /** How many messages the conversation had before this run: the index of its own message. */
+  /** The number of messages before this run, which is the index of its own message. */
   since: number;
   conversationId?: string;
   parts: Part[];
   status: "running" | "done" | "failed" | "stopped";
   error?: ApiError;
-  /** Whether the server has begun it. What it never got was not sent. */
+  /** Whether the server has started the run. */
   sent?: boolean;
   answer?: Schemas["ChatAnswer"];
-  /** Whether the run has ended on the server while nothing was heard of it: the history has what there is. */
+  /** Whether the run ended on the server while this page was disconnected. The history has its answer. */
   gone?: boolean;
-  /** Whether the history was read after the run had ended. One that was read before may lack the end of the answer. */
+  /** Whether the history was read after the run ended. An earlier one may lack the end of the answer. */
   read?: boolean;
 }
 
@@ -72,30 +73,30 @@ const perFrame = 1_500; // characters of text
 
 const rejoinPauses = [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000]; // ms
 
-const lost = () => new ApiError(0, "offline", "The connection was lost. What was said until then is kept.");
+const lost = () => new ApiError(0, "offline", "The connection was lost. Everything up to then is kept.");
 
-/** Whether a message never reached the server, so that it is safe to send it as it was. */
+/** Reports whether a message never reached the server, so that it is safe to send it again. */
 export const isUnsent = ({ status, sent, error }: RunState) => status === "failed" && !sent && error?.status === 0;
 
 type ChatRequest = NonNullable<paths["/v1/chat"]["post"]["requestBody"]>["content"]["application/json"];
 
-/** Returns the request for a message: the run does not end when this page is closed. */
+/** Returns the request for a message. The run continues when this page is closed. */
 export const requestOf = (ask: Ask) => ({ ...ask, detach: true }) as ChatRequest;
 
 type Stream = Parameters<typeof readEvents>[0];
 
-/** One run of a chat, which goes on whatever screen is shown. */
+/** A run of a chat. It continues while other screens are shown. */
 export class Run {
   state: RunState;
   private readonly abort = new AbortController();
   private readonly readers = new Set<() => void>();
-  private readonly queue: ServerEvent[] = []; // what came and is not in the state yet
+  private readonly queue: ServerEvent[] = []; // received events that are not in the state yet
   private frame = 0;
   private drained = () => {};
   private last = ""; // id of the last event
   private stopping?: Promise<unknown>;
 
-  /** A run that began elsewhere, or before the page was loaded, is joined. */
+  /** Starts a run. With joins, it follows one that was started elsewhere or before the page was loaded. */
   constructor(
     ask: Ask,
     since: number,
@@ -114,7 +115,7 @@ export class Run {
 
   snapshot = () => this.state;
 
-  /** Ends the run, on the server too. */
+  /** Stops the run, on the server too. */
   stop(): void {
     this.abort.abort();
     const id = this.state.conversationId;
@@ -122,7 +123,7 @@ export class Run {
       this.stopping = api.DELETE("/v1/conversations/{id}/run", { params: { path: { id } } }).catch(() => undefined);
   }
 
-  /** The history was read after the end. */
+  /** Notes that the history was read after the end. */
   markRead(): void {
     this.change({ read: true });
   }
@@ -164,7 +165,7 @@ export class Run {
     return this.read(api.GET("/v1/conversations/{id}/run", { ...eventStream, params, signal: this.abort.signal }));
   }
 
-  /** Joins the run again, which goes on without the connection. */
+  /** Joins the run again, which continues on the server without a connection. */
   private async rejoin(): Promise<void> {
     this.change({ status: "failed", error: lost() });
     for (const pause of rejoinPauses) {
@@ -185,13 +186,13 @@ export class Run {
     }
   }
 
-  /** Takes in what came, so much text in a frame that the page has time for others, however much came at once. */
+  /** Queues an event. Each frame processes a limited amount of text, so that the page stays responsive. */
   private enqueue(event: ServerEvent): void {
     this.last = event.id || this.last;
-    if (this.state.error?.code === "offline") this.change({ status: "running", error: undefined }); // it is heard again
+    if (this.state.error?.code === "offline") this.change({ status: "running", error: undefined }); // it is connected again
     this.queue.push(event);
     if (document.hidden)
-      this.takeQueued(Infinity); // it has no frames
+      this.takeQueued(Infinity); // a hidden page has no frames
     else this.nextFrame();
   }
 
@@ -212,7 +213,7 @@ export class Run {
       case "chat.start": {
         const { conversationId } = data as Schemas["ChatStart"];
         this.change({ conversationId, sent: true });
-        if (this.abort.signal.aborted) this.stop(); // before it was known which run it is
+        if (this.abort.signal.aborted) this.stop(); // it was stopped before its conversation was known
         return this.started(this, conversationId);
       }
       case "text.delta":
@@ -304,7 +305,7 @@ export class Run {
     this.nextFrame();
   }
 
-  /** Readers are notified once a frame, however many deltas came. */
+  /** Notifies readers once per frame, regardless of the number of deltas. */
   private nextFrame(): void {
     this.frame ||= requestAnimationFrame(() => {
       this.takeQueued(perFrame);

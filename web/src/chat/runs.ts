@@ -5,7 +5,7 @@ import { Run, type Ask, type RunState } from "./run";
 import { notifyHidden } from "../shell/notify";
 import { refreshConversations } from "../api/conversationPages";
 
-/** The runs of this page: by conversation, and the one that has none yet. */
+/** The runs of this page, by conversation. A new chat's run has a key of its own until its conversation is known. */
 let runs: ReadonlyMap<string, Run> = new Map();
 const readers = new Set<() => void>();
 
@@ -24,7 +24,7 @@ const subscribe = (reader: () => void) => {
 const fresh = (workspace: string) => `${workspace} new`;
 const never = () => () => undefined;
 
-/** The run of a conversation, or of the one that is about to begin. */
+/** Returns the run of a conversation or of a new chat. */
 export function useRun(conversationId?: string): { run: Run | undefined; state: RunState | undefined } {
   const { workspace } = useSession();
   const all = useSyncExternalStore(subscribe, () => runs);
@@ -33,10 +33,10 @@ export function useRun(conversationId?: string): { run: Run | undefined; state: 
   return { run, state };
 }
 
-/** Which conversations a run goes on in. */
+/** Returns all runs, by conversation. */
 export const useRunning = () => useSyncExternalStore(subscribe, () => runs);
 
-/** Begins a run in a conversation of so many messages. began is called when its conversation is known. */
+/** Starts a run after so many messages. began is called when its conversation is known. */
 export function useBegin(): (
   ask: Ask,
   since: number,
@@ -56,7 +56,7 @@ export function useBegin(): (
           if (!settled.state.gone) notifyHidden(settled.state.status === "done" ? "Answer ready" : "Answer ended");
           refreshConversations(queries);
           if (!id) return readers.forEach((reader) => reader());
-          // A history that is still on its way may lack the answer, and a refetch would join it.
+          // A history fetch in progress may lack the answer, and a refetch would wait for it.
           const history = { queryKey: ["history", workspace.id, id] };
           await queries.cancelQueries(history);
           await queries.refetchQueries(history);
@@ -84,7 +84,7 @@ export function useBegin(): (
   );
 }
 
-/** Forgets a run that has ended. */
+/** Removes a run that has ended. */
 export const forget = (run: Run) =>
   set((map) => {
     for (const [key, other] of map) if (other === run) map.delete(key);

@@ -7,7 +7,7 @@ import { clients } from "./clients";
 import { Keys } from "./Keys";
 import css from "./connect.module.css";
 
-/** How other clients use the tools of this workspace. */
+/** Explains how other clients use the tools of this workspace. */
 export function ConnectScreen() {
   const { workspace, facts, isWorkspaceAdmin } = useSession();
   const [chosen, setChosen] = useState(clients[0]!.id);
@@ -24,14 +24,14 @@ export function ConnectScreen() {
         </div>
         {facts.dev && (
           <Notice tone="warn">
-            In dev mode no token is needed, and only programs on this machine get in. Set an API key or an identity
-            provider before others should.
+            In dev mode no token is needed, and only programs on this machine can connect. Set an API key or an identity
+            provider before you let others in.
           </Notice>
         )}
         {!facts.dev && facts.login && (
           <Notice>
-            Clients that know OAuth need the address alone: they send people to your identity provider. Others take a
-            token.
+            Clients that support OAuth need only the address: they send people to your identity provider. Other clients
+            need a token.
           </Notice>
         )}
       </Card>
@@ -55,7 +55,7 @@ export function ConnectScreen() {
           {!facts.dev && (
             <Field
               label="Token or API key"
-              hint={`It is put into the text below and stays in this page.${isWorkspaceAdmin ? " Make one above." : ""}`}
+              hint={`It is inserted into the text below and does not leave this page.${isWorkspaceAdmin ? " Create one above." : ""}`}
             >
               {(props) => (
                 <Input

@@ -15,7 +15,7 @@ import { toast, toastError } from "../ui/Toast";
 
 type Key = Schemas["APIKey"];
 
-/** The API keys: made, named, and revoked. A key is shown once. */
+/** The API keys. A new key is shown once. */
 export function Keys({ onMade }: { onMade: (key: string) => void }) {
   const { workspace } = useSession();
   const queries = useQueryClient();
@@ -58,7 +58,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
       ) : keys.isPending ? (
         <Skeleton />
       ) : keys.data.length === 0 ? (
-        <Empty title="No keys yet">A key lets a program or a client in, with a role in one workspace.</Empty>
+        <Empty title="No keys yet">A key gives a program or a client access to one workspace, with a role.</Empty>
       ) : (
         <Table
           label="API keys"
@@ -148,12 +148,12 @@ function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: (
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={busy}>
-            Make the key
+            Create key
           </Button>
         </>
       }
     >
-      <Field label="Name" required hint="What uses it, so that you know it again">
+      <Field label="Name" required hint="What it is for">
         {(props) => <Input {...props} autoFocus value={name} onChange={(e) => setName(e.target.value)} />}
       </Field>
       <Field label={`Role in ${workspace.name}`}>

@@ -9,7 +9,7 @@ import css from "./forms.module.css";
 
 const isGroup = (kind: string) => ["object", "list", "map", "variants"].includes(kind);
 
-/** Any number of items of one schema. */
+/** The items of an array. */
 export function ListFields({ schema, root, label, value, path, errors, onChange }: FieldProps & { label: string }) {
   const items = Array.isArray(value) ? (value as unknown[]) : [];
   const set = (all: unknown[]) => onChange(all.length === 0 ? undefined : all);
@@ -43,7 +43,7 @@ export function ListFields({ schema, root, label, value, path, errors, onChange 
   );
 }
 
-/** Values by names that the person chooses. */
+/** The entries of a map, with names that the person chooses. */
 export function MapFields({ schema, root, label, value, path, errors, onChange }: FieldProps & { label: string }) {
   const object = (value !== null && typeof value === "object" ? value : {}) as Record<string, unknown>;
   const of = schema.additionalProperties as object;

@@ -31,7 +31,7 @@ export interface FieldProps {
   onChange: (value: unknown) => void;
 }
 
-/** The control of one property. */
+/** The field for one property. */
 export function SchemaField(props: FieldProps) {
   const { name, root, required, value, path, errors, onChange } = props;
   const schema = resolve(props.schema, root);
@@ -131,7 +131,7 @@ const nameOf = (schema: JsonSchema, i: number) => {
   );
 };
 
-/** A value that may be one of several: which one, and its fields. */
+/** A value with several possible schemas: a choice between them, and its fields. */
 function Variants({ schema, root, label, value, path, errors, onChange, required }: FieldProps & { label: string }) {
   const variants = variantsOf(schema, root) ?? [];
   const fitting = value === undefined ? -1 : variants.findIndex((variant) => fits(variant, value, root));

@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from "react";
 import { parseJson, toJson } from "../api/digits";
 import { Field, Textarea } from "../ui/Field";
+import { plural } from "../ui/format";
 import { Properties, SchemaField } from "./SchemaField";
-import { kindOf, resolve, type JsonSchema } from "./schema";
+import { kindOf, nameAt, resolve, type JsonSchema } from "./schema";
 import css from "./forms.module.css";
 
 interface Props {
@@ -11,19 +12,19 @@ interface Props {
   onChange: (value: Record<string, unknown>) => void;
   /** Problems by JSON pointer. */
   errors?: Map<string, string>;
-  /** Whether the whole value may be written as JSON instead. */
+  /** Whether the value can also be edited as JSON. */
   json?: boolean;
 }
 
 const none = new Map<string, string>();
 
-/** A form made of the schema of an object. */
+/** A form generated from the schema of an object. */
 export function SchemaForm({ schema, value, onChange, errors = none, json }: Props) {
   const [asText, setAsText] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
   const root = resolve(schema, schema);
   const fields = useRef<HTMLDivElement>(null);
-  // Whoever sent the form is led to the first field that has to change.
+  // Move the focus to the first field that must change.
   useEffect(() => {
     if (errors.size > 0)
       fields.current
@@ -41,6 +42,8 @@ export function SchemaForm({ schema, value, onChange, errors = none, json }: Pro
     errors,
     onChange: (to: unknown) => onChange((to ?? {}) as Record<string, unknown>),
   };
+  const pointer = [...errors.keys()].find((one) => one !== "");
+  const first = pointer === undefined ? "" : nameAt(pointer, schema);
   const write = (text: string) => {
     setAsText(text);
     try {
@@ -95,6 +98,12 @@ export function SchemaForm({ schema, value, onChange, errors = none, json }: Pro
       ) : ["map", "variants"].includes(kindOf(root)) ? (
         <SchemaField {...inside} />
       ) : null}
+      {first && (
+        <p className={css.error} role="status">
+          Check {first}
+          {errors.size > 1 && ` and ${plural(errors.size - 1, "more field")}`}.
+        </p>
+      )}
     </div>
   );
 }

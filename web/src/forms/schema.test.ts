@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Digits, parseJson } from "../api/digits";
-import { blank, fits, initial, kindOf, problemsOf, resolve, variantsOf, type JsonSchema } from "./schema";
+import { blank, fits, initial, kindOf, nameAt, problemsOf, resolve, variantsOf, type JsonSchema } from "./schema";
 
 const order: JsonSchema = {
   type: "object",
@@ -99,5 +99,19 @@ describe("problems", () => {
     const value = parseJson('{"id":9007199254740993,"rate":1.0}');
     expect(problemsOf(schema, value).size).toBe(0);
     expect(problemsOf(schema, { rate: new Digits("1.") }).get("/rate")).toBe("Enter a number.");
+  });
+});
+
+describe("names of fields", () => {
+  test.each([
+    ["/lines/0/name", "lines, 1, name"],
+    ["/payment/email", "payment, email"],
+    ["/labels/a", "labels, a"],
+    ["/nothing", "nothing"],
+  ])("%s", (pointer, name) => expect(nameAt(pointer, order)).toBe(name));
+
+  test("are titles where the schema has them", () => {
+    const schema: JsonSchema = { properties: { a: { title: "Address", properties: { zip: { title: "Postcode" } } } } };
+    expect(nameAt("/a/zip", schema)).toBe("Address, Postcode");
   });
 });

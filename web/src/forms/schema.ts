@@ -1,6 +1,6 @@
 import { Digits, isNumber, isWritable, toJson } from "../api/digits";
 
-/** The part of JSON Schema that forms are made from. */
+/** The part of JSON Schema that forms support. */
 export interface JsonSchema {
   $ref?: string;
   $defs?: Record<string, JsonSchema>;
@@ -35,9 +35,9 @@ export interface JsonSchema {
 export type Kind =
   "choice" | "choices" | "boolean" | "number" | "text" | "file" | "object" | "list" | "map" | "variants" | "json";
 
-const deepest = 8; // a schema that contains itself has no end
+const deepest = 8; // limits schemas that contain themselves
 
-/** A schema without its references, and without the null that an optional field may be. */
+/** Resolves references and allOf, and removes null from the alternatives. */
 export function resolve(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema {
   if (depth > 20) return {};
   if (schema.$ref?.startsWith("#")) {
@@ -61,7 +61,7 @@ export function resolve(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSc
   return schema;
 }
 
-/** What holds for a value that fits both. */
+/** Merges two schemas that both apply. */
 const merged = (a: JsonSchema, b: JsonSchema): JsonSchema => ({
   ...a,
   ...b,
@@ -69,7 +69,7 @@ const merged = (a: JsonSchema, b: JsonSchema): JsonSchema => ({
   ...(a.required && b.required && { required: [...a.required, ...b.required] }),
 });
 
-/** What a value may be one of, apart from null. */
+/** Returns the alternatives of a schema, apart from null. */
 export function variantsOf(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema[] | undefined {
   return (schema.anyOf ?? schema.oneOf)
     ?.map((option) => resolve(option, root, depth + 1))
@@ -84,7 +84,7 @@ export function typeOf(schema: JsonSchema): string | undefined {
   return schema.type ?? (schema.properties ? "object" : undefined);
 }
 
-/** The values of a choice with what they are called, when the schema is one. */
+/** Returns the values and titles of a choice; null for other schemas. */
 export function choicesOf(schema: JsonSchema): { value: unknown; title: string }[] | null {
   if (schema.const !== undefined) return [{ value: schema.const, title: String(schema.const) }];
   if (schema.enum) return schema.enum.map((value, i) => ({ value, title: schema.enumNames?.[i] ?? String(value) }));
@@ -94,7 +94,7 @@ export function choicesOf(schema: JsonSchema): { value: unknown; title: string }
   return null;
 }
 
-/** Which control a schema gets. What no control fits is written as JSON. */
+/** Returns the control for a schema. Anything without a control is edited as JSON. */
 export function kindOf(schema: JsonSchema): Kind {
   if (choicesOf(schema)) return "choice";
   if ((schema.anyOf ?? schema.oneOf)?.length && !schema.properties) return "variants";
@@ -118,7 +118,7 @@ export function kindOf(schema: JsonSchema): Kind {
   return "json";
 }
 
-/** Whether a value is of the kind that a variant describes. */
+/** Reports whether a value matches a variant. */
 export function fits(schema: JsonSchema, value: unknown, root: JsonSchema): boolean {
   const choices = choicesOf(schema);
   if (choices) return choices.some((choice) => toJson(choice.value) === toJson(value));
@@ -148,7 +148,7 @@ export function fits(schema: JsonSchema, value: unknown, root: JsonSchema): bool
   return true;
 }
 
-/** The value that a form begins with. */
+/** Returns the initial value of a form. */
 export function initial(schema: JsonSchema, root: JsonSchema = schema, depth = 0): unknown {
   const real = resolve(schema, root);
   if (real.default !== undefined) return real.default;
@@ -168,16 +168,16 @@ export function initial(schema: JsonSchema, root: JsonSchema = schema, depth = 0
   return value;
 }
 
-/** What a new item of a list, or a value of a map, begins with. */
+/** Returns the initial value of a new item of a list or entry of a map. */
 export const blank = (schema: JsonSchema, root: JsonSchema): unknown =>
   initial(schema, root) ??
   { object: {}, map: {}, list: [], choices: [], boolean: false, text: "" }[kindOf(resolve(schema, root)) as string] ??
   null;
 
-/** Whether a field is so deep in a schema that it is written as JSON. */
+/** Reports whether a field is so deep in a schema that it is edited as JSON. */
 export const isTooDeep = (path: string) => path.split("/").length > deepest;
 
-/** What is wrong with a value as far as a form can know, by JSON pointer, in the order of the fields. */
+/** Returns the problems of a value that a form can detect, by JSON pointer, in the order of the fields. */
 export function problemsOf(
   schema: JsonSchema,
   value: unknown,
@@ -222,7 +222,7 @@ export function problemsOf(
   return new Map();
 }
 
-/** What is wrong with a value by itself. */
+/** Returns the problem of a single value; "" if there is none. */
 function problemOf(schema: JsonSchema, value: unknown): string {
   if (isNumber(value)) {
     const number = Number(value);
@@ -250,6 +250,28 @@ function matches(pattern: string, value: string): boolean {
   try {
     return new RegExp(pattern, "u").test(value);
   } catch {
-    return true; // a pattern of another dialect: the app checks it
+    return true; // not a JavaScript pattern; the app checks it
   }
+}
+
+/** Returns the name of a field in its form: the titles along its JSON pointer. */
+export function nameAt(pointer: string, root: JsonSchema): string {
+  const names: string[] = [];
+  let schema = resolve(root, root);
+  for (const part of pointer.split("/").slice(1)) {
+    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    const inner = innerOf(schema, key, root);
+    if (/^\d+$/.test(key) && schema.items) names.push(String(Number(key) + 1));
+    else names.push(inner.title ?? key);
+    schema = inner;
+  }
+  return names.join(", ");
+}
+
+/** Returns the schema of a field of an object, a list, a map, or one of the variants that has it. */
+function innerOf(schema: JsonSchema, key: string, root: JsonSchema): JsonSchema {
+  const all = [schema, ...(variantsOf(schema, root) ?? [])];
+  const property = all.find((one) => one.properties?.[key])?.properties?.[key];
+  const others = typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined;
+  return resolve(property ?? schema.items ?? others ?? {}, root);
 }

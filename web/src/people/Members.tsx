@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { Trash2, UserPlus, UserRound } from "lucide-react";
 import { useState } from "react";
 import { useSession } from "../api/session";
@@ -31,7 +32,7 @@ export function Members() {
     >
       {rows.length === 0 ? (
         <Empty icon={<UserRound aria-hidden="true" />} title="No members">
-          People become members when an admin adds them. Admins of the organization get in anyway.
+          People become members when an admin adds them. Organization admins have access anyway.
         </Empty>
       ) : (
         <Table
@@ -67,9 +68,14 @@ export function Members() {
               title: "",
               number: true,
               cell: (m) => (
-                <Button small look="quiet" label={`Remove ${nameOf(m.user)}`} onClick={() => setRemoving(m)}>
-                  <Trash2 aria-hidden="true" />
-                </Button>
+                <span style={{ display: "inline-flex", alignItems: "center", gap: 6 }}>
+                  <Link to="/activity" search={{ tab: "audit", person: m.user.id }}>
+                    Activity<span className="visually-hidden"> of {nameOf(m.user)}</span>
+                  </Link>
+                  <Button small look="quiet" label={`Remove ${nameOf(m.user)}`} onClick={() => setRemoving(m)}>
+                    <Trash2 aria-hidden="true" />
+                  </Button>
+                </span>
               ),
             },
           ]}
@@ -86,7 +92,7 @@ export function Members() {
             setRemoving(null);
           }}
         >
-          <p>They lose access to {workspace.name} at once. What they did stays.</p>
+          <p>They lose access to {workspace.name} at once. Records of what they did are kept.</p>
         </Confirm>
       )}
     </Card>
@@ -121,14 +127,14 @@ function AddMember({ known, onClose }: { known: Set<string>; onClose: () => void
     >
       {users.isLoadingError && <Failure error={users.error} />}
       {!isOrgAdmin && (
-        <Field label="Email" required hint="Of somebody who has logged in here before.">
+        <Field label="Email" required hint="Of someone who has logged in here before.">
           {(props) => (
             <Input {...props} type="email" autoFocus value={who} onChange={(e) => setWho(e.target.value.trim())} />
           )}
         </Field>
       )}
       {isOrgAdmin && (
-        <Field label="Person" required hint="People are known here after their first login.">
+        <Field label="Person" required hint="People appear here after their first login.">
           {(props) => (
             <Select {...props} value={who} onChange={(e) => setWho(e.target.value)}>
               <option value="">Choose…</option>

@@ -6,7 +6,7 @@ import { Members } from "./Members";
 import { Users } from "./Users";
 import { WorkspaceList } from "./Workspaces";
 
-/** Who may do what, and where. */
+/** Members, workspaces and users. */
 export function PeopleScreen() {
   const { workspace, isOrgAdmin } = useSession();
   const [tab, setTab] = useState("members");

@@ -5,7 +5,7 @@ import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Confirm } from "../ui/Dialog";
 import { Search, Select } from "../ui/Field";
-import { Card, Empty, Failure, Skeleton } from "../ui/Surface";
+import { Badge, Card, Empty, Failure, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
 import { deleteUser, nameOf, setRole, usePeopleChange, useUsers } from "./data";
 
@@ -40,7 +40,15 @@ export function Users() {
               cell: (u) => (
                 <>
                   {nameOf(u)}
-                  {u.id === me.id && " (you)"}
+                  {u.id === me.id && " (you)"}{" "}
+                  {u.suspended && (
+                    <Badge
+                      tone="warn"
+                      title="No identity provider knows them. They cannot log in, and their keys are refused."
+                    >
+                      suspended
+                    </Badge>
+                  )}
                   {u.email && u.displayName && <small>{u.email}</small>}
                 </>
               ),
@@ -83,7 +91,7 @@ export function Users() {
             setDeleting(null);
           }}
         >
-          <p>Their conversations and everything else that is theirs alone will be gone for good.</p>
+          <p>Their conversations and everything else that only they own will be deleted permanently.</p>
         </Confirm>
       )}
     </Card>

@@ -1,10 +1,16 @@
 import { useRouter } from "@tanstack/react-router";
-import { Bell, Check, ChevronsUpDown, LogOut, Moon, Sun, SunMoon } from "lucide-react";
+import { Bell, BellOff, Check, Keyboard, ChevronsUpDown, LogOut, Moon, ScrollText, Sun, SunMoon } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import { createPortal } from "react-dom";
 import { useSession } from "../api/session";
+import { untilLoaded } from "../ui/loading";
 import { Menu, MenuItem, MenuLabel, MenuLine } from "../ui/Menu";
-import { mayAskToNotify } from "./notify";
+import { switchNotifications, useNotifications } from "./notify";
+import { showShortcuts } from "./shortcuts";
 import { applyTheme, useTheme } from "./theme";
 import css from "./shell.module.css";
+
+const Instructions = lazy(() => untilLoaded(async () => ({ default: (await import("./Instructions")).Instructions })));
 
 const initials = (name: string) =>
   name
@@ -14,54 +20,73 @@ const initials = (name: string) =>
     .map((word) => word[0]!.toUpperCase())
     .join("") || "?";
 
-/** Which workspace the person is in, and the others. */
+/** The current workspace, and a menu to switch to another. */
 export function WorkspaceMenu() {
-  const { workspace, workspaces, switchTo } = useSession();
+  const { workspace, workspaces, instructions, isWorkspaceAdmin, switchTo } = useSession();
+  const [instructing, setInstructing] = useState(false);
   const router = useRouter();
-  // The section stays; what was open in it belongs to the other workspace.
+  // Stay in the section. What was open in it belongs to the other workspace.
   const open = async (id: string) => {
     const section = router.state.location.pathname.split("/")[1]!;
     await router.navigate({ to: `/${section}`, search: {} });
-    router.history.push(`/w/${encodeURIComponent(id)}/${section}`); // so that Back leads to the workspace before
+    router.history.push(`/w/${encodeURIComponent(id)}/${section}`); // so that Back returns to the previous workspace
     switchTo(id);
   };
   return (
-    <Menu
-      align="start"
-      trigger={
-        <button type="button" className={css.who}>
-          <span className="visually-hidden">Workspace </span>
-          <span className={`${css.avatar} ${css.square}`} aria-hidden="true">
-            {initials(workspace.name)}
-          </span>
-          <span>
-            <b>{workspace.name}</b>
-            <small>{workspace.role}</small>
-          </span>
-          <ChevronsUpDown aria-hidden="true" />
-        </button>
-      }
-    >
-      <MenuLabel>Workspaces</MenuLabel>
-      {workspaces.map((w) => (
-        <MenuItem
-          key={w.id}
-          icon={w.id === workspace.id ? <Check aria-label="current" /> : <span style={{ width: 16 }} />}
-          onSelect={() => {
-            if (w.id !== workspace.id) void open(w.id);
-          }}
-        >
-          {w.name}
-        </MenuItem>
-      ))}
-    </Menu>
+    <>
+      <Menu
+        align="start"
+        trigger={
+          <button type="button" className={css.who}>
+            <span className="visually-hidden">Workspace </span>
+            <span className={`${css.avatar} ${css.square}`} aria-hidden="true">
+              {initials(workspace.name)}
+            </span>
+            <span>
+              <b>{workspace.name}</b>
+              <small>{workspace.role}</small>
+            </span>
+            <ChevronsUpDown aria-hidden="true" />
+          </button>
+        }
+      >
+        <MenuLabel>Workspaces</MenuLabel>
+        {workspaces.map((w) => (
+          <MenuItem
+            key={w.id}
+            icon={w.id === workspace.id ? <Check aria-label="current" /> : <span style={{ width: 16 }} />}
+            onSelect={() => {
+              if (w.id !== workspace.id) void open(w.id);
+            }}
+          >
+            {w.name}
+          </MenuItem>
+        ))}
+        {(isWorkspaceAdmin || instructions !== "") && (
+          <>
+            <MenuLine />
+            <MenuItem icon={<ScrollText aria-hidden="true" />} onSelect={() => setInstructing(true)}>
+              Instructions for models…
+            </MenuItem>
+          </>
+        )}
+      </Menu>
+      {instructing &&
+        createPortal(
+          <Suspense>
+            <Instructions onClose={() => setInstructing(false)} />
+          </Suspense>,
+          document.body,
+        )}
+    </>
   );
 }
 
-/** Who is logged in, the theme, and the way out. */
+/** The account menu: the theme, notifications and the logout. */
 export function AccountMenu({ compact }: { compact?: boolean }) {
   const { user, facts, logout } = useSession();
   const theme = useTheme();
+  const notifies = useNotifications();
   const name = user.displayName || user.email || user.id;
   return (
     <Menu
@@ -91,7 +116,7 @@ export function AccountMenu({ compact }: { compact?: boolean }) {
         icon={theme === "system" ? <Check aria-label="chosen" /> : <SunMoon aria-hidden="true" />}
         onSelect={() => applyTheme("system")}
       >
-        Theme of the system
+        System theme
       </MenuItem>
       <MenuItem
         icon={theme === "light" ? <Check aria-label="chosen" /> : <Sun aria-hidden="true" />}
@@ -105,14 +130,16 @@ export function AccountMenu({ compact }: { compact?: boolean }) {
       >
         Dark theme
       </MenuItem>
-      {mayAskToNotify() && (
-        <>
-          <MenuLine />
-          <MenuItem icon={<Bell aria-hidden="true" />} onSelect={() => void Notification.requestPermission()}>
-            Notify me of answers
-          </MenuItem>
-        </>
-      )}
+      <MenuLine />
+      <MenuItem
+        icon={notifies ? <BellOff aria-hidden="true" /> : <Bell aria-hidden="true" />}
+        onSelect={() => void switchNotifications(!notifies)}
+      >
+        {notifies ? "Stop notifying me" : "Notify me of answers"}
+      </MenuItem>
+      <MenuItem icon={<Keyboard aria-hidden="true" />} onSelect={showShortcuts}>
+        Keyboard shortcuts
+      </MenuItem>
       {!facts.dev && (
         <>
           <MenuLine />

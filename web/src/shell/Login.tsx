@@ -9,10 +9,10 @@ import { Field, Input } from "../ui/Field";
 import { Notice } from "../ui/Surface";
 import css from "./shell.module.css";
 
-// Of the address that the page was opened with: the router replaces it before the first render.
+// From the address that the page was opened with, which the router replaces before the first render.
 const failed = new URLSearchParams(location.search).has("error");
 
-/** Takes a person in: through the identity provider, with the API key, or with a token. */
+/** The login: with the identity provider, the API key or a token. */
 export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
   return (
     <main className={css.center}>
@@ -24,7 +24,7 @@ export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
         </header>
         {failed && (
           <Notice tone="bad">
-            The login did not succeed. Try again, or ask an administrator: the server's log says why.
+            The login failed. Try again, or ask an administrator to look for the reason in the server's log.
           </Notice>
         )}
         <div className={css.loginCard}>
@@ -101,7 +101,7 @@ function KeyLogin({ facts, onDone }: { facts: Facts; onDone: () => void }) {
   );
 }
 
-/** A key becomes a cookie; a token is kept for this tab, when the server takes it. */
+/** Exchanges a key for a cookie. A token that the server accepts is stored for this tab. */
 async function logIn(secret: string, facts: Facts): Promise<void> {
   if (facts.apiKey) {
     try {

@@ -18,13 +18,13 @@ function useSections(): { all: Section[]; here?: Section } {
   return { all, here: all.find((s) => path === s.to || path.startsWith(`${s.to}/`)) };
 }
 
-/** The navigation before the screen. */
+/** The navigation above or next to the screen. */
 export function Top() {
   const { all, here } = useSections();
   const narrow = useNarrow();
   const idle = useIdle();
   useEffect(() => {
-    if (idle) loadMenus().catch(() => undefined); // the menu that opens tries again
+    if (idle) loadMenus().catch(() => undefined); // opening a menu tries again
   }, [idle]);
   useEffect(() => {
     document.title = here ? `${here.name} · Ropewalk` : "Ropewalk";
@@ -32,7 +32,7 @@ export function Top() {
   return narrow ? <MobileTop /> : <Nav all={all} here={here} />;
 }
 
-/** The navigation after the screen, on a phone. */
+/** The navigation below the screen, on a phone. */
 export function Bottom() {
   const { all, here } = useSections();
   return useNarrow() && <TabBar all={all} here={here} />;

@@ -1,14 +1,16 @@
-import { Outlet, useRouterState } from "@tanstack/react-router";
+import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { useConnection } from "../api/events";
 import { useSession } from "../api/session";
 import { untilLoaded } from "../ui/loading";
 import { Toasts } from "../ui/Toast";
+import { onShowShortcuts, shortcutOf } from "./shortcuts";
 import { useSidebars } from "./sidebars";
 import css from "./shell.module.css";
 
-/** Loaded when it is asked for. */
+/** Loaded when it is first used. */
 const Palette = lazy(() => untilLoaded(async () => ({ default: (await import("./Palette")).Palette })));
+const ShortcutList = lazy(() => untilLoaded(async () => ({ default: (await import("./ShortcutList")).ShortcutList })));
 
 export function Shell() {
   const main = useRef<HTMLElement>(null);
@@ -16,21 +18,34 @@ export function Shell() {
   const resolved = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
   const shown = useRef(resolved);
   useEffect(() => {
-    // What led here may be gone, such as a dialog: the keyboard goes on with the new screen.
+    // The element that led here may be gone, such as a dialog. Then the focus moves to the new screen.
     if (shown.current && shown.current !== resolved && document.activeElement === document.body) main.current?.focus();
     shown.current = resolved;
   }, [resolved]);
-  const [finding, setFinding] = useState(false);
+  const navigate = useNavigate();
+  const [open, setOpen] = useState<"find" | "help" | null>(null);
   useEffect(() => {
-    const open = (event: KeyboardEvent) => {
-      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k" || event.shiftKey || event.altKey)
-        return;
+    const press = (event: KeyboardEvent) => {
+      const shortcut = shortcutOf(event);
+      if (!shortcut || (shortcut === "write" && event.defaultPrevented)) return;
       event.preventDefault();
-      if (!document.querySelector("dialog[open]")) setFinding(true);
+      if (document.querySelector("dialog[open]")) return;
+      if (shortcut === "find" || shortcut === "help") setOpen(shortcut);
+      else if (shortcut === "new") void navigate({ to: "/chat" });
+      else {
+        const field = document.querySelector<HTMLElement>("[data-message]");
+        if (field) field.focus();
+        else void navigate({ to: "/chat" });
+      }
     };
-    document.addEventListener("keydown", open);
-    return () => document.removeEventListener("keydown", open);
-  }, []);
+    document.addEventListener("keydown", press);
+    const forget = onShowShortcuts(() => setOpen("help"));
+    return () => {
+      document.removeEventListener("keydown", press);
+      forget();
+    };
+  }, [navigate]);
+  const close = () => setOpen(null);
   return (
     <div className={css.shell}>
       <a
@@ -49,11 +64,10 @@ export function Shell() {
         <Outlet />
       </main>
       {sidebars && <sidebars.Bottom />}
-      {finding && (
-        <Suspense>
-          <Palette onClose={() => setFinding(false)} />
-        </Suspense>
-      )}
+      <Suspense>
+        {open === "find" && <Palette onClose={close} />}
+        {open === "help" && <ShortcutList onClose={close} />}
+      </Suspense>
       <Toasts />
     </div>
   );

@@ -1,18 +1,38 @@
-/** Whether the browser can be asked to notify the person of answers. */
-export const mayAskToNotify = () => "Notification" in window && Notification.permission === "default";
+import { useSyncExternalStore } from "react";
+import { toast } from "../ui/Toast";
 
-/** Says in a page that nobody looks at that something is ready: in its title, and with a notification where the person wants them. */
+const key = "ropewalk.notify";
+const readers = new Set<() => void>();
+
+/** Whether the person asked for notifications in this browser, and the browser allows them. */
+const isOn = () =>
+  "Notification" in window && Notification.permission === "granted" && localStorage.getItem(key) === "on";
+
+const subscribe = (reader: () => void) => {
+  readers.add(reader);
+  return () => readers.delete(reader);
+};
+
+export const useNotifications = () => useSyncExternalStore(subscribe, isOn);
+
+/** Turns notifications on, after asking the browser for permission if necessary, or off. */
+export async function switchNotifications(on: boolean): Promise<void> {
+  if (!on) localStorage.removeItem(key);
+  else if (!("Notification" in window)) toast("This browser has no notifications.", true);
+  else if ((await Notification.requestPermission()) === "granted") localStorage.setItem(key, "on");
+  else
+    toast("The browser does not allow notifications from this page. Change that in its settings for this site.", true);
+  readers.forEach((reader) => reader());
+}
+
+/** Announces something in a hidden page: in its title, and with a notification if the person asked for them. */
 export function notifyHidden(text: string): void {
   if (!document.hidden) return;
   const { title } = document;
   document.title = `${text} · ${title}`;
-  document.addEventListener(
-    "visibilitychange",
-    () => {
-      document.title = title;
-    },
-    { once: true },
-  );
-  if ("Notification" in window && Notification.permission === "granted")
-    new Notification(text).onclick = () => window.focus();
+  const restore = () => {
+    document.title = title;
+  };
+  document.addEventListener("visibilitychange", restore, { once: true });
+  if (isOn()) new Notification(text).onclick = () => window.focus();
 }

@@ -32,7 +32,7 @@ export interface Section {
   allowed?: (session: Session) => boolean;
 }
 
-/** The navigation: a new screen is a line here and a route. */
+/** The navigation. A new screen needs an entry here and a route. */
 export const sections: Section[] = [
   { to: "/chat", name: "Chat", icon: MessageSquare, group: "Work" },
   { to: "/apps", name: "Apps", icon: LayoutGrid, group: "Work" },

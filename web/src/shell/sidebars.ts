@@ -4,7 +4,7 @@ import { useShown } from "../ui/idle";
 type Sidebars = typeof import("./sidebarParts");
 let sidebars: Sidebars | undefined;
 
-/** Loads what is beside the screen, for a first render that has it. */
+/** Loads the sidebars. */
 export async function loadSidebars(): Promise<void> {
   sidebars ??= await import("./sidebarParts");
 }
@@ -14,12 +14,12 @@ async function loadUntilThere(signal: AbortSignal): Promise<void> {
     try {
       return await loadSidebars();
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, 2_000)); // the server is away
+      await new Promise((resolve) => setTimeout(resolve, 2_000)); // the server is unreachable
     }
   }
 }
 
-/** What is beside the screen: the navigation and the conversations. On a slow processor the person can begin before it is there. */
+/** Returns the navigation and the list of conversations once they are loaded. On a slow processor the chat is usable before that. */
 export function useSidebars(): Sidebars | undefined {
   const [loaded, setLoaded] = useState(sidebars);
   const shown = useShown();

@@ -1,6 +1,6 @@
 const reloadedAt = "ropewalk:reloaded-at";
 
-/** Whether the server has another build of the console than this page: the scripts that this page did not load yet are gone then. */
+/** Reports whether the server now has another build of the console, without the scripts that this page has not loaded yet. */
 async function isReplaced(): Promise<boolean> {
   const response = await fetch("/", { cache: "no-store" });
   if (!response.ok) return false;
@@ -8,10 +8,10 @@ async function isReplaced(): Promise<boolean> {
   return [...document.scripts].some(({ src }) => src !== "" && !page.includes(new URL(src).pathname));
 }
 
-/** Loads the page again when a script cannot be had because the server was upgraded meanwhile; not in circles, while several servers have different builds. */
+/** Reloads the page if a script is missing because the server was upgraded, at most once in ten seconds: behind a load balancer, servers may have different builds. */
 export function followUpgrades(): void {
   addEventListener("vite:preloadError", async () => {
-    const replaced = await isReplaced().catch(() => false); // the server may be away
+    const replaced = await isReplaced().catch(() => false); // the server may be unreachable
     if (!replaced || Date.now() - Number(sessionStorage.getItem(reloadedAt)) < 10_000) return;
     sessionStorage.setItem(reloadedAt, String(Date.now()));
     location.reload();

@@ -14,7 +14,7 @@ interface Config {
   fast: string;
 }
 
-/** Which models are asked. */
+/** The models for chats and short tasks. */
 export function Models() {
   const queries = useQueryClient();
   const known = useModels();
@@ -26,7 +26,7 @@ export function Models() {
       await take(api.PATCH("/v1/models", { body: edited }));
       setEdited({});
       setError(null);
-      toast("The models are set.");
+      toast("The models were changed.");
       refresh(queries, ["model-config", "bootstrap", "models"]);
     } catch (problem) {
       setError(problem);
@@ -66,8 +66,8 @@ export function Models() {
           void save();
         }}
       >
-        {field("default", "Chats", "Empty goes back to the configuration's")}
-        {field("fast", "Titles and other short tasks", "Empty goes back to the configuration's")}
+        {field("default", "Chats", "Leave empty to use the configuration's")}
+        {field("fast", "Titles and other short tasks", "Leave empty to use the configuration's")}
         <datalist id="known-models">
           {known.map((m) => (
             <option key={m} value={m} />

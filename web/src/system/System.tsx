@@ -11,7 +11,7 @@ import { Table } from "../ui/Table";
 import { parseMetrics, type Sample } from "./metrics";
 import { Models } from "./Models";
 
-/** How the server is, for its admins. */
+/** The state of the server, for its admins. */
 export function SystemScreen() {
   const { facts } = useSession();
   const health = useQuery({
@@ -54,7 +54,7 @@ export function SystemScreen() {
     ["Views of apps", facts.viewOrigin || "this origin, in a sandbox"],
   ];
   return (
-    <Page title="System" about="How this server is, what it is made of, and what it is set to.">
+    <Page title="System" about="The state of this server, its plugins and its configuration.">
       {health.error && <Failure error={health.error} />}
       <Card title="Server">
         <Facts facts={server} />
@@ -149,9 +149,9 @@ function Bundles() {
   if (rows.length === 0) return null;
   const state = new Map(data?.bundles.map((b) => [b.name, b.state]));
   return (
-    <Card flush title="Processes of apps">
+    <Card flush title="App processes">
       <Table
-        label="Processes of apps"
+        label="App processes"
         rows={rows.slice(0, 300)}
         keyOf={(r) => r.name}
         columns={[
@@ -172,7 +172,7 @@ function Bundles() {
   );
 }
 
-/** Names of figures worth a glance, with how they are read. */
+/** The metrics to show, with their names and formats. */
 const glance: [RegExp, string, (value: number) => string][] = [
   [/process_resident_memory_bytes|_memory_resident/, "Memory of the server", bytes],
   [/go_goroutines/, "Goroutines", count],
@@ -257,7 +257,7 @@ function Configuration() {
       {config.isPending ? (
         <Skeleton />
       ) : rows.length === 0 ? (
-        <Empty title="Everything is as by default">
+        <Empty title="Everything has its default value">
           No setting was changed in the file, by a flag or in the environment.
         </Empty>
       ) : (

@@ -12,11 +12,11 @@ interface Props {
   tools: Tool[];
   chosen?: string;
   onChoose: (name: string | undefined) => void;
-  /** The app is known already: its name is not repeated. */
+  /** Whether all tools belong to one app, whose name is not repeated. */
   oneApp?: boolean;
 }
 
-/** A list of tools beside the one that is looked at. */
+/** A list of tools, next to the selected one. */
 export function ToolBrowser({ tools, chosen, onChoose, oneApp }: Props) {
   const [query, setQuery] = useState("");
   const wanted = useDeferredValue(query).toLowerCase();
@@ -63,7 +63,7 @@ export function ToolBrowser({ tools, chosen, onChoose, oneApp }: Props) {
             <ToolPanel key={tool.name} tool={tool} />
           </>
         ) : (
-          <Empty title="Choose a tool">See what it takes, what it costs a model to know, and try it.</Empty>
+          <Empty title="Choose a tool">See its arguments and its cost in tokens, and try it.</Empty>
         )}
       </div>
     </div>

@@ -1,8 +1,10 @@
+import { Link } from "@tanstack/react-router";
 import { ExternalLink, Play, Square } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
 import { useLinking, useOwnAccounts } from "../accounts/data";
 import { toJson } from "../api/digits";
 import { ApiError } from "../api/http";
+import { useSession } from "../api/session";
 import { callTool, titleOf, viewOf, type Tool } from "../api/tools";
 import type { ToolResult } from "../api/client";
 import { initial, kindOf, problemsOf } from "../forms/schema";
@@ -15,7 +17,7 @@ import { AppView } from "../views/LazyAppView";
 import { ResultView } from "./ResultView";
 import css from "./tools.module.css";
 
-/** How many tokens a model pays to know a tool. */
+/** Estimates the tokens of a tool's definition. */
 export const price = (tool: Tool) =>
   tokens(toJson({ name: tool.name, description: tool.description, inputSchema: tool.inputSchema }));
 
@@ -26,7 +28,7 @@ interface Outcome {
   ms: number;
 }
 
-/** What a tool is and does, and a form to try it. */
+/** A tool's description, and a form to try it. */
 export function ToolPanel({ tool }: { tool: Tool }) {
   const schema = tool.inputSchema ?? {};
   const [value, setValue] = useState(() => (initial(schema) ?? {}) as Record<string, unknown>);
@@ -34,6 +36,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
   const [running, setRunning] = useState(false);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const abort = useRef<AbortController | null>(null);
+  const { isWorkspaceAdmin } = useSession();
   const accounts = useOwnAccounts(tool.server);
   const [account, setAccount] = useState("");
 
@@ -105,7 +108,14 @@ export function ToolPanel({ tool }: { tool: Tool }) {
                 Run tool
               </Button>
             )}
-            <small>Runs as you. No model is asked.</small>
+            <small>
+              Runs as you, without a model.{" "}
+              {isWorkspaceAdmin && (
+                <Link to="/activity" search={{ tab: "audit", action: "tools.call", tool: tool.name }}>
+                  Earlier calls
+                </Link>
+              )}
+            </small>
           </div>
         </form>
       </Card>
@@ -145,11 +155,11 @@ interface Login {
   url: string;
 }
 
-/** The login that a call lacks; undefined for other errors. */
+/** Returns the login that a call needs; undefined for other errors. */
 const loginOf = (error: unknown) =>
   error instanceof ApiError && error.code === "login_needed" ? (error.details as Login) : undefined;
 
-/** Sends the person to link the account that a call lacks, and makes the call once it is linked. */
+/** Asks the person to link the account that a call needs, and makes the call once it is linked. */
 function LoginNeeded({ login, onLinked }: { login: Login; onLinked: () => void }) {
   const { page, open } = useLinking(login.app, login.account, onLinked);
   return (
@@ -163,8 +173,8 @@ function LoginNeeded({ login, onLinked }: { login: Login; onLinked: () => void }
       }
     >
       {page
-        ? "The call is made when the account is linked."
-        : `The app ${login.app} takes a login with the account ${login.account}.`}
+        ? "The call continues once the account is linked."
+        : `The app ${login.app} needs a login with the account ${login.account}.`}
     </Notice>
   );
 }
@@ -175,10 +185,12 @@ function ToolBadges({ tool }: { tool: Tool }) {
   return (
     <span className={css.badges}>
       {hints.readOnlyHint && <Badge tone="good">read only</Badge>}
-      {hints.destructiveHint && !hints.readOnlyHint && <Badge tone="warn">may destroy</Badge>}
+      {hints.destructiveHint && !hints.readOnlyHint && <Badge tone="warn">destructive</Badge>}
       {viewOf(tool) && <Badge tone="accent">view</Badge>}
-      <Badge title="What a model pays to know this tool, about four characters a token">≈ {count(cost)} tokens</Badge>
-      <Badge title="As models and clients call it">
+      <Badge title="The size of the definition for a model, at about four characters per token">
+        ≈ {count(cost)} tokens
+      </Badge>
+      <Badge title="The name that models and clients use">
         <code>{tool.tool}</code>
       </Badge>
     </span>

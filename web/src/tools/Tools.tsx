@@ -21,7 +21,7 @@ export function ToolsScreen() {
       title="Tools"
       about={
         tools.data
-          ? `${plural(all.length, "tool")} of the apps of this workspace; a model pays about ${count(total)} tokens to know them all.`
+          ? `${plural(all.length, "tool")} of the apps of this workspace; their definitions cost a model about ${count(total)} tokens.`
           : "What the apps of this workspace can do."
       }
     >
@@ -31,7 +31,7 @@ export function ToolsScreen() {
         <Skeleton lines={6} />
       ) : all.length === 0 ? (
         <Empty icon={<Hammer aria-hidden="true" />} title="No tools yet">
-          Tools come with apps: install one.
+          Install an app to get its tools.
         </Empty>
       ) : (
         <ToolBrowser

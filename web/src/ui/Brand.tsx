@@ -1,4 +1,4 @@
-/** The sign of the product, as in public/favicon.svg. */
+/** The logo, as in public/favicon.svg. */
 export const Brand = ({ label, size = 24 }: { label?: string; size?: number }) => (
   <svg
     width={size}

@@ -6,7 +6,7 @@ import css from "./controls.module.css";
 export type ButtonProps = ComponentProps<"button"> & {
   look?: "plain" | "primary" | "danger" | "quiet";
   small?: boolean;
-  /** Only an icon is shown; label is what it is called. */
+  /** The accessible name of a button that shows only an icon. */
   label?: string;
   busy?: boolean;
 };

@@ -5,7 +5,7 @@ import { Button } from "./Button";
 import { toast } from "./Toast";
 import css from "./surface.module.css";
 
-/** Text as it is, with a button that copies it. */
+/** Preformatted text with a copy button. */
 export const Code = ({ text, label, wrap }: { text: string; label: string; wrap?: boolean }) => (
   <div className={clsx(css.code, wrap && css.wrap)}>
     <pre tabIndex={0} role="region" aria-label={label}>

@@ -46,11 +46,11 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
       className={clsx(css.dialog, wide && css.wide)}
       aria-labelledby={id}
       onCancel={(event) => {
-        if (event.target !== event.currentTarget) return; // a file was not chosen after all
+        if (event.target !== event.currentTarget) return; // a file picker was cancelled
         event.preventDefault();
         onClose();
       }}
-      // A second Escape closes the dialog without asking.
+      // The browser closes the dialog on a second Escape, without a cancel event.
       onClose={() => {
         if (!ref.current?.open) onClose();
       }}
@@ -61,7 +61,7 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
           noValidate
           onSubmit={(event) => {
             event.preventDefault();
-            event.stopPropagation(); // a dialog may be inside of another form's component
+            event.stopPropagation(); // the dialog may be in a component inside another form
             onSubmit();
           }}
         >
@@ -83,7 +83,7 @@ interface ConfirmProps {
   onClose: () => void;
 }
 
-/** Asks before something that cannot be undone. */
+/** Asks for confirmation before something that cannot be undone. */
 export const Confirm = ({ title, children, action, busy, onConfirm, onClose }: ConfirmProps) => (
   <Dialog
     title={title}

@@ -16,7 +16,7 @@ interface FieldProps {
   }) => ReactNode;
 }
 
-/** A labelled control with its explanation and its error. */
+/** A control with a label, a hint and an error. */
 export function Field({ label, hint, error, required, children }: FieldProps) {
   const id = useId();
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");

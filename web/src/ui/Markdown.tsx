@@ -6,6 +6,8 @@ import type { Root, RootContent } from "hast";
 import type { PluggableList } from "unified";
 import { blocks, definitions, withDefinitions, type Block } from "./blocks";
 import { CopyButton } from "./Code";
+import { Formula } from "./Formula";
+import { formulaOf, withMath } from "./math";
 import css from "./markdown.module.css";
 
 const components: Components = {
@@ -14,7 +16,7 @@ const components: Components = {
       {children}
     </a>
   ),
-  // A picture from elsewhere would tell elsewhere that it was seen: it is a link.
+  // Loading a picture from another site would tell that site who reads it, so it becomes a link.
   img: ({ src, alt }) =>
     typeof src === "string" && src.startsWith("data:image/") ? (
       <img src={src} alt={alt ?? ""} />
@@ -28,6 +30,10 @@ const components: Components = {
       <table>{children}</table>
     </div>
   ),
+  code: ({ children, className }) => {
+    const formula = typeof children === "string" ? formulaOf(children) : undefined;
+    return formula ? <Formula {...formula} /> : <code className={className}>{children}</code>;
+  },
   pre: ({ children, node }) => {
     const code = node?.children[0];
     const text = code?.type === "element" ? textOf(code) : "";
@@ -51,7 +57,7 @@ interface Node {
 const textOf = (node: Node): string =>
   node.type === "text" ? (node.value ?? "") : ((node.children ?? []) as Node[]).map(textOf).join("");
 
-/** What the root of a chunk is without: the list or the table that holds all chunks. */
+/** What is removed around a chunk: all chunks of a block share one list or table. */
 type Without = "nothing" | "list" | "table" | "table and head";
 
 const unwrap = (what: Without) => () => (tree: Root) => {
@@ -76,7 +82,7 @@ const plugins = (without: Without, colours: Colouring | null): PluggableList => 
 
 const largestColoured = 50_000;
 
-/** The plugin that colours code, loaded when the first code is shown. */
+/** Returns the plugin that highlights code. It is loaded with the first code. */
 function useColouring(wanted: boolean): Colouring | null {
   const [loaded, setLoaded] = useState(colouring);
   useEffect(() => {
@@ -102,7 +108,7 @@ const Chunk = memo(function Chunk({ text, without = "nothing" }: { text: string;
   );
 });
 
-/** Code whose end is still to come, as it is. */
+/** Code that is still arriving, without highlighting. */
 function OpenCode({ text }: { text: string }) {
   const code = text.slice(text.indexOf("\n") + 1 || text.length);
   return (
@@ -139,9 +145,9 @@ function BlockView({ block, defined }: { block: Block; defined: Map<string, stri
   }
 }
 
-/** Markdown, sanitized. A text that grows is parsed again in its last chunk only. */
+/** Sanitized Markdown. Only the last chunk of a growing text is parsed again. */
 export function Markdown({ text }: { text: string }) {
-  const parts = useMemo(() => blocks(text), [text]);
+  const parts = useMemo(() => blocks(withMath(text)), [text]);
   const defined = useMemo(() => definitions(parts), [parts]);
   return (
     <div className={css.markdown}>

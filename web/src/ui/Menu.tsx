@@ -12,14 +12,14 @@ function useParts(): MenuParts {
 
 let OpenMenu: typeof import("./OpenMenu").OpenMenu | undefined;
 
-/** Loads what menus are made of; nothing of it is needed until one opens. */
+/** Loads the components of menus, which are not needed until one opens. */
 export async function loadMenus(): Promise<void> {
   OpenMenu ??= (await import("./OpenMenu")).OpenMenu;
 }
 
 /**
- * A menu of a button. What is chosen is done once the button has the focus again, so that a dialog which opens
- * gives it back to the button.
+ * A button with a menu. A chosen item runs once the button has the focus again, so that a dialog that opens
+ * returns the focus to the button.
  */
 export function Menu(props: MenuProps) {
   const [used, setUsed] = useState<{ landmark: HTMLElement | null; byKeyboard: boolean } | null>(null);

@@ -4,14 +4,14 @@ import { Chosen, landmarkOf, Parts, type MenuProps } from "./menuparts";
 import css from "./overlay.module.css";
 
 interface Props extends MenuProps {
-  /** Where the menu is put at first, and whether its first item gets the focus. */
+  /** The landmark to render the menu in, and whether its first item gets the focus. */
   landmark: HTMLElement | null;
   byKeyboard: boolean;
 }
 
 const parts = { Item: Radix.Item, Label: Radix.Label, Separator: Radix.Separator };
 
-/** A menu that is open when it is shown first. */
+/** A menu that is open when it mounts. */
 export function OpenMenu({ trigger, children, align = "end", side = "bottom", landmark: first, byKeyboard }: Props) {
   const chosen = useRef<(() => void) | null>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -44,7 +44,7 @@ export function OpenMenu({ trigger, children, align = "end", side = "bottom", la
               onCloseAutoFocus={closed}
               onFocus={(event) => {
                 if (entered.current || event.target !== event.currentTarget) return;
-                entered.current = true; // the key was pressed before there was a menu to see it
+                entered.current = true; // the key press was before the menu existed
                 event.currentTarget.querySelector<HTMLElement>("[role=menuitem]:not([data-disabled])")?.focus();
               }}
             >

@@ -10,7 +10,7 @@ interface PageProps {
   children: ReactNode;
 }
 
-/** A screen: its title, what it is for, what can be done, and its content. */
+/** A screen: its title, its purpose, its actions and its content. */
 export const Page = ({ title, about, actions, children }: PageProps) => (
   <div className={css.page}>
     <header className={css.pageHead}>
@@ -95,7 +95,7 @@ export function Notice({
   );
 }
 
-/** Why a screen has nothing to show. */
+/** The error that a screen shows in place of its content. */
 export const Failure = ({ error, action }: { error: unknown; action?: ReactNode }) => (
   <Notice tone="bad" action={action}>
     {error instanceof Error ? error.message : String(error)}

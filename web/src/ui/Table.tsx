@@ -7,7 +7,7 @@ interface Column<T> {
   cell: (row: T) => ReactNode;
 }
 
-/** Rows with columns; it scrolls sideways by itself where the screen is narrow. */
+/** A table. On a narrow screen it scrolls sideways, so that the page does not. */
 export function Table<T>({
   label,
   columns,

@@ -21,12 +21,12 @@ function change(to: Note[]) {
   for (const reader of readers) reader();
 }
 
-/** Shows a sentence for a while. */
+/** Shows a message for a few seconds. */
 export function toast(text: string, bad = false, retry?: () => void): void {
   change([...notes.slice(-3), { id: next++, text, bad, retry }]);
 }
 
-/** Shows why something failed. What did not reach the server can be sent again. */
+/** Shows why something failed. If the server was not reached, there is a Retry button. */
 export function toastError(error: unknown, retry?: () => void): void {
   const unsent = retry !== undefined && isUnreachable(error);
   toast(

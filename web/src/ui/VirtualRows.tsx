@@ -4,16 +4,16 @@ import { useRef, type ReactNode } from "react";
 interface Props<T> {
   label: string;
   items: T[];
-  /** The usual height of a row. */
+  /** The estimated height of a row. */
   size: number;
-  /** The height at which the list begins to scroll; "fill" takes what its parent gives. */
+  /** The height at which the list starts to scroll; "fill" for the height of the parent. */
   max: number | "fill";
   keyOf: (item: T) => string | number;
   render: (item: T, index: number) => ReactNode;
   onEnd?: () => void;
 }
 
-/** A list of any length: only the rows in sight are in the page. */
+/** A list of any length. Only the visible rows are in the page. */
 export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd }: Props<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({

@@ -1,14 +1,13 @@
 /**
- * A part of a Markdown text that is rendered apart from the others. A long list is in chunks of items, a long
- * table in chunks of rows, each chunk a text of its own, so that a text that grows is parsed again in its last
- * chunk only.
+ * A block of a Markdown text, which is rendered on its own. A long list is split into chunks of items and a long table
+ * into chunks of rows. Each chunk is a Markdown text, so that only the last chunk of a growing text is parsed again.
  */
 export interface Block {
   kind: "text" | "list" | "table" | "code";
   chunks: string[];
-  /** Of a list: the number of its first item; undefined when it has bullets. */
+  /** For a list: the number of its first item; undefined if it has bullets. */
   start?: number;
-  /** Of code: its end is not there yet. */
+  /** For code: whether the closing fence has not arrived yet. */
   open?: boolean;
 }
 
@@ -22,14 +21,14 @@ const isDelimiter = (line: string) => line.includes("|") && /^\s*\|?\s*:?-+:?\s*
 const interrupts = (line: string) => /^(#{1,6}\s|>)/.test(line) || isRule(line);
 const definition = /^ {0,3}\[([^\]]+)\]:\s*\S/;
 
-/** Splits a Markdown text where its blocks end. */
+/** Splits a Markdown text into blocks. */
 export function blocks(text: string): Block[] {
   const s = new Splitter();
   for (const line of text.split("\n")) s.line(line);
   return s.end();
 }
 
-/** The definitions of links that a text has outside of code, by what they are called. */
+/** Returns the link definitions outside of code, by their labels. */
 export function definitions(all: Block[]): Map<string, string> {
   const found = new Map<string, string>();
   for (const block of all) {
@@ -42,7 +41,7 @@ export function definitions(all: Block[]): Map<string, string> {
   return found;
 }
 
-/** The text of a chunk with the definitions that it refers to and does not have. */
+/** Returns a chunk with the link definitions that it uses from other chunks. */
 export function withDefinitions(chunk: string, all: Map<string, string>): string {
   if (all.size === 0 || !chunk.includes("]")) return chunk;
   const used = new Set<string>();
@@ -55,9 +54,9 @@ export function withDefinitions(chunk: string, all: Map<string, string>): string
 
 class Splitter {
   private readonly all: Block[] = [];
-  private now: string[] = []; // the lines of the block, or of its last chunk
+  private now: string[] = []; // the lines of the current block, or of its last chunk
   private kind: Block["kind"] = "text";
-  private done: string[] = []; // the chunks of the block before the last
+  private done: string[] = []; // the finished chunks of the current block
   private head: string[] = []; // of a table
   private start: number | undefined;
   private marker = ""; // of a list
@@ -122,7 +121,7 @@ class Splitter {
     this.now = [...this.now, line];
   }
 
-  /** Begins a block with a line. */
+  /** Starts a new block with this line. */
   private begin(line: string): void {
     this.finish();
     this.now = [line];

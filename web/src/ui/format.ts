@@ -1,4 +1,4 @@
-/** The formats load tables of the browser, so each is made when it is needed first. */
+/** Creating a format is slow in the browser, so each is created when it is first needed. */
 const once = <T>(make: () => T) => {
   let made: T | undefined;
   return () => (made ??= make());
@@ -53,5 +53,5 @@ export const clock = (time: string) => new Date(time).toLocaleTimeString("en-GB"
 export const moment = (time: string) =>
   new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
-/** How many tokens a model is likely to pay for a text: about four characters each. */
+/** Estimates the tokens of a text, at four characters per token. */
 export const tokens = (text: string) => Math.max(1, Math.round(text.length / 4));

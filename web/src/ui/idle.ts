@@ -3,7 +3,7 @@ import { useSyncExternalStore } from "react";
 const whenIdle = (done: () => void, timeout: number) =>
   void ("requestIdleCallback" in globalThis ? requestIdleCallback(done, { timeout }) : setTimeout(done));
 
-/** Something that becomes true once, a while after the first reader mounted. */
+/** Returns a hook whose value becomes true once, some time after the first component that uses it has mounted. */
 function once(wait: (done: () => void) => void): () => boolean {
   let reached = false;
   const readers = new Set<() => void>();
@@ -20,10 +20,10 @@ function once(wait: (done: () => void) => void): () => boolean {
   return () => useSyncExternalStore(subscribe, () => reached);
 }
 
-/** Whether the page has been painted, so that the person can begin: what is beside the screen comes then. */
+/** Reports whether the page has been painted and can be used. The sidebars are loaded then. */
 export const useShown = once((done) =>
   document.hidden ? whenIdle(done, 500) : requestAnimationFrame(() => whenIdle(done, 500)),
 );
 
-/** Whether the page is complete and has nothing to do: what may not be needed at all waits until then. */
+/** Reports whether the page is complete and idle. Anything that may not be needed at all is loaded then. */
 export const useIdle = once((done) => setTimeout(() => whenIdle(done, 2_000), 300));

@@ -7,10 +7,10 @@ export interface MenuProps {
   side?: "top" | "bottom";
 }
 
-/** What the person has chosen, until the menu is closed. */
+/** The action of the chosen item, which runs once the menu has closed. */
 export const Chosen = createContext<{ current: (() => void) | null }>({ current: null });
 
-/** What menus are made of, inside of one. */
+/** The components that menus are made of. They are loaded with the first menu. */
 export interface MenuParts {
   Item: ComponentType<{ className: string; onSelect: () => void; disabled?: boolean; children: ReactNode }>;
   Label: ComponentType<{ className?: string; children: ReactNode }>;
@@ -18,5 +18,5 @@ export interface MenuParts {
 }
 export const Parts = createContext<MenuParts | null>(null);
 
-/** A menu is in the same landmark of the page as its button. */
+/** Returns the landmark around a button. Its menu is rendered in the same landmark. */
 export const landmarkOf = (button: Element | null) => button?.closest<HTMLElement>("aside, header, main, nav") ?? null;

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** The width from which the layouts of the style sheets are those of a phone. */
+/** The width below which the style sheets use the phone layout. */
 const query = matchMedia("(max-width: 860px)");
 
 function subscribe(reader: () => void): () => void {
@@ -8,6 +8,6 @@ function subscribe(reader: () => void): () => void {
   return () => query.removeEventListener("change", reader);
 }
 
-/** Whether the page is as narrow as on a phone. */
+/** Reports whether the page has the phone layout. */
 export const isNarrow = () => query.matches;
 export const useNarrow = () => useSyncExternalStore(subscribe, isNarrow);

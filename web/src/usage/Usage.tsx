@@ -24,7 +24,7 @@ function useUsage(period: Period, groupBy: GroupBy) {
   });
 }
 
-/** What models were asked and what it cost. */
+/** Model usage and its cost. */
 export function UsageScreen() {
   const { isWorkspaceAdmin } = useSession();
   const [period, setPeriod] = useState<Period>("month");
@@ -35,8 +35,8 @@ export function UsageScreen() {
       title="Usage"
       about={
         isWorkspaceAdmin
-          ? "What the models were asked in this workspace, and what it cost."
-          : "What you asked the models in this workspace, and what it cost."
+          ? "How much the models were used in this workspace, and what it cost."
+          : "How much you used the models in this workspace, and what it cost."
       }
       actions={
         <Select
@@ -59,8 +59,8 @@ export function UsageScreen() {
         <Skeleton lines={6} />
       ) : days.data.totals.llmCalls === 0 ? (
         <Card flush>
-          <Empty icon={<ChartNoAxesColumn aria-hidden="true" />} title="No model was asked in this time">
-            Chats show up here with their tokens and their cost.
+          <Empty icon={<ChartNoAxesColumn aria-hidden="true" />} title="No usage in this period">
+            Chats appear here with their tokens and cost.
           </Empty>
         </Card>
       ) : (
@@ -115,7 +115,7 @@ function Totals({ totals }: { totals: UsageTotals }) {
       totals.unpricedCalls ? `${count(totals.unpricedCalls)} calls without a known price` : "at list prices",
     ],
     ["Tokens read", short(totals.inputTokens), `${short(totals.cacheReadTokens)} more from caches`],
-    ["Tokens written", short(totals.outputTokens), `${millis(totals.llmMs)} of thinking`],
+    ["Tokens written", short(totals.outputTokens), `${millis(totals.llmMs)} of model time`],
     ["Model calls", count(totals.llmCalls), `in ${count(totals.conversations)} conversations`],
     ["Tool calls", count(totals.toolCalls), "made by models"],
   ];
@@ -172,14 +172,19 @@ function Breakdown({ period, by, title }: { period: Period; by: GroupBy; title: 
   );
 }
 
-/** A bar for every day of the period, also for days without any. */
+const day = 86_400_000;
+const mostBars = 400;
+
+/** Returns a bar for every day of the period, including days without usage; for a long one, the last 400 days. */
 function barsOf({ period, breakdown }: NonNullable<ReturnType<typeof useUsage>["data"]>): Bar[] {
   const known = new Map(breakdown.map((row) => [row.key, row]));
   const days: Bar[] = [];
   const first = [...known.keys()].sort()[0];
   const named = Date.parse(period.from.slice(0, 10));
-  const from = named > 0 || !first ? named : Date.parse(first); // all time begins with the first use
-  for (let at = from; at <= Date.parse(period.to) && days.length < 400; at += 86_400_000) {
+  const to = Date.parse(period.to);
+  const from = named > 0 || !first ? named : Date.parse(first); // all time starts with the first use
+  const last = Date.parse(period.to.slice(0, 10));
+  for (let at = Math.max(from, last - (mostBars - 1) * day); at <= to; at += day) {
     const label = new Date(at).toISOString().slice(0, 10);
     const row = known.get(label);
     days.push({ label, input: row?.inputTokens ?? 0, output: row?.outputTokens ?? 0 });

@@ -18,11 +18,11 @@ interface Props {
   tool?: Tool;
   input?: Record<string, unknown>;
   result?: ToolResult;
-  /** Takes what the view wants to say in the chat. */
+  /** Receives a message that the view writes for the chat. */
   onMessage?: (text: string) => void;
 }
 
-/** A view of an app (MCP Apps), apart from this page in a sandbox on another origin. */
+/** A view of an app (MCP Apps), in a sandbox on another origin. */
 export default function AppView(props: Props) {
   const { workspace } = useSession();
   const view = useQuery({
@@ -45,7 +45,7 @@ export default function AppView(props: Props) {
           <Button look="primary" onClick={() => setGranted(view.data.meta.permissions)}>
             Allow
           </Button>
-          <Button onClick={() => setGranted({})}>Show it without</Button>
+          <Button onClick={() => setGranted({})}>Show it without them</Button>
         </div>
       </div>
     );
@@ -61,7 +61,7 @@ export default function AppView(props: Props) {
         }
       >
         <p role="status">
-          The view of <b>{props.server}</b> was stopped: it sent more messages than this page takes.
+          The view of <b>{props.server}</b> was stopped: it sent more messages than this page accepts.
         </p>
       </Notice>
     );
@@ -88,7 +88,7 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted, onF
   const [link, setLink] = useState<{ url: string; answer: (open: boolean) => void } | null>(null);
   const src = `${facts.viewOrigin}/console/view?csp=${encodeURIComponent(JSON.stringify(view.meta.csp ?? {}))}`;
 
-  // A view is connected once. What changes after that does not change for it.
+  // A view is connected once, with the values at that time.
   const connect = useEffectEvent((element: HTMLIFrameElement) =>
     connectView({
       frame: element,

@@ -15,16 +15,16 @@ export interface BridgeOptions {
   result?: ToolResult;
   granted: ViewResource["meta"]["permissions"];
   onHeight: (height: number) => void;
-  /** Begins a call; what it returns ends this call. Several may go on at a time. */
+  /** Called when a call starts. The function that it returns is called when that call ends. Calls may overlap. */
   onCall: (tool: string) => (ok: boolean) => void;
   onLink: (url: string) => Promise<boolean>;
   onMessage?: (text: string) => void;
 }
 
-/** A value as the scripts of a view have it: with numbers of their own. */
+/** Converts a value for a view, whose scripts need ordinary numbers. */
 const plain = <T>(value: T): T => JSON.parse(toJson(value)) as T;
 
-/** The context of this page that views may follow: theme, place and size. */
+/** Returns what views learn about this page, such as its theme and size. */
 function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const chosen = document.documentElement.dataset.theme;
@@ -42,7 +42,7 @@ function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
   };
 }
 
-/** Connects a view with this page. Its calls go to tools of its own app and nowhere else. */
+/** Connects a view to this page. It can call only the tools of its own app. */
 export async function connectView(o: BridgeOptions): Promise<() => void> {
   const target = o.frame.contentWindow;
   if (!target) throw new Error("The frame of the view is gone.");

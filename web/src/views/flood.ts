@@ -1,9 +1,9 @@
-/** The most messages of a view in one second. One that reports its size in each frame sends 60. */
+/** The most messages that a view may send in a second. A view that reports its size in each frame sends 60. */
 const mostInASecond = 250;
-/** The most that may come past the proxy, ever: nothing that a view has to say does. */
+/** The most messages that may bypass the proxy, in total. A well-behaved view sends none. */
 const mostPastTheProxy = 100;
 
-/** Whether a message came from a frame inside of this one; a frame that is gone already is nobody's. */
+/** Reports whether a message came from a frame inside this one. */
 function inside(source: Window | null, frame: Window | null): boolean {
   for (let depth = 0; source !== null && depth < 10; depth++) {
     if (source === frame) return true;
@@ -14,8 +14,8 @@ function inside(source: Window | null, frame: Window | null): boolean {
 }
 
 /**
- * Calls flooded once, when a view sends more messages than the page could answer and stay usable. The proxy counts what it passes
- * on, and says so; here the messages are counted that a view sends to the page itself. Those after that have no effect.
+ * Calls flooded once if a view sends more messages than the page can handle. The proxy counts the messages that it forwards and
+ * reports too many. This counts the messages that a view sends directly to the page. Further messages are dropped.
  */
 export function watchFlood(frame: HTMLIFrameElement, flooded: () => void): () => void {
   let since = 0;

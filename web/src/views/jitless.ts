@@ -1,4 +1,4 @@
 import { config } from "zod/v4";
 
-// The policy of the page allows no code made from text. This comes before whatever makes schemas.
+// The page's policy forbids eval. This must run before any schema is created.
 config({ jitless: true });

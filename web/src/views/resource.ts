@@ -2,7 +2,7 @@ import { api } from "../api/client";
 import { parseJson } from "../api/digits";
 import { ApiError } from "../api/http";
 
-/** What a view says it needs: _meta.ui of its resource. */
+/** What a view asks for, from _meta.ui of its resource. */
 export interface ViewMeta {
   csp?: { connectDomains?: string[]; resourceDomains?: string[]; frameDomains?: string[]; baseUriDomains?: string[] };
   permissions?: Partial<Record<"camera" | "microphone" | "geolocation" | "clipboardWrite", object>>;
@@ -17,8 +17,8 @@ export interface ViewResource {
 }
 
 /**
- * Reads a view of an app. A URI may name the app (ropewalk://app/uri, ui://app/path) where its own name for
- * the view is asked for.
+ * Reads a view of an app. The URI may contain the app's name (ropewalk://app/uri, ui://app/path), which the app
+ * itself does not know.
  */
 export async function readView(server: string, named: string): Promise<ViewResource> {
   const uri = named.replace(/^ropewalk:\/\/[^/]+\/(?=ui:\/\/)/, "");

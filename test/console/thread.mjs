@@ -1,0 +1,157 @@
+// A conversation: formulas, versions of a message, other models, long results, shortcuts, notifications, and several
+// conversations deleted at once.
+import { accessible, assert, facts, open } from "./browser.mjs";
+
+const { context, page, problems } = await open();
+await context.grantPermissions(["notifications"]);
+const message = page.getByLabel("Message", { exact: true });
+const thread = page.getByRole("region", { name: "Conversation", exact: true });
+const answers = thread.getByRole("article", { name: "Answer" });
+const versions = thread.getByRole("group", { name: "Versions of this message" });
+const ended = () => page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
+const say = async (text) => {
+  await message.fill(text);
+  await message.press("Enter");
+};
+
+// An edited message is a new version. Arrows lead from one version to the next, also after a reload.
+await page.goto(`${facts.url}/chat`);
+await say("the first words");
+await answers.getByText("Seen by test.").waitFor();
+await page.waitForURL(/conv_/);
+await ended();
+const first = page.url();
+await thread.getByText("the first words").hover();
+await thread.getByRole("button", { name: "Edit", exact: true }).click();
+await page.getByLabel("Edit the message").fill("other words");
+await page.getByRole("button", { name: "Send in a new branch" }).click();
+await page.waitForURL((url) => url.href !== first && /conv_/.test(url.pathname));
+await answers.getByText("Seen by test.").waitFor();
+await versions.getByText("2 of 2").waitFor();
+await ended();
+await accessible(page, "a message of several versions");
+await versions.getByRole("button", { name: "Previous version" }).click();
+await page.waitForURL(first);
+await thread.getByText("the first words").waitFor();
+await page.reload();
+await versions.getByText("1 of 2").waitFor();
+await versions.getByRole("button", { name: "Next version" }).click();
+await thread.getByText("other words").waitFor();
+
+// A retry is a version, too. Once a second model is known, the retry can use it.
+await page.getByRole("combobox", { name: "Model" }).selectOption({ label: "Another model…" });
+await page.getByRole("dialog").getByLabel("Model").fill("local:other");
+await page.getByRole("button", { name: "Use it" }).click();
+await say("more");
+await answers.getByText("Seen by other.").waitFor();
+await ended();
+await page.reload();
+await answers.first().hover();
+await answers.first().getByRole("button", { name: "Retry with another model" }).click();
+await page.getByRole("menuitem", { name: "local:other" }).click();
+await versions.getByText("3 of 3").waitFor();
+await answers.getByText("Seen by other.").waitFor();
+await ended();
+
+// Formulas are MathML, and prices are text.
+await say("a formula, please");
+await answers.last().locator("math").nth(1).waitFor();
+assert.equal(await answers.last().locator("math[display=block]").count(), 1);
+assert.match(await answers.last().innerText(), /it costs \$5 to \$10\./);
+await ended();
+await accessible(page, "formulas");
+
+// A long result of a tool can be searched.
+await say("echo a lot");
+await thread.getByText("It was echoed.").waitFor();
+await ended();
+await thread.locator("summary", { hasText: "sample" }).last().click();
+await thread.getByLabel("Search this result").fill("line 42");
+await thread.getByText("2 of 200 lines").waitFor();
+await thread.getByRole("region", { name: "Lines found" }).getByText("142: line 142 of the result").waitFor();
+await accessible(page, "the search in a result");
+
+// The palette runs commands, and the arrow keys select them. A dialog lists the shortcuts.
+await page.keyboard.press("Control+k");
+await page.getByLabel("Screen, conversation or command").fill("theme dark");
+await page.getByRole("button", { name: "Use the dark theme" }).waitFor();
+await page.keyboard.press("ArrowDown");
+await page.keyboard.press("Enter");
+await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+await page.keyboard.press("Control+/");
+await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByText("Start a new chat").waitFor();
+await accessible(page, "the shortcuts");
+await page.keyboard.press("Escape");
+await page.getByRole("heading", { name: "A title" }).first().waitFor({ state: "attached" });
+await page.locator("body").click({ position: { x: 1, y: 1 } });
+await page.keyboard.press("Shift+Escape");
+assert.ok(await message.evaluate((field) => field === document.activeElement), "the cursor is in the message");
+await page.keyboard.press("Control+Shift+O");
+await page.waitForURL((url) => url.pathname.endsWith("/chat"));
+
+// An app that is switched off is not offered to the model, in this chat only. The workspace's instructions are in every chat.
+await page.getByRole("button", { name: "Apps in this chat: 1 of 1" }).click();
+await page.getByRole("dialog", { name: "Apps in this chat" }).getByLabel("Sample").uncheck();
+await accessible(page, "the apps of a chat");
+await page.keyboard.press("Escape");
+await say("which tools?");
+await answers.getByText("No tools, no instructions.").waitFor();
+await page.waitForURL(/conv_/);
+await ended();
+await page.reload();
+await page.getByRole("button", { name: "Apps in this chat: 0 of 1" }).click();
+await page.getByRole("dialog", { name: "Apps in this chat" }).getByRole("button", { name: "Switch all on" }).click();
+await page.keyboard.press("Escape");
+await page.getByRole("button", { name: "Apps in this chat: 1 of 1" }).waitFor();
+await page.getByRole("button", { name: /^Workspace / }).click();
+await page.getByRole("menuitem", { name: "Instructions for models…" }).click();
+await page.getByLabel("Instructions", { exact: true }).fill("Show prices in kroner.");
+await accessible(page, "the instructions of a workspace");
+await page.getByRole("button", { name: "Save" }).click();
+await page.getByText("The instructions are saved.").waitFor();
+await say("which tools?");
+await answers.getByText("Some tools, and instructions.").waitFor();
+await ended();
+await page.keyboard.press("Control+Shift+O");
+await page.waitForURL((url) => url.pathname.endsWith("/chat"));
+
+// Notifications are off until the person turns them on.
+await page.evaluate(() => {
+  globalThis.notified = [];
+  globalThis.Notification = class {
+    static permission = "granted";
+    static requestPermission = async () => "granted";
+    constructor(text) {
+      globalThis.notified.push(text);
+    }
+  };
+});
+const hide = (hidden) => page.evaluate((to) => {
+  Object.defineProperty(document, "hidden", { value: to, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}, hidden);
+const unseen = async (text) => {
+  await say(text);
+  await hide(true);
+  await page.waitForFunction(() => document.title.startsWith("Answer ready"));
+  await hide(false);
+  await ended();
+  return page.evaluate(() => globalThis.notified);
+};
+assert.deepEqual(await unseen("in silence"), []);
+await page.getByRole("button", { name: /^Account of/ }).click();
+await page.getByRole("menuitem", { name: "Notify me of answers" }).click();
+assert.deepEqual(await unseen("say when"), ["Answer ready"]);
+
+// Several conversations are deleted at once.
+await page.getByRole("button", { name: "Select conversations" }).click();
+const selection = page.getByRole("group", { name: "Selected conversations" });
+await selection.getByRole("button", { name: "Select all" }).click();
+await selection.getByText(/^[4-9] selected$/).waitFor();
+await accessible(page, "selected conversations");
+await selection.getByRole("button", { name: "Delete…" }).click();
+await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+await page.getByText("No conversations yet").waitFor();
+await page.waitForURL((url) => url.pathname.endsWith("/chat"));
+assert.deepEqual(problems, [], "what the page complained about");
+await context.close();
