@@ -153,5 +153,15 @@ await selection.getByRole("button", { name: "Delete…" }).click();
 await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
 await page.getByText("No conversations yet").waitFor();
 await page.waitForURL((url) => url.pathname.endsWith("/chat"));
+
+// An app's page names the tools that a model's provider refuses.
+await page.route("**/v1/apps/sample", async (route) => {
+  const response = await route.fetch();
+  const refusedTools = [{ name: "sample__echo", model: "local:test", reason: "Invalid schema" }];
+  await route.fulfill({ response, json: { ...(await response.json()), refusedTools } });
+});
+await page.goto(`${facts.url}/apps/sample`);
+await page.getByText("is not offered to local:test, because the provider refuses its definition: Invalid schema").waitFor();
+await accessible(page, "an app with a refused tool");
 assert.deepEqual(problems, [], "what the page complained about");
 await context.close();

@@ -57,6 +57,14 @@ export function Overview({ app, details, health, tools }: Props) {
           )}
         </Notice>
       )}
+      {(details?.refusedTools ?? []).map(({ name, model, reason }) => (
+        <Notice key={`${name} ${model}`} tone="warn">
+          <p>
+            <code>{name}</code> is not offered to {model}, because the provider refuses its definition
+            {reason ? `: ${reason}` : "."}
+          </p>
+        </Notice>
+      ))}
       {app.status === "dead" && !error && (
         <Notice tone="bad">
           The app crashed too often and will not be restarted automatically. Its log may show why. Start it once the

@@ -19,7 +19,7 @@ import { useNarrow } from "../ui/narrow";
 import { Empty, Notice, Skeleton } from "../ui/Surface";
 import { toast, toastError } from "../ui/Toast";
 import { Composer, useFocus } from "./Composer";
-import { useDraft } from "./drafts";
+import { useDraft, withWithdrawn } from "./drafts";
 import { attachedBefore } from "./files";
 import { useRecordBranch, useVersions } from "./branches";
 import type { MessageActions } from "./Message";
@@ -151,7 +151,7 @@ function Conversation({ id }: { id?: string }) {
         api.DELETE("/v1/conversations/{id}/queue", { params: { path: { id: here! } } }),
       );
       refresh(queries, ["queued"]);
-      if (was) edit((now) => ({ text: now.text || was.content }));
+      if (was) edit((now) => withWithdrawn(now, was));
     } catch (error) {
       toastError(error);
     }

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
+import type { Schemas } from "../api/client";
 import { useSession } from "../api/session";
 import { draftPrefix, fileStore } from "../api/leave";
 import type { Attachment } from "./run";
@@ -69,4 +70,15 @@ export function useDraft(id: string | undefined) {
   /** Clears the shown draft. The stored one stays until the server has the message. */
   const clear = useCallback(() => change({ text: "", files: [], off: [] }), [change]);
   return { draft, edit, clear, store };
+}
+
+/** Returns a draft with a withdrawn message before what has been written since, so that it can be sent again. */
+export function withWithdrawn(
+  now: Draft,
+  was: { content: string; attachments?: Schemas["Attachment"][] },
+): Partial<Draft> {
+  return {
+    text: [was.content, now.text].filter(Boolean).join("\n"),
+    files: [...((was.attachments ?? []) as Attachment[]), ...now.files],
+  };
 }

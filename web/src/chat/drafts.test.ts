@@ -1,0 +1,21 @@
+import { expect, test, vi } from "vitest";
+
+vi.mock("../api/session", () => ({}));
+vi.mock("../api/leave", () => ({}));
+const { withWithdrawn } = await import("./drafts");
+
+const file = { name: "a.txt", mimeType: "text/plain", data: "YQ==" };
+const empty = { text: "", files: [], model: "", off: [] };
+
+test("a withdrawn message returns with its files", () => {
+  expect(withWithdrawn(empty, { content: "look", attachments: [file] })).toEqual({ text: "look", files: [file] });
+});
+
+test("what was written since comes after it", () => {
+  const now = { ...empty, text: "and more", files: [{ ...file, name: "b.txt" }] };
+  expect(withWithdrawn(now, { content: "look", attachments: [file] })).toEqual({
+    text: "look\nand more",
+    files: [file, { ...file, name: "b.txt" }],
+  });
+  expect(withWithdrawn(now, { content: "" }).text).toBe("and more");
+});
