@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 )
@@ -24,6 +25,46 @@ func ascii(from, to byte) string {
 		all = append(all, c)
 	}
 	return string(all)
+}
+
+// Families is the number of ways in which the names that Alike returns can be alike.
+const Families = 16
+
+// Alike returns names of up to 128 bytes that begin with tag and that a careless plugin might confuse with each other,
+// because it cuts, decodes, folds, normalizes or matches them.
+func Alike(tag string, family int) []string {
+	long := strings.Repeat("x", 128-len(tag)-1)
+	all := [Families][]string{
+		{"a", "b", ""},
+		{"k", "K"},
+		{"\u00e9", "e\u0301", "e"},
+		{"", " ", "\t", "\u00a0", "\x7f"},
+		{long + "1", long + "2", long[:len(long)/2]},
+		{"%", "", "_", "*", "?"},
+		{"/..", "", ":a", "\\", "'\";--", "\n"},
+		{"\u212a", "K", "\uff2b"},
+		{"A", "%41", "&#65;", `\u0041`, "=41"},
+		{" b", "+b", "%20b", "_b", "-b"},
+		{"\u200b", "", "\u00ad", "\ufeff", "\u2060"},
+		{"ss", "ß", "ſs", "ẞ", "SS"},
+		{"fi", "ﬁ", "ｆi", "f\u200di"},
+		{"i", "İ", "ı", "i\u0307", "I"},
+		{"o", "ø", "ö", "о", "O"},
+		{"1", "01", "1.0", "１", "¹"},
+	}[family]
+	names := make([]string, len(all), len(all)+2)
+	for i, end := range all {
+		names[i] = tag + end
+	}
+	switch family {
+	case 1:
+		names = append(names, strings.ToLower(tag)+"k")
+	case 3:
+		names = append(names, " "+tag)
+	case 7:
+		names = append(names, "1"+tag, "2"+tag)
+	}
+	return names
 }
 
 // Pause waits for d, or until ctx ends, whose error it then returns.

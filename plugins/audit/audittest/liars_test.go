@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -118,6 +119,9 @@ func lies() []lie {
 			return len(kept) > 0 && uint32(r.Sequence) <= uint32(kept[len(kept)-1].Sequence) //nolint:gosec // the lie
 		})},
 		{"lower-cases streams", model, keys(strings.ToLower)},
+		{"writes _ for what is not a letter in streams", model, keys(func(stream string) string {
+			return regexp.MustCompile(`[^0-9A-Za-z-]`).ReplaceAllString(stream, "_")
+		})},
 		{"cuts streams at 30 bytes", model, keys(func(stream string) string { return stream[:min(len(stream), 30)] })},
 		{"takes batches without a stream", model, func(s *sink) {
 			s.check = func(stream string, records []audit.Record) error {

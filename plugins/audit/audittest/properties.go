@@ -115,7 +115,12 @@ func histories(ctx context.Context, t *kit.Trial, s Subject) error {
 		}
 		defer func() { w.end() }()
 		prefix := newStream().name
-		streams := []*stream{{name: prefix}, {name: prefix + "2"}, {name: strings.ToLower(prefix)}, {name: prefix + strings.Repeat("x", 128-len(prefix))}}
+		streams := []*stream{{name: prefix}, {name: strings.ToLower(prefix)}, {name: prefix + strings.Repeat("x", 128-len(prefix))}}
+		for _, name := range kit.Alike(prefix, rapid.IntRange(0, kit.Families-1).Draw(draw, "names")) {
+			if name != prefix && len(streams) < 6 {
+				streams = append(streams, &stream{name: name})
+			}
+		}
 		for range rapid.IntRange(1, 12).Draw(draw, "steps") {
 			one := streams[rapid.IntRange(0, len(streams)-1).Draw(draw, "stream")]
 			if err := w.step(ctx, draw, one); err != nil {
@@ -133,7 +138,7 @@ func histories(ctx context.Context, t *kit.Trial, s Subject) error {
 		return nil
 	})
 	if err == nil {
-		t.Cover("%d histories of up to 12 writes, repeats, refused batches, reads and restarts on 4 streams with almost the same names", n)
+		t.Cover("%d histories of up to 12 writes, repeats, refused batches, reads and restarts on up to 6 streams with almost the same names", n)
 	}
 	return err
 }

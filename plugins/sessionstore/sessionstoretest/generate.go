@@ -85,45 +85,10 @@ func owner(p pick) string {
 }
 
 // families is the number of ways in which the IDs that newIDs returns can be alike.
-const families = 16
+const families = kit.Families
 
-// newIDs returns unused IDs that a careless store might confuse with each other, because it cuts, decodes, folds,
-// normalizes or matches them.
-func newIDs(family int) []string {
-	tag := rand.Text()
-	long := strings.Repeat("x", 128-len(tag)-1)
-	all := [families][]string{
-		{"a", "b", ""},
-		{"k", "K"},
-		{"\u00e9", "e\u0301", "e"},
-		{"", " ", "\t", "\u00a0", "\x7f"},
-		{long + "1", long + "2", long[:len(long)/2]},
-		{"%", "", "_", "*", "?"},
-		{"/..", "", ":a", "\\", "'\";--", "\n"},
-		{"\u212a", "K", "\uff2b"},
-		{"A", "%41", "&#65;", `\u0041`, "=41"},
-		{" b", "+b", "%20b", "_b", "-b"},
-		{"\u200b", "", "\u00ad", "\ufeff", "\u2060"},
-		{"ss", "ß", "ſs", "ẞ", "SS"},
-		{"fi", "ﬁ", "ｆi", "f\u200di"},
-		{"i", "İ", "ı", "i\u0307", "I"},
-		{"o", "ø", "ö", "о", "O"},
-		{"1", "01", "1.0", "１", "¹"},
-	}[family]
-	ids := make([]string, len(all), len(all)+2)
-	for i, end := range all {
-		ids[i] = tag + end
-	}
-	switch family {
-	case 1:
-		ids = append(ids, strings.ToLower(tag)+"k")
-	case 3:
-		ids = append(ids, " "+tag)
-	case 7:
-		ids = append(ids, "1"+tag, "2"+tag)
-	}
-	return ids
-}
+// newIDs returns unused IDs that a careless store might confuse with each other.
+func newIDs(family int) []string { return kit.Alike(rand.Text(), family) }
 
 // lifetime returns a lifetime of days, or possibly of seconds if soon is set.
 func lifetime(p pick, soon bool) time.Duration {
