@@ -19,6 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
@@ -160,6 +161,9 @@ func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, er
 		return in, lists, nil
 	}
 	failure := &instance.Failure{Reason: fmt.Sprintf("its lists could not be read: %v", err)}
+	if refused, ok := errors.AsType[*remote.Error](err); ok && refused.Status == http.StatusUnauthorized { // it lets everybody initialize
+		failure.Status, failure.Challenge = refused.Status, refused.Challenge
+	}
 	switch {
 	case isClosed(in.Done()):
 		failure = in.Failure()

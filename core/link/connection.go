@@ -193,7 +193,9 @@ func (c *messageConn) receive(data []byte) bool {
 func (c *messageConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	defer c.limit.release(msg)
 	c.link.discovers(msg, func(jsonrpc.ID) { c.link.giveUp(errNoDiscovery) }) // the write may wait for the answer
-	return c.conn.Write(ctx, msg)
+	err := c.conn.Write(ctx, msg)
+	c.link.discovery.noteRefusal(msg, err)
+	return err
 }
 
 // Close implements mcp.Connection.

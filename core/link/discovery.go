@@ -25,8 +25,9 @@ var errNoDiscovery = &jsonrpc.Error{Code: -32601, Message: "server/discover was 
 type discovery struct {
 	mu          sync.Mutex
 	late        *time.Timer
-	over        bool // server/discover was not answered in time
-	initialized bool // initialize was sent in time
+	over        bool          // server/discover was not answered in time
+	initialized bool          // initialize was sent in time
+	refusal     *remote.Error // of server/discover, for lack of credentials
 }
 
 // discovers observes a message of the SDK's handshake. late is called when server/discover is not answered in
@@ -50,6 +51,26 @@ func (l *Link) discovers(msg jsonrpc.Message, late func(id jsonrpc.ID)) {
 	case "initialize":
 		d.initialized = !d.over
 	}
+}
+
+// noteRefusal notes that a server rejected server/discover for lack of credentials. If initialize fails too, that is the
+// reason why: some servers let everybody initialize, but not with the revision that they speak.
+func (d *discovery) noteRefusal(msg jsonrpc.Message, err error) {
+	request, ok := msg.(*jsonrpc.Request)
+	if !ok || request.Method != "server/discover" {
+		return
+	}
+	if failed, ok := errors.AsType[*remote.Error](err); ok && failed.Status == http.StatusUnauthorized {
+		d.mu.Lock()
+		d.refusal = failed
+		d.mu.Unlock()
+	}
+}
+
+func (d *discovery) refused() *remote.Error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.refusal
 }
 
 // end stops the timer: server/discover was answered, or the handshake is over.

@@ -135,6 +135,9 @@ func (l *Link) handshakeError(ctx context.Context, err error) error {
 	if failed, ok := errors.AsType[*remote.Error](err); ok {
 		return failed
 	}
+	if failed := l.discovery.refused(); failed != nil && ctx.Err() == nil {
+		return failed
+	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	} else if answer, answered := errors.AsType[*jsonrpc.Error](err); answered {
