@@ -37,6 +37,7 @@ type Grant struct {
 	Client       OAuthClient
 	AccessToken  Secret
 	RefreshToken Secret // "" when there is none
+	ProofKey     Secret // the private key that the tokens are bound to (DPoP, RFC 9449); "" for bearer tokens
 	TokenURL     string
 	RevokeURL    string // "" when the server has no revocation endpoint (RFC 7009)
 	Resource     string // RFC 8707

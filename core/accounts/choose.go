@@ -103,7 +103,7 @@ func severalAccounts(app string, own []core.Account) error {
 func (m *Manager) Needed(c core.Caller, a core.Account, err error) error {
 	var scopes []string
 	if known, ok := asNeeded(err); ok {
-		scopes = known.Scopes
+		scopes = validScopes(known.Scopes)
 	}
 	reason := "the login for the account " + a.Name + " has ended"
 	if len(scopes) > 0 {

@@ -3,6 +3,7 @@ package accounts
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,6 +31,9 @@ const (
 	ClientPath   = "/v1/accounts/client"
 	CallbackPath = "/v1/accounts/callback"
 )
+
+// MarkParameter is the parameter of both paths that marks an authorization server.
+const MarkParameter = "server"
 
 // ClientDocument describes this server as an OAuth client: it is its Client ID Metadata Document, and the metadata that
 // it registers with (RFC 7591).
@@ -59,14 +63,17 @@ func newDocument(redirectURI string) ClientDocument {
 	return d
 }
 
-// Document returns the Client ID Metadata Document, or core.CodeNotFound if the server has no public https address where
-// authorization servers can read it.
-func (m *Manager) Document() (ClientDocument, error) {
-	if !m.isPublic() {
+// Document returns the Client ID Metadata Document for an authorization server with the given mark, or core.CodeNotFound
+// if the server has no public https address where authorization servers can read it.
+func (m *Manager) Document(mark string) (ClientDocument, error) {
+	switch raw, err := hex.DecodeString(mark); {
+	case !m.isPublic():
 		return ClientDocument{}, core.Errorf(core.CodeNotFound, "this server has no public https address (http.baseUrl)")
+	case mark != "" && (err != nil || len(raw) != markLength/2):
+		return ClientDocument{}, core.Errorf(core.CodeNotFound, "no authorization server has this address")
 	}
-	d := newDocument(m.o.BaseURL + CallbackPath)
-	d.ID = m.o.BaseURL + ClientPath
+	d := newDocument(withMark(m.o.BaseURL+CallbackPath, mark))
+	d.ID = withMark(m.o.BaseURL+ClientPath, mark)
 	return d, nil
 }
 
@@ -87,8 +94,8 @@ func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server,
 	switch {
 	case auth.ClientID != "":
 		return core.OAuthClient{ID: auth.ClientID, Secret: auth.ClientSecret, Method: methodFor(auth.ClientSecret, "", s)}, nil
-	case s.Documents && m.isPublic() && redirectURI == m.o.BaseURL+CallbackPath:
-		return core.OAuthClient{ID: m.o.BaseURL + ClientPath, Method: methodNone}, nil
+	case s.Documents && m.isPublic() && redirectURI == withMark(m.o.BaseURL+CallbackPath, markOf(in, s)):
+		return core.OAuthClient{ID: withMark(m.o.BaseURL+ClientPath, markOf(in, s)), Method: methodNone}, nil
 	case s.Register == "":
 		return core.OAuthClient{}, core.Errorf(core.CodeNotConfigured, "%s does not register clients: register this server there by hand, with the redirect URI %s, and install the app with transport.auth.clientId", hostOf(s.Issuer), redirectURI)
 	}
@@ -173,8 +180,10 @@ func (m *Manager) post(ctx context.Context, s server, address, media string, bod
 		return 0, nil, fmt.Errorf("%s cannot be reached: %w", request.URL.Host, remote.SafeError(err))
 	}
 	defer func() { _ = response.Body.Close() }()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, maxDocument))
-	return response.StatusCode, answer, err
+	if answer, err = io.ReadAll(io.LimitReader(response.Body, maxDocument)); err != nil {
+		return 0, nil, fmt.Errorf("%s did not send its whole answer", request.URL.Host)
+	}
+	return response.StatusCode, answer, nil
 }
 
 // hostOf returns the host of an address, for messages.

@@ -1,8 +1,15 @@
 package accounts
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -14,7 +21,102 @@ import (
 // databases is the PostgreSQL server that all tests here share.
 var databases testenv.Databases
 
-func TestMain(m *testing.M) { os.Exit(databases.Around(m).Run()) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(renewAt); url != "" {
+		if err := renewOnce(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(databases.Around(m).Run())
+}
+
+// The environment variables of the test executable when it is a server that renews one account.
+const (
+	renewAt   = "ROPEWALK_TEST_RENEW_AT" // the database
+	renewKey  = "ROPEWALK_TEST_RENEW_KEY"
+	renewWhat = "ROPEWALK_TEST_RENEW_ACCOUNT"
+)
+
+func renewOnce(url string) error {
+	ctx := context.Background()
+	keys, err := seal.Parse(core.Secret(os.Getenv(renewKey)))
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, store.Options{URL: core.Secret(url), Keys: keys})
+	if err != nil {
+		return err
+	}
+	_, err = New(Options{Store: s}).Authorizer(os.Getenv(renewWhat)).Token(ctx, "")
+	return errors.Join(err, s.Close())
+}
+
+// A server is killed while it renews a token, and a peer server renews it. Only if the provider had already used up the
+// refresh token is a login needed: nobody has the new one (docs/accounts.md).
+func TestAServerIsKilledWhileItRenews(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		usedUp  bool
+		code    core.Code
+		current int // grants in force at the end
+	}{{"before the provider used up the refresh token", false, "", 1}, {"afterwards", true, core.CodeLoginNeeded, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			key := seal.NewKey()
+			keys, err := seal.Parse(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			url := databases.New(t)
+			s, err := store.Open(t.Context(), store.Options{URL: core.Secret(url), Keys: keys})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			p := newProvider(t)
+			arrived, killed := make(chan struct{}), make(chan struct{})
+			var first atomic.Bool
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_ = r.ParseForm()
+				if r.PostForm.Get("grant_type") != "refresh_token" || first.Swap(true) {
+					p.ServeHTTP(w, r)
+					return
+				}
+				if c.usedUp {
+					p.ServeHTTP(httptest.NewRecorder(), r)
+				}
+				close(arrived)
+				<-killed
+			}))
+			t.Cleanup(front.Close)
+			p.metadata["token_endpoint"] = front.URL + "/token"
+			peer := rigOn(t, s, p, core.RemoteAuth{Type: core.AuthUser})
+			a := peer.link(t, p, peer.caller, "")
+			peer.expire(t, a.ID)
+			server := exec.CommandContext(t.Context(), os.Args[0])
+			server.Env = append(os.Environ(), renewAt+"="+url, renewKey+"="+key.Reveal(), renewWhat+"="+a.ID)
+			if err := server.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-arrived
+			result := make(chan error, 1)
+			go func() { // waits for the row
+				_, err := peer.Authorizer(a.ID).Token(t.Context(), "")
+				result <- err
+			}()
+			_ = server.Process.Kill()
+			_ = server.Wait()
+			close(killed)
+			if err := <-result; (err != nil) != (c.code != "") || err != nil && core.CodeOf(err) != c.code {
+				t.Errorf("the peer server: %v, want %q", err, c.code)
+			}
+			if len(p.current) != c.current {
+				t.Errorf("%d grants are in force", len(p.current))
+			}
+		})
+	}
+}
 
 // Three servers on one database, one person, 200 calls at the moment of expiry, and a provider that ends the grant if a
 // refresh token is used twice.

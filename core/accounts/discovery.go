@@ -35,8 +35,11 @@ type server struct {
 	Scopes     []string `json:"scopes_supported"`
 	Documents  bool     `json:"client_id_metadata_document_supported"`
 	StatesIss  bool     `json:"authorization_response_iss_parameter_supported"`
+	ProofAlgs  []string `json:"dpop_signing_alg_values_supported"`
 
 	Resource string   `json:"-"` // the app's resource identifier (RFC 9728)
+	Servers  []string `json:"-"` // the issuers that the app names
+	Proofs   bool     `json:"-"` // the app wants tokens that are bound to a key (DPoP, RFC 9449)
 	Wanted   []string `json:"-"` // the scopes that the app asks for
 	Private  bool     `json:"-"` // it may be at a private address because the app is
 }
@@ -46,6 +49,7 @@ type resourceMetadata struct {
 	Resource string   `json:"resource"`
 	Servers  []string `json:"authorization_servers"`
 	Scopes   []string `json:"scopes_supported"`
+	Proofs   bool     `json:"dpop_bound_access_tokens_required"`
 }
 
 // Discover implements apps.Accounts.
@@ -85,7 +89,11 @@ func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge rem
 			failed = errors.Join(failed, err)
 			continue
 		}
-		s.Resource, s.Private = about.Resource, private
+		s.Resource, s.Servers, s.Private, s.Proofs = about.Resource, about.Servers, private, challenge.Proofs || about.Proofs
+		if s.Proofs && !slices.Contains(s.ProofAlgs, remote.ProofAlgorithm) {
+			failed = errors.Join(failed, fmt.Errorf("the app wants tokens that are bound to a key (DPoP), and %s does not say that it supports that with %s (dpop_signing_alg_values_supported)", hostOf(s.Issuer), remote.ProofAlgorithm))
+			continue
+		}
 		s.Wanted = scopesFor(r, challenge, about, s)
 		return s, nil
 	}
@@ -216,6 +224,13 @@ func (s server) check(issuer string, private bool) error {
 	case s.Authorize == "" || s.Token == "":
 		return fmt.Errorf("%.200q has no authorization_endpoint or no token_endpoint", issuer)
 	}
+	if u, err := url.Parse(s.Authorize); err == nil {
+		for name := range u.Query() {
+			if isOwnParameter(name) { // servers differ in which of two they take
+				return fmt.Errorf("authorization_endpoint %.200q already has the parameter %s", s.Authorize, name)
+			}
+		}
+	}
 	for _, endpoint := range []struct{ name, address string }{
 		{"authorization_endpoint", s.Authorize}, {"token_endpoint", s.Token}, {"registration_endpoint", s.Register}, {"revocation_endpoint", s.Revoke},
 	} {
@@ -224,6 +239,16 @@ func (s server) check(issuer string, private bool) error {
 		}
 	}
 	return nil
+}
+
+// isOwnParameter reports whether an authorization request sets a parameter, or another parameter overrides it.
+func isOwnParameter(name string) bool {
+	switch name {
+	case "client_id", "redirect_uri", "response_type", "response_mode", "state", "scope", "resource", "prompt",
+		"code_challenge", "code_challenge_method", "dpop_jkt", "request", "request_uri":
+		return true
+	}
+	return false
 }
 
 // checkEndpoint returns an error unless the address uses https. Authorization servers of apps at private addresses may

@@ -39,16 +39,25 @@ type provider struct {
 	requests []string                                          // path and grant type
 	fail     func(w http.ResponseWriter, r *http.Request) bool // if it returns true, it has responded instead of the server
 	silent   bool                                              // the app's challenge names no scopes
+	bound    bool                                              // tokens are of the type DPoP
 	life     int                                               // lifetime of access tokens in seconds; 0 leaves it out
 	number   int
 }
 
 func newProvider(t *testing.T) *provider {
 	t.Helper()
-	p := &provider{metadata: map[string]any{}, resource: map[string]any{}, codes: map[string]url.Values{}, current: map[string]string{}, retired: map[string]string{}, life: 3600}
+	p := idleProvider("")
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(p.Close)
 	return p
+}
+
+// idleProvider returns a provider that does not listen at its address.
+func idleProvider(address string) *provider {
+	return &provider{
+		Server: &httptest.Server{URL: address}, metadata: map[string]any{}, resource: map[string]any{}, codes: map[string]url.Values{},
+		current: map[string]string{}, retired: map[string]string{}, life: 3600,
+	}
 }
 
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -134,6 +143,9 @@ func (p *provider) token(w http.ResponseWriter, form url.Values) {
 	p.number++
 	p.current[grant] = fmt.Sprintf("refresh-%s-%d", grant, p.number)
 	answer := map[string]any{"access_token": fmt.Sprintf("access-%s-%d", grant, p.number), "token_type": "bearer", "refresh_token": p.current[grant]}
+	if p.bound {
+		answer["token_type"] = "DPoP"
+	}
 	if p.life > 0 {
 		answer["expires_in"] = p.life
 	}
@@ -154,7 +166,11 @@ func (p *provider) consent(t *testing.T, address string) Answer {
 	p.number++
 	code := fmt.Sprintf("code%d", p.number)
 	p.codes[code] = q
-	return Answer{State: q.Get("state"), Code: code, Issuer: p.URL}
+	answer := Answer{State: q.Get("state"), Code: code, Issuer: p.URL}
+	if back, err := url.Parse(q.Get("redirect_uri")); err == nil {
+		answer.Mark = back.Query().Get(MarkParameter)
+	}
+	return answer
 }
 
 // count returns how many requests of a kind the provider has received.
@@ -287,7 +303,7 @@ func (r *rig) link(t *testing.T, p *provider, c core.Caller, name string) core.A
 	}
 	answer := p.consent(t, start.URL)
 	answer.Binding = start.Binding
-	a, err := r.Finish(t.Context(), as(c), answer)
+	a, _, err := r.Finish(t.Context(), as(c), answer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
 // pendingLife is how long a person may take to log in at an authorization server.
@@ -53,13 +54,16 @@ func (c Consent) Digest() string {
 type pending struct {
 	Workspace, By, Owner, App, AppID, Name string
 	Issuer, Resource                       string
-	Token, Revoke                          string // endpoints
+	Authorize, Token, Revoke               string // endpoints
+	ProofKey                               string
 	StatesIss, Private                     bool
 	Client                                 core.OAuthClient `json:"-"`
 	ClientSecret                           string
 	ClientID, ClientMethod                 string
 	ClientExpires                          time.Time
 	Scopes                                 []string
+	ScopesOptional                         bool   // neither the operator nor a call asks for them
+	Mark                                   string // in the redirect URI
 	Verifier, RedirectURI                  string
 	Binding                                string // the hash of the secret in the browser's cookie
 }
@@ -137,6 +141,8 @@ func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI 
 			return Start{}, err
 		}
 	}
+	mark := markOf(in, s)
+	redirectURI = withMark(redirectURI, mark)
 	client, err := m.clientFor(ctx, in, s, redirectURI)
 	if err != nil {
 		return Start{}, err
@@ -145,12 +151,27 @@ func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI 
 	if consent.Shared {
 		owner = ""
 	}
-	state, binding, verifier := secret(), secret(), oauth2.GenerateVerifier()
-	p := pending{
+	var proofKey core.Secret
+	if s.Proofs {
+		if proofKey, err = remote.NewProofKey(); err != nil {
+			return Start{}, err
+		}
+	}
+	return m.send(ctx, pending{
 		Workspace: c.Workspace.ID, By: c.User.ID, Owner: owner, App: in.Name, AppID: in.ID, Name: consent.Name,
-		Issuer: s.Issuer, Resource: s.Resource, Token: s.Token, Revoke: s.Revoke, StatesIss: s.StatesIss, Private: s.Private,
-		ClientID: client.ID, ClientSecret: client.Secret.Reveal(), ClientMethod: client.Method, ClientExpires: client.ExpiresAt,
-		Scopes: consent.Scopes, Verifier: verifier, RedirectURI: redirectURI, Binding: hashOf(binding),
+		Issuer: s.Issuer, Resource: s.Resource, Authorize: s.Authorize, Token: s.Token, Revoke: s.Revoke, StatesIss: s.StatesIss, Private: s.Private,
+		ProofKey: proofKey.Reveal(), ClientID: client.ID, ClientSecret: client.Secret.Reveal(), ClientMethod: client.Method, ClientExpires: client.ExpiresAt,
+		Scopes: consent.Scopes, ScopesOptional: in.Remote.Auth.Scopes == "" && len(w.Scopes) == 0, Mark: mark, RedirectURI: redirectURI,
+	})
+}
+
+// send stores a login, and returns where the browser goes.
+func (m *Manager) send(ctx context.Context, p pending) (Start, error) {
+	state, binding, verifier := secret(), secret(), oauth2.GenerateVerifier()
+	p.Verifier, p.Binding = verifier, hashOf(binding)
+	key, err := remote.ParseProofKey(core.Secret(p.ProofKey))
+	if err != nil {
+		return Start{}, err
 	}
 	record, err := json.Marshal(p)
 	if err != nil {
@@ -159,12 +180,35 @@ func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI 
 	if err := m.o.Store.PutLogin(ctx, stateKey(state), record, time.Now().Add(pendingLife)); err != nil {
 		return Start{}, err
 	}
-	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", s.Resource)}
+	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.Resource)}
+	if key != nil {
+		options = append(options, oauth2.SetAuthURLParam("dpop_jkt", key.Thumbprint())) // RFC 9449 section 10
+	}
 	if slices.Contains(p.Scopes, "offline_access") { // which OpenID providers grant only with consent
 		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
-	config := oauth2.Config{ClientID: client.ID, RedirectURL: redirectURI, Scopes: p.Scopes, Endpoint: oauth2.Endpoint{AuthURL: s.Authorize}}
+	config := oauth2.Config{ClientID: p.ClientID, RedirectURL: p.RedirectURI, Scopes: p.Scopes, Endpoint: oauth2.Endpoint{AuthURL: p.Authorize}}
 	return Start{URL: config.AuthCodeURL(state, options...), Binding: binding}, nil
+}
+
+// markOf returns the mark of an authorization server in the redirect URI, or "" for none. A server that doesn't state its
+// issuer in its responses needs one: without it, the response of another server would pass as its response (the mix-up of
+// RFC 9700 section 4.4). A client that the operator registered has one redirect URI, without a mark.
+func markOf(in core.Installation, s server) string {
+	if s.StatesIss || in.Remote.Auth.ClientID != "" {
+		return ""
+	}
+	return hashOf(s.Issuer)[:markLength]
+}
+
+// markLength is the length of a mark, which consists of hexadecimal digits.
+const markLength = 32
+
+func withMark(address, mark string) string {
+	if mark == "" {
+		return address
+	}
+	return address + "?" + MarkParameter + "=" + mark
 }
 
 // Answer is the authorization server's response, as the browser brought it back.
@@ -173,42 +217,49 @@ type Answer struct {
 	Code    string
 	Issuer  string // the parameter iss (RFC 9207); "" when there was none
 	Error   string // why the server granted nothing
+	Mark    string // the parameter MarkParameter
 	Binding string
 }
 
 // Finish completes a login for the person who started it, in the browser where it started. caller returns the person with
 // their current rights in a workspace. The error is core.CodeForbidden for an answer that does not match the login, and
 // for a person who may no longer link the account. If the authorization server reported an error, the message includes it.
-func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer Answer) (core.Account, error) {
+// If it refuses the scopes and nobody insists on them, the browser goes to again.URL for a login without scopes.
+func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer Answer) (a core.Account, again Start, err error) {
 	record, err := m.o.Store.TakeLogin(ctx, stateKey(answer.State))
 	if core.CodeOf(err) == core.CodeNotFound {
-		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not in progress: it finished, expired, or never started. Start again")
+		return a, again, core.Errorf(core.CodeForbidden, "this login is not in progress: it finished, expired, or never started. Start again")
 	}
 	if err != nil {
-		return core.Account{}, err
+		return a, again, err
 	}
 	var p pending
 	if err := json.Unmarshal(record, &p); err != nil {
-		return core.Account{}, err
+		return a, again, err
 	}
 	p.Client = core.OAuthClient{ID: p.ClientID, Secret: core.Secret(p.ClientSecret), Method: p.ClientMethod, ExpiresAt: p.ClientExpires}
 	if subtle.ConstantTimeCompare([]byte(hashOf(answer.Binding)), []byte(p.Binding)) != 1 {
-		return core.Account{}, core.Errorf(core.CodeForbidden, "this login started in another browser. Start again in this one")
+		return a, again, core.Errorf(core.CodeForbidden, "this login started in another browser. Start again in this one")
 	}
 	c, err := caller(ctx, p.Workspace)
 	switch {
 	case err != nil:
-		return core.Account{}, err
+		return a, again, err
 	case c.User.ID != p.By:
-		return core.Account{}, core.Errorf(core.CodeForbidden, "somebody else started this login")
-	case answer.Issuer == "" && p.StatesIss, answer.Issuer != "" && answer.Issuer != p.Issuer: // RFC 9207 section 2.4
-		return core.Account{}, core.Errorf(core.CodeForbidden, "the answer is not from %s, where the login started", hostOf(p.Issuer))
+		return a, again, core.Errorf(core.CodeForbidden, "somebody else started this login")
+	case answer.Issuer == "" && p.StatesIss, answer.Issuer != "" && answer.Issuer != p.Issuer, answer.Mark != p.Mark: // RFC 9207 section 2.4
+		return a, again, core.Errorf(core.CodeForbidden, "the answer is not from %s, where the login started", hostOf(p.Issuer))
+	case answer.Error == "invalid_scope" && p.ScopesOptional && len(p.Scopes) > 0:
+		p.Scopes = nil
+		again, err = m.send(ctx, p)
+		return a, again, err
 	case answer.Error != "":
-		return core.Account{}, core.Errorf(core.CodeForbidden, "%s granted nothing: %.100q", hostOf(p.Issuer), answer.Error)
+		return a, again, core.Errorf(core.CodeForbidden, "%s granted nothing: %.100q", hostOf(p.Issuer), answer.Error)
 	case answer.Code == "":
-		return core.Account{}, core.Errorf(core.CodeForbidden, "%s did not send a code", hostOf(p.Issuer))
+		return a, again, core.Errorf(core.CodeForbidden, "%s did not send a code", hostOf(p.Issuer))
 	}
-	return m.complete(ctx, c, p, answer.Code)
+	a, err = m.complete(ctx, c, p, answer.Code)
+	return a, again, err
 }
 
 // complete exchanges the code for tokens and stores the account.
@@ -223,7 +274,9 @@ func (m *Manager) complete(ctx context.Context, c core.Caller, p pending, code s
 	case owner != p.Owner:
 		return core.Account{}, core.Errorf(core.CodeConflict, "app %s takes other accounts now than when the login started", p.App)
 	}
-	grant := core.Grant{Client: p.Client, TokenURL: p.Token, RevokeURL: p.Revoke, Resource: p.Resource, Private: p.Private}
+	grant := core.Grant{
+		Client: p.Client, ProofKey: core.Secret(p.ProofKey), TokenURL: p.Token, RevokeURL: p.Revoke, Resource: p.Resource, Private: p.Private,
+	}
 	token, err := m.exchange(ctx, grant, url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {p.Verifier}, "redirect_uri": {p.RedirectURI},
 	})

@@ -35,7 +35,7 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 	}
 	answer := p.consent(t, start.URL)
 	answer.Binding = start.Binding
-	a, err := r.Finish(t.Context(), as(r.caller), answer)
+	a, _, err := r.Finish(t.Context(), as(r.caller), answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 		t.Errorf("a call uses %+v: %v", chosen, err)
 	}
 	token, err := r.Authorizer(a.ID).Token(t.Context(), "")
-	if err != nil || !strings.HasPrefix(token.Reveal(), "access-grant") {
-		t.Errorf("the token is %q: %v", token.Reveal(), err)
+	if err != nil || !strings.HasPrefix(token.Access.Reveal(), "access-grant") {
+		t.Errorf("the token is %q: %v", token.Access.Reveal(), err)
 	}
 	if names := r.eventNames(); !slices.Equal(names, []string{core.EventAccountLinked}) {
 		t.Errorf("events: %v", names)
@@ -100,7 +100,7 @@ func TestALoginThatDoesNotFitIsRefused(t *testing.T) {
 			if c.as != "" {
 				person = r.person(t, c.as)
 			}
-			if _, err := r.Finish(t.Context(), as(person), answer); core.CodeOf(err) != c.code {
+			if _, _, err := r.Finish(t.Context(), as(person), answer); core.CodeOf(err) != c.code {
 				t.Errorf("%v, want %s", err, c.code)
 			} else if strings.Contains(err.Error(), "secret-in-the-answer") {
 				t.Errorf("the error shows what the server answered: %v", err)
@@ -121,10 +121,10 @@ func TestALoginIsFinishedOnce(t *testing.T) {
 	}
 	answer := p.consent(t, start.URL)
 	answer.Binding = start.Binding
-	if _, err := r.Finish(t.Context(), as(r.caller), answer); err != nil {
+	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden {
+	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("a state that was used: %v", err)
 	}
 }
@@ -198,7 +198,7 @@ func TestWhoLosesTheRightDuringALoginLinksNothing(t *testing.T) {
 			if err := c.change(r, &admin); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.Finish(t.Context(), as(admin), answer); core.CodeOf(err) != c.code {
+			if _, _, err := r.Finish(t.Context(), as(admin), answer); core.CodeOf(err) != c.code {
 				t.Errorf("%v, want %s", err, c.code)
 			}
 			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
@@ -220,7 +220,7 @@ func TestAnAnswerOfAnotherPersonUsesUpNoAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := p.consent(t, start.URL) // alice's browser gets mallory's code
-	if _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden {
+	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("alice got the account of mallory: %v", err)
 	}
 }
@@ -402,14 +402,93 @@ func TestTheQuirksOfServersAreHandled(t *testing.T) {
 			if answer.Binding = start.Binding; strings.Contains(c.name, "issuer") {
 				answer.Issuer = "" // this server does not state it
 			}
-			a, err := r.Finish(t.Context(), as(r.caller), answer)
+			a, _, err := r.Finish(t.Context(), as(r.caller), answer)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if token, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil || token == "" {
+			if token, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil || token.Access == "" {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// Some servers refuse a login for scopes that they or the app announce.
+func TestRefusedScopesAreLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		auth core.RemoteAuth
+		want Want
+		code core.Code
+	}{
+		{"scopes of the app", core.RemoteAuth{Type: core.AuthUser}, Want{App: "far"}, ""},
+		{"scopes of the operator", core.RemoteAuth{Type: core.AuthUser, Scopes: "read"}, Want{App: "far"}, core.CodeForbidden},
+		{"scopes that a call needs", core.RemoteAuth{Type: core.AuthUser}, Want{App: "far", Scopes: []string{"more"}}, core.CodeForbidden},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProvider(t)
+			r := newRig(t, p, c.auth)
+			start, err := r.begin(t, r.caller, c.want, callback)
+			if err != nil {
+				t.Fatal(err)
+			}
+			refusal := p.consent(t, start.URL)
+			refusal.Binding, refusal.Code, refusal.Error = start.Binding, "", "invalid_scope"
+			_, again, err := r.Finish(t.Context(), as(r.caller), refusal)
+			if c.code != "" {
+				if core.CodeOf(err) != c.code {
+					t.Errorf("%v, want %s", err, c.code)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := p.consent(t, again.URL)
+			answer.Binding = again.Binding
+			if u, err := url.Parse(again.URL); err != nil || u.Query().Has("scope") || answer.State == refusal.State || again.Binding == start.Binding {
+				t.Errorf("the browser is sent to %s: %v", again.URL, err)
+			}
+			stubborn := answer
+			if stubborn.Error = "invalid_scope"; true {
+				if _, twice, err := r.Finish(t.Context(), as(r.caller), stubborn); core.CodeOf(err) != core.CodeForbidden || twice.URL != "" {
+					t.Errorf("the server refuses a login without scopes: %v", err)
+				}
+			}
+			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
+				t.Errorf("linked: %v %v", all, err)
+			}
+		})
+	}
+}
+
+// A server that doesn't state its issuer gets a redirect URI of its own, in registration and in the metadata document.
+func TestAServerThatStatesNoIssuerGetsItsOwnRedirectURI(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	r.o.BaseURL = "https://tools.example.com"
+	p.change(func(p *provider) {
+		silent(p, nil)
+		p.metadata["client_id_metadata_document_supported"] = true
+	})
+	start, err := r.begin(t, r.caller, Want{App: "far"}, r.o.BaseURL+CallbackPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := p.consent(t, start.URL)
+	document, err := r.Document(answer.Mark)
+	u, _ := url.Parse(start.URL)
+	if err != nil || len(answer.Mark) != markLength || u.Query().Get("client_id") != document.ID || !slices.Equal(document.RedirectURIs, []string{u.Query().Get("redirect_uri")}) {
+		t.Errorf("%s, and the document is %+v: %v", start.URL, document, err)
+	}
+	answer.Binding, answer.Issuer = start.Binding, ""
+	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); err != nil {
+		t.Error(err)
+	}
+	for _, mark := range []string{"x", answer.Mark + "00", answer.Mark[1:], "https://evil.example"} {
+		if _, err := r.Document(mark); core.CodeOf(err) != core.CodeNotFound {
+			t.Errorf("a document for %q: %v", mark, err)
+		}
 	}
 }
 
@@ -435,7 +514,7 @@ func TestTheMetadataDocumentIsUsedAtAPublicAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := r.Document()
+	document, err := r.Document("")
 	u, _ := url.Parse(start.URL)
 	if err != nil || u.Query().Get("client_id") != "https://tools.example.com/v1/accounts/client" || document.ID != u.Query().Get("client_id") ||
 		!slices.Equal(document.RedirectURIs, []string{u.Query().Get("redirect_uri")}) {

@@ -3,7 +3,9 @@ package accounts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +25,8 @@ const (
 	// connections for everybody else.
 	maxRenewals    = 4
 	exchangeWithin = 10 * time.Second
+
+	maxToken = 64 << 10 // bytes of an access token
 )
 
 // exchange asks a token endpoint for tokens.
@@ -34,17 +38,30 @@ func (m *Manager) exchange(ctx context.Context, g core.Grant, form url.Values) (
 	if g.Resource != "" {
 		form.Set("resource", g.Resource)
 	}
+	key, err := remote.ParseProofKey(g.ProofKey)
+	if err != nil {
+		return nil, err
+	}
 	config := clientcredentials.Config{ // the only config of the library that accepts any form
 		ClientID: g.Client.ID, ClientSecret: g.Client.Secret.Reveal(), TokenURL: g.TokenURL, AuthStyle: style, EndpointParams: form,
 	}
-	token, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, m.client(g.Private)))
+	token, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, remote.Proving(m.client(g.Private), key)))
+	want := "bearer"
+	if key != nil {
+		want = "dpop"
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case token.AccessToken == "" || !strings.EqualFold(token.Type(), "bearer"):
-		return nil, errors.New("its answer has no bearer token")
+	case !validToken(token.AccessToken) || !strings.EqualFold(token.Type(), want):
+		return nil, fmt.Errorf("its answer has no %s token", want)
 	}
 	return token, nil
+}
+
+// validToken reports whether an access token fits in a header.
+func validToken(token string) bool {
+	return token != "" && len(token) <= maxToken && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // codeOf returns the OAuth error code in an error from exchange, or "".
@@ -111,10 +128,10 @@ type authorizer struct {
 func (m *Manager) Authorizer(account string) remote.Authorizer { return authorizer{m, account} }
 
 // Token implements remote.Authorizer.
-func (t authorizer) Token(ctx context.Context, refused core.Secret) (core.Secret, error) {
+func (t authorizer) Token(ctx context.Context, refused core.Secret) (remote.Token, error) {
 	a, ok := t.m.grants.Get(t.account)
 	if ok && usable(a, refused) {
-		return a.Grant.AccessToken, nil
+		return tokenOf(a)
 	}
 	for range 2 { // the first renewal may have started before the token was refused
 		// All callers share one renewal. It continues even if they cancel.
@@ -126,16 +143,21 @@ func (t authorizer) Token(ctx context.Context, refused core.Secret) (core.Secret
 		select {
 		case r := <-result:
 			if r.Err != nil {
-				return "", r.Err
+				return remote.Token{}, r.Err
 			}
 			if a := r.Val.(core.Account); a.Grant.AccessToken != refused {
-				return a.Grant.AccessToken, nil
+				return tokenOf(a)
 			}
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return remote.Token{}, context.Cause(ctx)
 		}
 	}
-	return "", core.Errorf(core.CodeUnavailable, "the app rejects the account's token")
+	return remote.Token{}, core.Errorf(core.CodeUnavailable, "the app rejects the account's token")
+}
+
+func tokenOf(a core.Account) (remote.Token, error) {
+	key, err := remote.ParseProofKey(a.Grant.ProofKey)
+	return remote.Token{Access: a.Grant.AccessToken, Key: key}, err
 }
 
 // renew returns an account with a usable token, from the store or from the authorization server.
@@ -144,26 +166,35 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 	since := m.changes
 	m.mu.Unlock()
 	ended := false
-	a, err := m.o.Store.Account(ctx, id)
-	if err == nil && !usable(a, refused) {
+	change := func(refresh func(ctx context.Context, a *core.Account) (bool, error)) (core.Account, error) {
 		select {
 		case m.renewing <- struct{}{}:
 			defer func() { <-m.renewing }()
 		case <-ctx.Done():
-			return a, core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are being renewed").WithRetryAfter(5 * time.Second)
+			return core.Account{}, core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are being renewed").WithRetryAfter(5 * time.Second)
 		}
-		a, err = m.o.Store.RenewAccount(ctx, id, func(ctx context.Context, a *core.Account) (bool, error) {
+		return m.o.Store.RenewAccount(ctx, id, func(ctx context.Context, a *core.Account) (bool, error) {
 			if usable(*a, refused) { // a peer server has renewed it
 				return false, nil
 			}
-			changed, err := m.refresh(ctx, a, refused)
+			changed, err := refresh(ctx, a)
 			ended = changed && a.State == core.AccountLoginNeeded
 			return changed, err
 		})
 	}
+	a, err := m.o.Store.Account(ctx, id)
+	if err == nil && !usable(a, refused) {
+		a, err = change(func(ctx context.Context, a *core.Account) (bool, error) { return m.refresh(ctx, a, refused) })
+	}
+	if refused != "" && a.ID != "" && core.CodeOf(err) == core.CodeUnavailable && m.hasMoved(ctx, a) {
+		a, err = change(func(_ context.Context, a *core.Account) (bool, error) {
+			a.State = core.AccountLoginNeeded
+			return true, core.Errorf(core.CodeLoginNeeded, "the app names another authorization server now")
+		})
+	}
 	if ended {
 		m.Changed(id)
-		m.log.Warn("an account needs a new login: its authorization server will not renew it", "account", id, "app", a.App, "workspace", a.Workspace, "issuer", a.Issuer)
+		m.log.Warn("an account needs a new login", "reason", core.TextOf(err), "account", id, "app", a.App, "workspace", a.Workspace, "issuer", a.Issuer)
 		m.publish(core.EventAccountLoginNeeded, a)
 	}
 	switch {
@@ -210,6 +241,21 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 		return false, nil
 	}
 	return false, core.Wrap(core.CodeUnavailable, errors.New(describe(a.Issuer, err)), "the token of the account has expired and could not be renewed: "+describe(a.Issuer, err)).WithRetryAfter(5 * time.Second)
+}
+
+// hasMoved reports whether the app of an account, which refuses its token, now names other authorization servers than
+// the one that issued it. Then a person has to log in there (MCP 2026-07-28, authorization).
+func (m *Manager) hasMoved(ctx context.Context, a core.Account) bool {
+	in, err := m.o.Store.Installation(ctx, a.Workspace, a.App)
+	if err != nil || in.Remote == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
+	defer cancel()
+	s, err := m.discover(ctx, *in.Remote)
+	return err == nil && !slices.ContainsFunc(s.Servers, func(issuer string) bool {
+		return strings.TrimSuffix(issuer, "/") == strings.TrimSuffix(a.Issuer, "/")
+	})
 }
 
 func loginEnded() error {

@@ -2,6 +2,9 @@ package accounts
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -23,10 +26,11 @@ func TestConcurrentCallsRenewOnce(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range tokens {
 		calls.Go(func() {
-			var err error
-			if tokens[i], err = r.Authorizer(a.ID).Token(t.Context(), ""); err != nil {
+			token, err := r.Authorizer(a.ID).Token(t.Context(), "")
+			if err != nil {
 				t.Error(err)
 			}
+			tokens[i] = token.Access
 		})
 	}
 	calls.Wait()
@@ -48,6 +52,132 @@ func TestARefusedTokenIsRenewedOnce(t *testing.T) {
 	}
 	if n := p.count("/token refresh_token"); n != 0 {
 		t.Errorf("%d renewals", n)
+	}
+}
+
+func TestTheQuirksOfRenewalsAreHandled(t *testing.T) {
+	t.Run("no new refresh token", func(t *testing.T) {
+		p := newProvider(t)
+		r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+		a := r.link(t, p, r.caller, "")
+		p.change(func(p *provider) {
+			responds("/token", func(w http.ResponseWriter, r *http.Request) {
+				if r.PostForm.Get("refresh_token") != a.Grant.RefreshToken.Reveal() {
+					refuse(w, "invalid_grant")
+					return
+				}
+				p.number++
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = fmt.Fprintf(w, `{"access_token":"access-%d","token_type":"Bearer","expires_in":3600}`, p.number)
+			})(p, nil)
+		})
+		last := a.Grant.AccessToken
+		for range 3 {
+			r.expire(t, a.ID)
+			token, err := r.Authorizer(a.ID).Token(t.Context(), "")
+			if err != nil || token.Access == last {
+				t.Errorf("%v", err)
+			}
+			last = token.Access
+		}
+	})
+	t.Run("no expiry, and refused after a while", func(t *testing.T) {
+		p := newProvider(t)
+		p.life = 0
+		r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+		a := r.link(t, p, r.caller, "")
+		if _, err := r.store.RenewAccount(t.Context(), a.ID, func(_ context.Context, a *core.Account) (bool, error) {
+			a.Grant.RenewedAt = time.Now().Add(-time.Hour)
+			return true, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		r.Changed(a.ID)
+		if token, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); err != nil || token.Access == a.Grant.AccessToken {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("no refresh token", func(t *testing.T) {
+		p := newProvider(t)
+		p.change(func(p *provider) {
+			sends("/token", `{"access_token":"a","token_type":"bearer","expires_in":3600}`)(p, nil)
+		})
+		r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+		a := r.link(t, p, r.caller, "")
+		if token, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil || token.Access != "a" {
+			t.Errorf("before it expires: %v", err)
+		}
+		r.expire(t, a.ID)
+		if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); core.CodeOf(err) != core.CodeLoginNeeded {
+			t.Errorf("after it expired: %v", err)
+		}
+	})
+}
+
+// An app that refuses a fresh token may have another authorization server by now.
+func TestALoginIsNeededWhereTheAppMoved(t *testing.T) {
+	p, next := newProvider(t), newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	a := r.link(t, p, r.caller, "")
+	p.change(func(p *provider) { p.resource["authorization_servers"] = []string{"http://127.0.0.1:1", p.URL + "/"} })
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); core.CodeOf(err) != core.CodeUnavailable {
+		t.Errorf("the app still names the server: %v", err)
+	}
+	p.change(func(p *provider) { p.resource["authorization_servers"] = []string{"http://127.0.0.1:1"} })
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); core.CodeOf(err) != core.CodeUnavailable {
+		t.Errorf("the other server is down: %v", err)
+	}
+	p.change(func(p *provider) { p.resource["authorization_servers"] = []string{next.URL} })
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil {
+		t.Errorf("as long as the app takes the token, it is used: %v", err)
+	}
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); core.CodeOf(err) != core.CodeLoginNeeded {
+		t.Errorf("the app moved: %v", err)
+	}
+	if names := r.eventNames(); !slices.Contains(names, core.EventAccountLoginNeeded) {
+		t.Errorf("events: %v", names)
+	}
+	if again := r.link(t, next, r.caller, ""); again.ID != a.ID || again.Issuer != next.URL || next.count("/register") != 1 {
+		t.Errorf("linked again at %s", again.Issuer)
+	}
+}
+
+func TestTokensAreBoundToAKeyWhereTheAppWantsThat(t *testing.T) {
+	p := newProvider(t)
+	var keys, nonces []string
+	p.change(func(p *provider) {
+		wantsProofs(p, nil)
+		p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != "/token" {
+				return false
+			}
+			parts := strings.Split(r.Header.Get("DPoP"), ".")
+			var header struct{ JWK json.RawMessage }
+			var claims struct{ Nonce, HTU string }
+			for i, into := range []any{&header, &claims} {
+				if data, err := base64.RawURLEncoding.DecodeString(parts[i]); err != nil || json.Unmarshal(data, into) != nil {
+					refuse(w, "invalid_dpop_proof")
+					return true
+				}
+			}
+			if keys, nonces = append(keys, string(header.JWK)), append(nonces, claims.Nonce); claims.Nonce == "" {
+				w.Header().Set("DPoP-Nonce", "n")
+				refuse(w, "use_dpop_nonce")
+				return true
+			}
+			p.bound = true
+			return false
+		}
+	})
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	a := r.link(t, p, r.caller, "")
+	r.expire(t, a.ID)
+	token, err := r.Authorizer(a.ID).Token(t.Context(), "")
+	if err != nil || token.Key == nil || token.Access == a.Grant.AccessToken {
+		t.Errorf("%+v: %v", token.Key, err)
+	}
+	if !slices.Equal(nonces, []string{"", "n", "", "n"}) || len(slices.Compact(keys)) != 1 {
+		t.Errorf("proofs with the nonces %q and %d keys", nonces, len(keys))
 	}
 }
 
@@ -305,7 +435,7 @@ func TestAServerThatHangsHoldsUpNobodyElse(t *testing.T) {
 	}
 	answer := fine.consent(t, start.URL)
 	answer.Binding = start.Binding
-	a, err := r.Finish(t.Context(), as(r.caller), answer)
+	a, _, err := r.Finish(t.Context(), as(r.caller), answer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,17 +37,17 @@ type tokenOf struct {
 
 func (a *accountTokens) Authorizer(account string) remote.Authorizer { return tokenOf{a, account} }
 
-func (t tokenOf) Token(_ context.Context, refused core.Secret) (core.Secret, error) {
+func (t tokenOf) Token(_ context.Context, refused core.Secret) (remote.Token, error) {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
 	if t.of.unlinked[t.account] {
-		return "", core.Errorf(core.CodeLoginNeeded, "the account was unlinked")
+		return remote.Token{}, core.Errorf(core.CodeLoginNeeded, "the account was unlinked")
 	}
 	token := func() core.Secret { return core.Secret(fmt.Sprintf("token-%s-%d", t.account, t.of.serial[t.account])) }
 	if refused == token() {
 		t.of.serial[t.account]++
 	}
-	return token(), nil
+	return remote.Token{Access: token()}, nil
 }
 
 func (*accountTokens) Discover(_ context.Context, _ core.Remote, c remote.Challenge) bool {

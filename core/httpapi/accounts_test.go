@@ -37,6 +37,7 @@ func TestThePageOfALinkIsForOnePerson(t *testing.T) {
 		{"a login that is not in progress", "GET", "/v1/accounts/callback?state=other&code=c", as("alice"), 403, "not in progress", ""},
 		{"a login of another browser", "GET", "/v1/accounts/callback?state=state&code=c", as("alice"), 403, "not in progress", ""},
 		{"a login of this browser", "GET", "/v1/accounts/callback?state=state&code=c", map[string]string{"Authorization": "", "Cookie": "service_session=alice; service_account=binding"}, 200, "The account is linked", ""},
+		{"a server that refuses the scopes", "GET", "/v1/accounts/callback?state=state&error=invalid_scope", map[string]string{"Authorization": "", "Cookie": "service_session=alice; service_account=binding"}, 303, "", ""},
 	} {
 		r := h.do(t, call{method: c.method, path: c.path, header: c.header})
 		if r.StatusCode != c.status || !strings.Contains(r.body, c.says) || c.hides != "" && strings.Contains(r.body, c.hides) {

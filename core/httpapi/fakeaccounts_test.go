@@ -58,14 +58,17 @@ func (f fakeAccounts) Begin(ctx context.Context, c core.Caller, w accounts.Want,
 	return accounts.Start{URL: "https://idp.example/authorize?redirect_uri=" + url.QueryEscape(redirectURI), Binding: "binding"}, f.MayLink(ctx, c, w.App)
 }
 
-func (f fakeAccounts) Finish(ctx context.Context, caller func(context.Context, string) (core.Caller, error), answer accounts.Answer) (core.Account, error) {
+func (f fakeAccounts) Finish(ctx context.Context, caller func(context.Context, string) (core.Caller, error), answer accounts.Answer) (core.Account, accounts.Start, error) {
 	if answer.State != "state" || answer.Binding != "binding" {
-		return core.Account{}, core.Errorf(core.CodeForbidden, "this login is not in progress")
+		return core.Account{}, accounts.Start{}, core.Errorf(core.CodeForbidden, "this login is not in progress")
+	}
+	if answer.Error == "invalid_scope" {
+		return core.Account{}, accounts.Start{URL: "https://idp.example/authorize?again", Binding: "binding-2"}, nil
 	}
 	_, err := caller(ctx, core.DefaultWorkspaceID)
-	return f.one(), err
+	return f.one(), accounts.Start{}, err
 }
 
-func (fakeAccounts) Document() (accounts.ClientDocument, error) {
+func (fakeAccounts) Document(string) (accounts.ClientDocument, error) {
 	return accounts.ClientDocument{}, core.Errorf(core.CodeNotFound, "this server has no public https address (http.baseUrl)")
 }

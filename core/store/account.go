@@ -19,6 +19,7 @@ type grant struct {
 	Client       client    `json:"client"`
 	AccessToken  string    `json:"accessToken"`
 	RefreshToken string    `json:"refreshToken,omitempty"`
+	ProofKey     string    `json:"proofKey,omitempty"`
 	TokenURL     string    `json:"tokenUrl"`
 	RevokeURL    string    `json:"revokeUrl,omitempty"`
 	Resource     string    `json:"resource,omitempty"`
@@ -46,7 +47,7 @@ func (s *Store) sealedGrant(id string, g core.Grant) (string, error) {
 	if !s.Encrypts() {
 		return "", core.Errorf(core.CodeNotConfigured, "account tokens are only stored encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, name the file in storage.keyFile, and restart the server")
 	}
-	raw, err := json.Marshal(grant{toClient(g.Client), g.AccessToken.Reveal(), g.RefreshToken.Reveal(), g.TokenURL, g.RevokeURL, g.Resource, g.Private, g.RenewedAt})
+	raw, err := json.Marshal(grant{toClient(g.Client), g.AccessToken.Reveal(), g.RefreshToken.Reveal(), g.ProofKey.Reveal(), g.TokenURL, g.RevokeURL, g.Resource, g.Private, g.RenewedAt})
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +65,7 @@ func (s *Store) openedGrant(id, record string) (core.Grant, error) {
 	}
 	return core.Grant{
 		Client: g.Client.client(), AccessToken: core.Secret(g.AccessToken), RefreshToken: core.Secret(g.RefreshToken),
-		TokenURL: g.TokenURL, RevokeURL: g.RevokeURL, Resource: g.Resource, Private: g.Private, RenewedAt: g.RenewedAt,
+		ProofKey: core.Secret(g.ProofKey), TokenURL: g.TokenURL, RevokeURL: g.RevokeURL, Resource: g.Resource, Private: g.Private, RenewedAt: g.RenewedAt,
 	}, nil
 }
 

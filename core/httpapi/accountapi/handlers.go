@@ -27,8 +27,8 @@ type Accounts interface {
 	MayLink(ctx context.Context, c core.Caller, app string) error
 	Prepare(ctx context.Context, c core.Caller, w accounts.Want) (accounts.Consent, error)
 	Begin(ctx context.Context, c core.Caller, w accounts.Want, redirectURI string) (accounts.Start, error)
-	Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer accounts.Answer) (core.Account, error)
-	Document() (accounts.ClientDocument, error)
+	Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer accounts.Answer) (a core.Account, again accounts.Start, err error)
+	Document(mark string) (accounts.ClientDocument, error)
 }
 
 // Access limits browser logins.
@@ -143,7 +143,7 @@ func (h *Handlers) Unlink(c *fiber.Ctx, caller core.Caller) (any, error) {
 
 // Client handles GET /v1/accounts/client: this server's description of itself as an OAuth client.
 func (h *Handlers) Client(c *fiber.Ctx, _ core.Caller) (any, error) {
-	document, err := h.Accounts.Document()
+	document, err := h.Accounts.Document(c.Query(accounts.MarkParameter))
 	if err == nil {
 		c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
 	}

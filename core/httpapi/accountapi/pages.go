@@ -85,9 +85,14 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	caller := func(ctx context.Context, workspace string) (core.Caller, error) {
 		return h.Authn.Access.Caller(ctx, id, workspace)
 	}
-	a, err := h.Accounts.Finish(c.UserContext(), caller, accounts.Answer{
+	a, retry, err := h.Accounts.Finish(c.UserContext(), caller, accounts.Answer{
 		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Error: c.Query("error"), Binding: c.Cookies(bindingCookie),
+		Mark: c.Query(accounts.MarkParameter),
 	})
+	if err == nil && retry.URL != "" {
+		h.setBinding(c, retry.Binding, bindingAge)
+		return nil, c.Redirect(retry.URL, fiber.StatusSeeOther)
+	}
 	h.setBinding(c, "", -1)
 	if err != nil {
 		return nil, h.orProblem(c, err)

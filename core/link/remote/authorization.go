@@ -17,7 +17,13 @@ import (
 type Authorizer interface {
 	// Token returns an access token. refused is a token that the app has just rejected ("" for none) and will
 	// not be returned again. Errors are core.Errors that are safe to show.
-	Token(ctx context.Context, refused core.Secret) (core.Secret, error)
+	Token(ctx context.Context, refused core.Secret) (Token, error)
+}
+
+// Token is an access token.
+type Token struct {
+	Access core.Secret
+	Key    *ProofKey // the key that the token is bound to; nil for a bearer token
 }
 
 // Challenge holds what a server sent when it rejected a request for lack of authorization (RFC 6750, RFC 9728).
@@ -25,6 +31,7 @@ type Challenge struct {
 	Error    string // for example insufficient_scope
 	Scope    string // the required scopes, separated by spaces
 	Metadata string // the URL of the server's protected resource metadata
+	Proofs   bool   // the server wants proofs that the sender has the token's key (DPoP, RFC 9449)
 }
 
 // challengeOf reads the WWW-Authenticate header. It returns the zero Challenge if the header cannot be read.
@@ -35,7 +42,7 @@ func challengeOf(h http.Header) (c Challenge) {
 	}
 	for _, one := range challenges {
 		if one.Scheme == "bearer" || one.Scheme == "dpop" {
-			return Challenge{one.Params["error"], one.Params["scope"], one.Params["resource_metadata"]}
+			return Challenge{one.Params["error"], one.Params["scope"], one.Params["resource_metadata"], one.Scheme == "dpop"}
 		}
 	}
 	return c
@@ -46,32 +53,46 @@ func (e *Error) renewable() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && e.Challenge.Error == "invalid_token"
 }
 
+// maxRefusals is how many tokens of an account a server may refuse for one request. The authorizer is asked after the
+// last one too: only it can tell why the app refuses a fresh token.
+const maxRefusals = 2
+
 // authorized sends a request with the account's token. If the server answers 401, it did not process the
-// request, so the request is sent once more with a fresh token.
+// request, so the request is sent again with a fresh token, or with the nonce that the server wants.
 func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 	var refused core.Secret
+	refusals, nonces, resendable := 0, 0, r.Body == nil || r.GetBody != nil
 	for {
 		token, err := c.authorizer.Token(r.Context(), refused)
 		if err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close()
 			}
+			if refused != "" {
+				return nil, c.failure("rejects the account: "+core.TextOf(err), err)
+			}
 			return nil, c.failure("was not called: "+core.TextOf(err), err)
 		}
 		out := r.Clone(r.Context())
-		if refused != "" && r.GetBody != nil {
+		if refusals+nonces > 0 && r.GetBody != nil {
 			if out.Body, err = r.GetBody(); err != nil {
 				return nil, err
 			}
 		}
-		out.Header.Set("Authorization", "Bearer "+token.Reveal())
+		if err := c.present(out, token); err != nil {
+			return nil, err
+		}
 		resp, err := c.exchange(out)
 		failed, ok := err.(*Error) //nolint:errorlint // exchange returns it as it is
 		switch {
 		case !ok || failed.Status == 0:
 			return resp, err
-		case failed.renewable() && refused == "" && (r.Body == nil || r.GetBody != nil):
-			refused = token
+		case failed.Challenge.Error == wantsNonce && token.Key != nil && nonces == 0 && resendable:
+			nonces++
+			continue
+		case failed.renewable() && refusals < maxRefusals && resendable:
+			refusals++
+			refused = token.Access
 			continue
 		case failed.renewable():
 			failed.Reason = fmt.Sprintf("rejected the account's token (%d), although it was just renewed", failed.Status)
@@ -84,6 +105,22 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 		}
 		return nil, failed
 	}
+}
+
+// present adds a token to a request.
+func (c *roundTripper) present(r *http.Request, token Token) error {
+	if token.Key == nil {
+		r.Header.Set("Authorization", "Bearer "+token.Access.Reveal())
+		return nil
+	}
+	nonce := ""
+	if last := c.nonce.Load(); last != nil {
+		nonce = *last
+	}
+	proof, err := token.Key.proof(r.Method, r.URL, token.Access, nonce)
+	r.Header.Set("Authorization", "DPoP "+token.Access.Reveal())
+	r.Header.Set(headerProof, proof)
+	return err
 }
 
 // probe is a request that every MCP server understands. It has no effect: the server rejects it, or its session

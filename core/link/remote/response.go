@@ -25,6 +25,9 @@ func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Resp
 	if r.Method != http.MethodDelete { // DELETE ends a session after the answers that matter
 		c.answered.Store(said)
 	}
+	if nonce := nonceOf(resp.Header); nonce != "" && c.authorizer != nil {
+		c.nonce.Store(&nonce)
+	}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		_ = resp.Body.Close()

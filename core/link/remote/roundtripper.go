@@ -33,7 +33,8 @@ type roundTripper struct {
 	answered  atomic.Pointer[answer] // for the last request; nil before the first answer
 	version   atomic.Pointer[string] // the negotiated revision, sent with every request after the handshake
 
-	authorizer Authorizer // for the account that requests use; may be nil
+	authorizer Authorizer             // for the account that requests use; may be nil
+	nonce      atomic.Pointer[string] // for the next proof; nil if the server has sent none
 }
 
 func newRoundTripper(origin *url.URL, header http.Header, o Options) *roundTripper {

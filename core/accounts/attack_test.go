@@ -1,0 +1,228 @@
+package accounts
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+// attack is a login that an app, its authorization server or another server tries to subvert.
+type attack struct {
+	name   string
+	before func(p, evil *provider)                               // prepares the servers
+	answer func(t *testing.T, r *rig, evil *provider, a *Answer) // changes what the browser brings back
+	slow   bool                                                  // requests time out soon
+	says   string                                                // a part of the error
+}
+
+// responds makes a path of a provider respond with do.
+func responds(path string, do http.HandlerFunc) func(p, evil *provider) {
+	return func(p, _ *provider) {
+		p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == path {
+				do(w, r)
+			}
+			return r.URL.Path == path
+		}
+	}
+}
+
+// sends makes a path of a provider respond with a JSON document.
+func sends(path, document string) func(p, evil *provider) {
+	return responds(path, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(document))
+	})
+}
+
+// challenges makes the app refuse requests with a challenge.
+func challenges(header string) func(p, evil *provider) {
+	return responds("/mcp", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", header)
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+}
+
+// hangs responds until the client gives up.
+func hangs(w http.ResponseWriter, r *http.Request) {
+	_, _ = w.Write([]byte("{"))
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}
+
+// redirects sends a request to the same path of another server.
+func redirects(status int, path string) func(p, evil *provider) {
+	return func(p, evil *provider) {
+		responds(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, evil.URL+path, status) })(p, evil)
+	}
+}
+
+func describes(name string, value any) func(p, evil *provider) {
+	return func(p, _ *provider) { p.metadata[name] = value }
+}
+
+func resourceIs(change func(address string) string) func(p, evil *provider) {
+	return func(p, _ *provider) { p.resource["resource"] = change(p.URL + "/mcp") }
+}
+
+// silent makes an authorization server not state its issuer in its responses.
+func silent(p, _ *provider) { p.metadata["authorization_response_iss_parameter_supported"] = false }
+
+// wantsProofs makes the app want bound tokens.
+func wantsProofs(p, _ *provider) {
+	p.resource["dpop_bound_access_tokens_required"] = true
+	p.metadata["dpop_signing_alg_values_supported"] = []string{"RS256", "ES256"}
+}
+
+func attacks() []attack {
+	const token, metadata, linkLocal = "/token", "/.well-known/oauth-authorization-server", "http://169.254.169.254/latest/meta-data"
+	return []attack{
+		// The app's metadata (RFC 9728 section 7).
+		{name: "metadata in a file", before: challenges(`Bearer resource_metadata="file:///etc/passwd"`), says: "is not a URL"},
+		{name: "metadata at the address of a cloud's metadata", before: challenges(`Bearer resource_metadata="` + linkLocal + `"`), says: "cannot be reached"},
+		{name: "metadata with a password", before: challenges(`Bearer resource_metadata="https://a:b@far.example/x"`), says: "is not a URL"},
+		{name: "a resource at another port", before: resourceIs(func(string) string { return "http://127.0.0.1:1/mcp" }), says: "a different resource"},
+		{name: "a resource with another scheme", before: resourceIs(func(a string) string { return strings.Replace(a, "http:", "https:", 1) }), says: "a different resource"},
+		{name: "a resource with a query", before: resourceIs(func(a string) string { return a + "?x" }), says: "a different resource"},
+		{name: "a resource with a fragment", before: resourceIs(func(a string) string { return a + "#x" }), says: "a different resource"},
+		{name: "a resource with another path", before: resourceIs(func(a string) string { return strings.ToUpper(a[:4]) + a[4:len(a)-3] + "MCP" }), says: "a different resource"},
+		{name: "metadata of the app that never ends", before: responds("/.well-known/oauth-protected-resource/mcp", hangs), slow: true, says: "cannot be"},
+
+		// The metadata of the authorization server (RFC 8414 section 6).
+		{name: "an issuer at another port", before: describes("issuer", "http://127.0.0.1:1"), says: "another issuer"},
+		{name: "an issuer with a query", before: func(p, _ *provider) { p.metadata["issuer"] = p.URL + "?x" }, says: "another issuer"},
+		{name: "the metadata of another server", before: redirects(http.StatusFound, metadata), says: "another issuer"},
+		{name: "metadata that never ends", before: responds(metadata, hangs), slow: true, says: "did not send its whole answer"},
+		{name: "metadata that is a list", before: sends(metadata, `[]`), says: "did not send a valid JSON object"},
+		{name: "metadata that is a page", before: sends(metadata, `<html>`), says: "did not send a valid JSON object"},
+		{name: "a header that is too large", before: responds(metadata, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", 1<<20))
+		}), says: "cannot be reached"},
+		{name: "an authorization endpoint that brings its redirect URI", before: func(p, _ *provider) {
+			p.metadata["authorization_endpoint"] = p.URL + "/authorize?redirect_uri=https://evil.example"
+		}, says: "already has the parameter redirect_uri"},
+		{name: "an authorization endpoint that brings its client", before: func(p, _ *provider) {
+			p.metadata["authorization_endpoint"] = p.URL + "/authorize?client_id=evil"
+		}, says: "already has the parameter client_id"},
+		{name: "an authorization endpoint that brings its request", before: func(p, _ *provider) {
+			p.metadata["authorization_endpoint"] = p.URL + "/authorize?request_uri=https://evil.example"
+		}, says: "already has the parameter request_uri"},
+		{name: "a token endpoint with a password", before: describes("token_endpoint", "https://a:b@idp.example/token"), says: "is not a URL"},
+		{name: "a token endpoint with a fragment", before: describes("token_endpoint", "https://idp.example/token#x"), says: "is not a URL"},
+		{name: "a token endpoint at the address of a cloud's metadata", before: describes("token_endpoint", linkLocal), says: "cannot be reached"},
+		{name: "a registration endpoint at the address of a cloud's metadata", before: describes("registration_endpoint", linkLocal), says: "cannot be reached"},
+		{name: "registration that never ends", before: responds("/register", hangs), slow: true, says: "did not send its whole answer"},
+		{name: "registration with a long secret", before: sends("/register", `{"client_id":"c","client_secret":"`+strings.Repeat("x", 5000)+`"}`), says: "did not register"},
+
+		// The response in the browser (RFC 9207, RFC 9700 sections 4.4, 4.5 and 4.7).
+		{name: "the response of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Issuer = evil.URL }, says: "the answer is not from"},
+		{name: "the response of another server, to a server that states no issuer", before: silent,
+			answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Issuer = evil.URL }, says: "the answer is not from"},
+		{name: "the response of a server that states no issuer, to another such server", before: silent,
+			answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) {
+				a.Issuer, a.Mark = "", hashOf(evil.URL)[:markLength]
+			}, says: "the answer is not from"},
+		{name: "the response of a server that an operator registered at, to a server that states no issuer", before: silent,
+			answer: func(_ *testing.T, _ *rig, _ *provider, a *Answer) { a.Issuer, a.Mark = "", "" }, says: "the answer is not from"},
+		{name: "the mark of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Mark = hashOf(evil.URL)[:markLength] }, says: "the answer is not from"},
+		{name: "the code of another login", before: func(p, _ *provider) {
+			p.codes["stolen"] = url.Values{"code_challenge": {"of another verifier"}, "redirect_uri": {callback}, "resource": {p.URL + "/mcp"}, "client_id": {"registered"}}
+		}, answer: func(_ *testing.T, _ *rig, _ *provider, a *Answer) { a.Code = "stolen" }, says: "invalid_grant"},
+		{name: "a state that has expired", answer: func(t *testing.T, r *rig, _ *provider, a *Answer) {
+			a.State = "expired"
+			putLogin(t, r, stateKey(a.State), a.Binding, time.Now().Add(-time.Second))
+		}, says: "not in progress"},
+		{name: "the state of another kind of login", answer: func(t *testing.T, r *rig, _ *provider, a *Answer) {
+			a.State = "login"
+			putLogin(t, r, hashOf(a.State), a.Binding, time.Now().Add(time.Minute))
+		}, says: "not in progress"},
+
+		// The response of the token endpoint (RFC 6749 sections 5 and 10, RFC 9449 section 5).
+		{name: "a token of another type", before: sends(token, `{"access_token":"a","token_type":"mac"}`), says: "did not send a valid answer"},
+		{name: "a bound token that nobody asked for", before: sends(token, `{"access_token":"a","token_type":"DPoP"}`), says: "did not send a valid answer"},
+		{name: "no token", before: sends(token, `{"token_type":"bearer"}`), says: "did not send a valid answer"},
+		{name: "a token with a line break", before: sends(token, `{"access_token":"a\r\nX-Evil: 1","token_type":"bearer"}`), says: "did not send a valid answer"},
+		{name: "a token with a space", before: sends(token, `{"access_token":"a b","token_type":"bearer"}`), says: "did not send a valid answer"},
+		{name: "a token that is not ASCII", before: sends(token, `{"access_token":"é","token_type":"bearer"}`), says: "did not send a valid answer"},
+		{name: "a token that is too long", before: sends(token, `{"access_token":"`+strings.Repeat("x", maxToken+1)+`","token_type":"bearer"}`), says: "did not send a valid answer"},
+		{name: "a response that is too large", before: sends(token, `{"access_token":"a","token_type":"bearer","x":"`+strings.Repeat("x", 2<<20)+`"}`), says: "did not send a valid answer"},
+		{name: "an error with status 200", before: sends(token, `{"error":"bad_verification_code","access_token":"a","token_type":"bearer"}`), says: "bad_verification_code"},
+		{name: "a page with a token", before: responds(token, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>access_token=a`)) }), says: "did not send a valid answer"},
+		{name: "a token endpoint that never ends", before: responds(token, hangs), slow: true, says: "the account was not linked"},
+		{name: "a token endpoint that redirects with the request", before: redirects(http.StatusTemporaryRedirect, token), says: "cannot be reached"},
+		{name: "a token endpoint that redirects without the request", before: redirects(http.StatusFound, token), says: "cannot be reached"},
+		{name: "bound tokens, which the server doesn't know", before: func(p, _ *provider) { p.resource["dpop_bound_access_tokens_required"] = true }, says: "(DPoP)"},
+		{name: "bound tokens, for which the server knows another algorithm", before: func(p, _ *provider) {
+			challenges(`DPoP resource_metadata="`+p.URL+`/.well-known/oauth-protected-resource/mcp"`)(p, nil)
+			p.metadata["dpop_signing_alg_values_supported"] = []string{"RS256"}
+		}, says: "(DPoP)"},
+		{name: "an unbound token for an app that wants bound ones", before: wantsProofs, says: "did not send a valid answer"},
+		{name: "a server that wants one nonce after the other", before: func(p, evil *provider) {
+			wantsProofs(p, evil)
+			responds(token, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("DPoP-Nonce", time.Now().String())
+				refuse(w, "use_dpop_nonce")
+			})(p, evil)
+		}, says: "use_dpop_nonce"},
+	}
+}
+
+// putLogin stores a login that fits everything but its key or its end.
+func putLogin(t *testing.T, r *rig, key, binding string, expires time.Time) {
+	t.Helper()
+	record, err := json.Marshal(pending{Workspace: core.DefaultWorkspaceID, By: r.caller.User.ID, Owner: r.caller.User.ID, App: "far", AppID: "first", Binding: hashOf(binding)})
+	if err == nil {
+		err = r.store.PutLogin(t.Context(), key, record, expires)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Attacks of RFC 9700, RFC 9207, RFC 9728, RFC 9449 and MCP's page on security. None of them links an account, and no code
+// reaches another server.
+func TestNoAttackLinksAnAccount(t *testing.T) {
+	for _, c := range attacks() {
+		t.Run(c.name, func(t *testing.T) {
+			p, evil := newProvider(t), newProvider(t)
+			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+			if c.before != nil {
+				p.change(func(p *provider) { c.before(p, evil) })
+			}
+			if c.slow {
+				r.private.Timeout = 300 * time.Millisecond
+			}
+			start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
+			if err == nil {
+				answer := p.consent(t, start.URL)
+				answer.Binding = start.Binding
+				if c.answer != nil {
+					c.answer(t, r, evil, &answer)
+				}
+				_, _, err = r.Finish(t.Context(), as(r.caller), answer)
+			}
+			switch {
+			case err == nil:
+				t.Error("accepted")
+			case !strings.Contains(err.Error(), c.says):
+				t.Errorf("refused for another reason: %v", err)
+			case strings.Contains(err.Error(), "secret-in-the-answer"):
+				t.Errorf("the error shows what the server answered: %v", err)
+			}
+			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
+				t.Errorf("linked: %v %v", all, err)
+			}
+			if n := evil.count("/token authorization_code") + evil.count("/token"); n > 0 {
+				t.Errorf("the other server got %d token requests", n)
+			}
+			if n := p.count("/token authorization_code"); n > 2 {
+				t.Errorf("%d token requests", n)
+			}
+		})
+	}
+}
