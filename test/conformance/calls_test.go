@@ -2,28 +2,40 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// runClient installs the scenario's server as a remote app on the server at base, and makes the scenario's
-// calls as a client of /mcp.
+// runClient installs the scenario's server as a remote app on the server at base, links an account at it if the
+// scenario is about authorization, and makes the scenario's calls as a client of /mcp.
 func runClient(base, url string) error {
-	if _, err := request(http.MethodPost, base+"/v1/apps/install", map[string]any{"url": url, "serverName": "suite"}); err != nil {
+	app := cmp.Or(os.Getenv(clientApp), "suite")
+	p := person{base: base, app: app}
+	if _, err := request(http.MethodPost, base+"/v1/apps/install", installation(app, url)); err != nil {
 		return err
 	}
-	calls, err := scenarioCalls(base)
+	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/") {
+		if err := p.link(); err != nil {
+			return err
+		}
+	}
+	calls, err := scenarioCalls(base, app)
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
-	client := mcp.NewClient(&mcp.Implementation{Name: "suite", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: accept})
+	client := mcp.NewClient(&mcp.Implementation{Name: "suite", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: p.answer,
+		Capabilities:       &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}},
+	})
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: base + "/mcp/" + workspace},
 		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}) // a session, so that apps can ask the client
 	if err != nil {
@@ -37,13 +49,8 @@ func runClient(base, url string) error {
 	if err := session.Close(); err != nil {
 		return err
 	}
-	_, err = request(http.MethodDelete, base+"/v1/apps/suite", nil) // the suite waits until its connections are closed
+	_, err = request(http.MethodDelete, base+"/v1/apps/"+app, nil) // the suite waits until its connections are closed
 	return err
-}
-
-// accept accepts every question and leaves all fields at their default values.
-func accept(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
 }
 
 // tool is a tool of the scenario's server, as listed by the Ropewalk server.
@@ -55,15 +62,22 @@ type tool struct {
 	}
 }
 
-// scenarioCalls returns the calls that a scenario prescribes. If it prescribes none, it returns one call for
-// each tool of the scenario's server.
-func scenarioCalls(base string) (calls []*mcp.CallToolParams, err error) {
-	listed, err := request(http.MethodGet, base+"/v1/tools?server=suite", nil)
+// toolsOf returns the tools of an app.
+func toolsOf(base, app string) ([]tool, error) {
+	listed, err := request(http.MethodGet, base+"/v1/tools?server="+app, nil)
 	if err != nil {
 		return nil, err
 	}
 	var offered struct{ Tools []tool }
-	if err := json.Unmarshal(listed, &offered); err != nil {
+	err = json.Unmarshal(listed, &offered)
+	return offered.Tools, err
+}
+
+// scenarioCalls returns the calls that a scenario prescribes. If it prescribes none, it returns one call for
+// each tool of the scenario's server.
+func scenarioCalls(base, app string) (calls []*mcp.CallToolParams, err error) {
+	offered, err := toolsOf(base, app)
+	if err != nil {
 		return nil, err
 	}
 	var prescribed struct {
@@ -74,12 +88,12 @@ func scenarioCalls(base string) (calls []*mcp.CallToolParams, err error) {
 	}
 	if json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &prescribed) == nil && len(prescribed.ToolCalls) > 0 {
 		for _, c := range prescribed.ToolCalls {
-			calls = append(calls, &mcp.CallToolParams{Name: "suite__" + c.Name, Arguments: c.Arguments})
+			calls = append(calls, &mcp.CallToolParams{Name: app + "__" + c.Name, Arguments: c.Arguments})
 		}
 		return calls, nil
 	}
-	for _, t := range offered.Tools {
-		calls = append(calls, &mcp.CallToolParams{Name: t.Name, Arguments: argumentsOf(t.Tool, offered.Tools)})
+	for _, t := range offered {
+		calls = append(calls, &mcp.CallToolParams{Name: t.Name, Arguments: argumentsOf(t.Tool, offered)})
 	}
 	return calls, nil
 }

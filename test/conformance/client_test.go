@@ -5,16 +5,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/core/store/seal"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// clientOf is the environment variable with the address of the server that the test executable uses when the
-// suite runs it as a client.
-const clientOf = "ROPEWALK_CONFORMANCE_CLIENT_OF"
+// The environment variables of the test executable when the suite runs it as a client.
+const (
+	clientOf  = "ROPEWALK_CONFORMANCE_CLIENT_OF" // the address of the server
+	clientApp = "ROPEWALK_CONFORMANCE_APP"       // the name under which it installs the scenario's server
+)
 
 // applicable returns the client scenarios that apply to a gateway. The suite's server is a remote app of the
 // server, and the scenario's calls are made through the server.
@@ -26,11 +30,28 @@ func applicable() []string {
 	}
 }
 
+// authorization returns the client scenarios in which a person links an account at the suite's server.
+func authorization() []string {
+	return []string{
+		"auth/metadata-default", "auth/metadata-var1", "auth/metadata-var2", "auth/metadata-var3", "auth/2025-03-26-oauth-metadata-backcompat",
+		"auth/basic-cimd", "auth/pre-registration",
+		"auth/scope-from-www-authenticate", "auth/scope-from-scopes-supported", "auth/scope-omitted-when-undefined", "auth/scope-step-up",
+		"auth/scope-retry-limit", "auth/offline-access-scope", "auth/offline-access-not-supported",
+		"auth/token-endpoint-auth-basic", "auth/token-endpoint-auth-post", "auth/token-endpoint-auth-none",
+		"auth/resource-mismatch", "auth/authorization-server-migration", "auth/metadata-issuer-mismatch",
+		"auth/iss-supported", "auth/iss-not-advertised", "auth/iss-supported-missing", "auth/iss-wrong-issuer", "auth/iss-unexpected", "auth/iss-normalized",
+		"auth/dpop", "auth/dpop-nonce",
+	}
+}
+
 // inapplicable returns prefixes of the names of all other scenarios, with the reason why they do not apply.
 func inapplicable() map[string]string {
 	return map[string]string{
-		"auth/":     "the server sends a remote app the credentials that the app was installed with; it is no OAuth client",
-		"sep-2640-": "the server loads no skills from apps: skills are files of its own, and resources of apps are read when a client reads them",
+		"auth/2025-03-26-oauth-endpoint-fallback": "its authorization server publishes no metadata, and so doesn't say that it supports PKCE; since 2025-11-25, clients must refuse such a server",
+		"auth/client-credentials-":                "an account belongs to a person, who consents in a browser; the server has no account of its own",
+		"auth/wif-jwt-bearer":                     "an account belongs to a person, who consents in a browser; the server has no account of its own",
+		"auth/enterprise-managed-authorization":   "the server keeps no ID tokens of people, which this extension exchanges",
+		"sep-2640-":                               "the server loads no skills from apps: skills are files of its own, and resources of apps are read when a client reads them",
 	}
 }
 
@@ -53,27 +74,59 @@ func TestAServerIsAClientAsTheSuiteForClientsRequires(t *testing.T) {
 	}
 }
 
-func TestEveryScenarioForClientsIsRunOrHasAReasonNotToBe(t *testing.T) {
+// All scenarios share one server, and install their servers under different names.
+func TestAServerIsAnOAuthClientAsTheSuiteForClientsRequires(t *testing.T) {
 	t.Parallel()
+	server := harness.Serve(t, harness.Env("ROPEWALK_STORAGE_KEY="+seal.NewKey().Reveal()))
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := listed(t)
+	for _, scenario := range authorization() {
+		for _, revision := range all[scenario] {
+			t.Run(scenario+" "+revision, func(t *testing.T) {
+				t.Parallel()
+				args := []string{"client", "--command", self, "--scenario", scenario, "-o", t.TempDir()}
+				if revision != "extension" {
+					args = append(args, "--spec-version", revision)
+				}
+				suite := suiteCommand(t, args...)
+				suite.Env = append(os.Environ(), clientOf+"="+server.URL, clientApp+"="+strings.ReplaceAll(scenario, "/", "-")+"-"+revision)
+				output, err := suite.CombinedOutput()
+				if err != nil || !strings.Contains(string(output), "OVERALL: PASSED") || strings.Contains(string(output), "Passed: 0/0") {
+					t.Errorf("%v\n%s", err, output)
+				}
+			})
+		}
+	}
+}
+
+// listed returns the client scenarios of the suite, each with the revisions of MCP that it belongs to, or "extension".
+func listed(t *testing.T) map[string][]string {
+	t.Helper()
 	output, err := suiteCommand(t, "list", "--client").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	known := map[string]bool{}
-	for _, name := range applicable() {
-		known[name] = false
+	all := map[string][]string{}
+	for _, line := range regexp.MustCompile(`(?m)^  - (\S+) \[(\S+)\]$`).FindAllStringSubmatch(string(output), -1) {
+		all[line[1]] = strings.Split(line[2], ",")
 	}
-	for _, line := range regexp.MustCompile(`(?m)^  - (\S+)`).FindAllStringSubmatch(string(output), -1) {
-		name := line[1]
-		if _, run := known[name]; run {
-			known[name] = true
-		} else if !hasReason(name) {
+	return all
+}
+
+func TestEveryScenarioForClientsIsRunOrHasAReasonNotToBe(t *testing.T) {
+	t.Parallel()
+	run, all := slices.Concat(applicable(), authorization()), listed(t)
+	for name := range all {
+		if !slices.Contains(run, name) && !hasReason(name) {
 			t.Errorf("the scenario %s is neither run nor has it a reason not to be", name)
 		}
 	}
-	for name, listed := range known {
-		if !listed {
-			t.Errorf("the suite has no scenario %s:\n%s", name, output)
+	for _, name := range run {
+		if all[name] == nil {
+			t.Errorf("the suite has no scenario %s: %v", name, all)
 		}
 	}
 }

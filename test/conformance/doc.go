@@ -1,5 +1,6 @@
 // Package conformance runs the official MCP conformance suite against /mcp, with the Go SDK's everything-server
-// installed as an app. It runs every scenario that the two newest revisions require.
+// installed as an app. It runs every scenario that the two newest revisions require. It also runs the suite's scenarios for
+// clients: the suite's server is a remote app then, and where the scenario is about authorization, an account is linked there.
 //
 // The suite does not know about workspaces or prefixed names. A small proxy in front of /mcp adds the header
 // X-Workspace-Id, adds the app's prefix to the names that the suite sends, and removes it from the names that

@@ -9,7 +9,7 @@
 // login_hint names, an admin of org_1, without a question; with the argument "form" a page asks for the account, and
 // only alice is an admin. With the argument "accounts" it issues refresh tokens and rotates them, and access tokens last
 // for as many seconds as the next argument says. Access tokens for a resource are JWTs; it answers about them (RFC 7662) and revokes them
-// (RFC 7009).
+// (RFC 7009). With "accounts", tokens are bound to a key if a client proves that it has one, with a nonce (DPoP).
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -67,6 +67,7 @@ function build(issuer) {
       backchannelLogout: { enabled: true },
       introspection: { enabled: true },
       revocation: { enabled: true },
+      ...(accounts ? { dPoP: { enabled: true, nonceSecret: Buffer.alloc(32, 7), requireNonce: () => true } } : {}),
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_, resource) => ({

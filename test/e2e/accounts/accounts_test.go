@@ -61,6 +61,24 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 	}
 }
 
+// The provider and the app want proofs with nonces, and tokens are renewed with the same key.
+func TestAnAppThatWantsThemGetsTokensThatAreBoundToAKey(t *testing.T) {
+	t.Parallel()
+	a := harness.StartAccountApp(t, 4)
+	a.Bound.Store(true)
+	s := serve(t, a)
+	link(t, s, harness.NewBrowser(t), "")
+	call := map[string]any{"server": "far", "tool": "whoami", "arguments": map[string]any{}}
+	if !testkit.Within(harness.Timeout, func() bool {
+		if got := s.Object(t, "POST", "/v1/tools/call", call); got["result"] != "alice" {
+			t.Fatalf("the app sees %v", got)
+		}
+		return len(a.Tokens()) >= 3
+	}) {
+		t.Errorf("the app saw %d tokens", len(a.Tokens()))
+	}
+}
+
 func TestEachOfTwoAccountsIsUsedWhereItIsNamed(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)

@@ -3,8 +3,10 @@ package harness
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -27,6 +29,7 @@ type AccountApp struct {
 	URL      string
 	Provider *testenv.OpenIDProvider
 	Lacking  atomic.Pointer[map[string]bool] // tokens that may not call change
+	Bound    atomic.Bool                     // the app takes only tokens that are bound to a key (DPoP), with a nonce
 
 	mu      sync.Mutex
 	calls   []string // "tool subject"
@@ -39,7 +42,13 @@ type accountClaims struct {
 	Audience string `json:"aud"`
 	Expires  int64  `json:"exp"`
 	ID       string `json:"jti"`
+	Bound    struct {
+		Thumbprint string `json:"jkt"`
+	} `json:"cnf"`
 }
+
+// accountNonce is the nonce that the app wants in proofs.
+const accountNonce = "a-nonce-of-the-app"
 
 type accountSubject struct{}
 
@@ -65,11 +74,23 @@ func StartAccountApp(t *testing.T, seconds int) *AccountApp {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource") {
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(map[string]any{"resource": a.URL, "authorization_servers": []string{a.Provider.Issuer}, "scopes_supported": []string{"tools"}})
+			_ = json.NewEncoder(w).Encode(map[string]any{"resource": a.URL, "authorization_servers": []string{a.Provider.Issuer}, "scopes_supported": []string{"tools"}, "dpop_bound_access_tokens_required": a.Bound.Load()})
 			return
 		}
-		bearer := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		token, ok := readClaims(bearer)
+		if bound := a.Bound.Load(); bound != (scheme == "DPoP") {
+			ok = false
+		} else if ok && bound {
+			thumbprint, nonce := readProof(r.Header.Get("DPoP"))
+			if nonce != accountNonce {
+				w.Header().Set("DPoP-Nonce", accountNonce)
+				w.Header().Set("WWW-Authenticate", `DPoP error="use_dpop_nonce"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			ok = thumbprint == token.Bound.Thumbprint
+		}
 		if !ok || token.Audience != a.URL || token.Expires <= time.Now().Unix() {
 			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+strings.TrimSuffix(a.URL, "/mcp")+`/.well-known/oauth-protected-resource/mcp"`)
 			w.WriteHeader(http.StatusUnauthorized)
@@ -106,6 +127,26 @@ func readClaims(token string) (c accountClaims, ok bool) {
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	return c, err == nil && json.Unmarshal(payload, &c) == nil
+}
+
+// readProof returns the thumbprint of the key in a proof, and the proof's nonce. It does not verify the signature, which
+// the provider does.
+func readProof(proof string) (thumbprint, nonce string) {
+	var header struct {
+		Key struct{ KTY, Crv, X, Y string } `json:"jwk"`
+	}
+	var claims struct{ Nonce string }
+	parts := strings.Split(proof, ".")
+	for i, into := range []any{&header, &claims} {
+		if len(parts) != 3 {
+			return "", ""
+		}
+		if data, err := base64.RawURLEncoding.DecodeString(parts[i]); err != nil || json.Unmarshal(data, into) != nil {
+			return "", ""
+		}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":%q,"kty":%q,"x":%q,"y":%q}`, header.Key.Crv, header.Key.KTY, header.Key.X, header.Key.Y))
+	return base64.RawURLEncoding.EncodeToString(sum[:]), claims.Nonce
 }
 
 // Seen returns how often a call ("tool subject") was made.
