@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/headerparam"
@@ -77,6 +79,9 @@ func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) 
 			}
 		}
 		out.Header = headerparam.Header(r.Mirrors, r.Params)
+		if strings.HasPrefix(r.Method, "tasks/") { // the SDK does not know these methods
+			out.Header = http.Header{"Mcp-Name": {r.Target}}
+		}
 	case bytes.Contains(meta, []byte(reserved)) || bytes.IndexByte(meta, '\\') >= 0: // a name may contain escapes
 		plain, err := rawjson.Without(meta, metaVersion, metaClient, metaCapabilities, metaLogLevel)
 		if err != nil {

@@ -28,6 +28,7 @@ type Tools interface {
 	ListJSON(c core.Caller, from tools.From, kind core.Kind) json.RawMessage
 	Instructions(c core.Caller) []core.Instructions
 	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
+	Tasks
 	Called(call tools.Call) (tool string)
 	GetPrompt(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	ReadResource(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)

@@ -31,6 +31,8 @@ type wish struct {
 	Prompts       bool     `json:"promptsListChanged,omitempty"`
 	Resources     bool     `json:"resourcesListChanged,omitempty"`
 	Subscriptions []string `json:"resourceSubscriptions,omitempty"`
+
+	TaskIDs []string `json:"taskIds,omitempty"` // never granted: clients poll
 }
 
 // listen handles subscriptions/listen. It opens one stream that sends first what was granted and then the
@@ -41,6 +43,10 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	if json.Unmarshal(orEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
 		return badRequest(jsonrpc.CodeInvalidParams, "params.notifications must be an object that names the changes to send").of(m.ID).send(c)
 	}
+	if len(wanted.TaskIDs) > 0 && !m.takesTasks() {
+		return undeclared().of(m.ID).send(c)
+	}
+	wanted.TaskIDs = nil
 	if err := e.live.Listen(); err != nil {
 		return refusedBySession(err, "too many clients are listening on this server; try again later").of(m.ID).send(c)
 	}

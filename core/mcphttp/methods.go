@@ -44,8 +44,11 @@ func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
 		return e.passOn(k, e.o.Tools.Complete)
 	}
 	if k.session == nil {
-		if k.Method == "server/discover" {
+		switch k.Method {
+		case "server/discover":
 			return onePart(e.discover(k.caller), nil)
+		case "tasks/get", "tasks/update", "tasks/cancel":
+			return e.aboutTask(k)
 		}
 		return nil, unknownMethod(k)
 	}
@@ -83,12 +86,18 @@ func (e *Endpoint) callTool(k *call) (result json.RawMessage, err error) {
 		Name: name, Arguments: k.Param("arguments"), Meta: k.Param("_meta"), Agent: true, Notify: k.notify, From: k.from(),
 		InputResponses: k.Param("inputResponses"), RequestState: k.Param("requestState"),
 	}
+	takesTasks := k.session == nil && k.takesTasks()
 	k.Release() // the body may be large, and the app may take a long time
-	result, k.failed, err = e.o.Tools.Call(k.context, k.caller, request)
-	if err == nil {
-		return result, nil
+	result, k.failed, err = e.callOrTask(k, request, takesTasks)
+	if err != nil {
+		return e.toolError(k, request, err)
 	}
-	if known, ok := errors.AsType[*core.Error](err); ok && e.isForModel(k, name, known.Code) {
+	return result, nil
+}
+
+// toolError returns what a client receives when a tool call fails: a result for the model to read, or an error.
+func (e *Endpoint) toolError(k *call, request tools.Call, err error) (json.RawMessage, error) {
+	if known, ok := errors.AsType[*core.Error](err); ok && e.isForModel(k, request.Name, known.Code) {
 		k.failed = true
 		return badInput(known)
 	}

@@ -31,9 +31,11 @@ func (e *Endpoint) implementation() *mcp.Implementation {
 
 // discover returns the result of server/discover, the stateless counterpart of the result of initialize.
 func (e *Endpoint) discover(caller core.Caller) json.RawMessage {
+	can := capabilities()
+	can.Extensions = map[string]any{extensionTasks: empty()}
 	return encode(map[string]any{
 		"supportedVersions": supported(),
-		"capabilities":      capabilities(),
+		"capabilities":      can,
 		"instructions":      composeInstructions(e.o.Tools.Instructions(caller)),
 	})
 }

@@ -183,7 +183,8 @@ func (s *Server) openServices(ctx context.Context) error {
 	if s.views, err = view.NewRegistry(ctx, s.store, declaredViews(c), s.log.Named("views")); err != nil {
 		return err
 	}
-	s.tools = tools.New(tools.Options{Views: s.views, Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor(), Approvals: s.approvals, Accounts: s.accounts, Metrics: s.metrics, Budget: c.Tools.Budget, Favourites: c.Tools.Favourites, Results: s.store, ResultBudget: c.Tools.ResultBudget})
+	s.tools = tools.New(tools.Options{Views: s.views, Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor(), Approvals: s.approvals, Accounts: s.accounts, Metrics: s.metrics, Budget: c.Tools.Budget, Favourites: c.Tools.Favourites, Results: s.store, Tasks: s.store, ResultBudget: c.Tools.ResultBudget})
+	s.closers.add("tasks", s.tools.Close)
 	s.tools.Add(
 		tools.ListApps(s.apps), tools.ManageApps(s.apps), s.tools.Search(s.adapters), s.tools.Status(s.apps, s.version, s.started), s.tools.SearchTools(), s.tools.CallTool(), s.tools.ReadResult(),
 	)

@@ -58,6 +58,7 @@ func mergeStatements() []string {
 		`UPDATE cookies SET issuer = (SELECT issuer FROM users WHERE id = $1), subject = (SELECT subject FROM users WHERE id = $1) WHERE user_id = $1 AND issuer = '' AND $2 <> ''`,
 		`UPDATE cookies SET user_id = $2 WHERE user_id = $1`,
 		`UPDATE usage_records SET user_id = $2 WHERE user_id = $1`,
+		`UPDATE tasks SET user_id = $2 WHERE user_id = $1`,
 		`UPDATE identities SET user_id = $2 WHERE user_id = $1`,
 		`INSERT INTO identities (issuer, subject, user_id, linked_at) SELECT issuer, subject, $2, created_at FROM users WHERE id = $1`,
 	}

@@ -47,7 +47,7 @@ func (s *Store) startPurging(r Retention) (stop func() error) {
 	}
 }
 
-// Purge deletes records older than the retention and expired kept results, and returns the number of rows. If much of
+// Purge deletes records older than the retention, expired kept results and expired tasks, and returns the number of rows. If much of
 // an SQLite file is unused afterwards, Purge shrinks it; PostgreSQL reuses the space by itself.
 func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) {
 	for _, old := range []struct {
@@ -58,6 +58,7 @@ func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) 
 		{"deleting old usage", `DELETE FROM usage_records WHERE id IN (SELECT id FROM usage_records WHERE used_at < $1 LIMIT $2)`, r.Usage},
 		{"deleting old approvals", `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE expires_at < $1 LIMIT $2)`, r.Approvals},
 		{"deleting kept results", deleteExpiredResults, time.Millisecond},
+		{"deleting expired tasks", deleteExpiredTasks, time.Millisecond},
 	} {
 		if old.keep <= 0 {
 			continue

@@ -47,11 +47,17 @@ type Approvals interface {
 // The checks return, in this order: core.CodeToolNotFound, CodeToolHeld, CodeFeatureDisabled, CodeForbidden,
 // CodeInvalidInput, CodeApprovalPending, CodeApprovalRefused. If the app is still starting, the call waits for it.
 func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (result json.RawMessage, failed bool, err error) {
+	result, read, err := n.call(ctx, c, call, nil)
+	return result, read.isError, err
+}
+
+// call is Call. task is the task that the call is or may become; nil for none.
+func (n *Namespace) call(ctx context.Context, c core.Caller, call Call, task *taskRun) (json.RawMessage, callResult, error) {
 	if len(call.Arguments) == 0 || bytes.Equal(call.Arguments, []byte("null")) {
 		call.Arguments = json.RawMessage("{}")
 	}
 	meant := n.unwrap(&call)
-	r := &toolCall{Call: call, n: n, caller: c}
+	r := &toolCall{Call: call, n: n, caller: c, task: task, follows: task != nil && task.isApps()}
 	raw, read, err := n.perform(ctx, c, r)
 	if err == nil && r.budget > 0 && !read.needsInput {
 		raw = n.fitResult(ctx, c, r.Name, r.budget, raw)
@@ -59,14 +65,16 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (result 
 	if err == nil && meant {
 		raw = r.withView(raw)
 	}
-	return raw, read.isError, err
+	return raw, read, err
 }
 
 // toolCall is a Call while perform processes it.
 type toolCall struct {
 	Call
-	n      *Namespace
-	caller core.Caller
+	n       *Namespace
+	caller  core.Caller
+	task    *taskRun // the task that the call is or may become; nil for none
+	follows bool     // the call was made earlier, and only follows the app's task
 
 	// Set by resolve.
 	server, name string        // name is the tool's own name
@@ -88,11 +96,17 @@ func (r *toolCall) startSpan(ctx context.Context) (context.Context, tracing.Span
 
 // record implements request.
 func (r *toolCall) record() (method, target string, arguments json.RawMessage) {
+	if r.follows {
+		return "tasks/resume", r.nameWith(), nil
+	}
 	return "tools/call", r.nameWith(), r.Arguments
 }
 
 // measure implements request. Unknown tool names are not recorded, because callers can choose them freely.
 func (r *toolCall) measure(result callResult, err error) {
+	if r.follows { // it was counted when it was made
+		return
+	}
 	app, tool := r.server, r.name
 	if r.tool == nil && r.system == nil {
 		app, tool = "", ""
@@ -113,6 +127,7 @@ func (r *toolCall) admit(ctx context.Context) error {
 	}
 	if err == nil {
 		err = r.chooseAccount(ctx)
+		r.task.resolved(r.Name, r.account.Name)
 	}
 	if err != nil || r.reply != nil || !r.needsApproval() {
 		return err
@@ -191,7 +206,7 @@ func (r *toolCall) resolveSystem(ctx context.Context) error {
 // earlier one waits again, because its input responses are part of what is approved.
 func (r *toolCall) needsApproval() bool {
 	switch {
-	case r.n.approvals == nil:
+	case r.n.approvals == nil || r.follows:
 		return false
 	case r.system != nil:
 		return r.n.approvals.Needs(*r.own)
@@ -260,6 +275,9 @@ func (r *toolCall) send(ctx context.Context) (json.RawMessage, callResult, error
 		return r.reply, readResult(r.reply), nil
 	}
 	result := readResult(raw)
+	if result.isTask {
+		return nil, callResult{}, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app answered with a task, and the client of the call takes none"}
+	}
 	if result.needsInput && r.named != "" {
 		raw = r.withAccount(raw)
 	}
@@ -297,7 +315,7 @@ func (r *toolCall) callApp(ctx context.Context) (json.RawMessage, error) {
 func (r *toolCall) forApp() interact.Call {
 	call := r.n.request(r.caller, "tools/call", params(r.tool.quoted, &r.Call), r.Meta, r.Notify, r.From)
 	call.Account = r.account.ID
-	call.Target, call.Mirrors, call.AsTask = r.tool.Name, r.tool.Mirrors, r.tool.TaskOnly
+	call.Target, call.Mirrors, call.AsTask, call.Follow = r.tool.Name, r.tool.Mirrors, r.tool.TaskOnly, r.task.follow()
 	r.Arguments, r.Meta, r.InputResponses, r.RequestState = nil, nil, nil, nil
 	return call
 }
@@ -327,6 +345,7 @@ func notFound(name string) error {
 type callResult struct {
 	isError    bool // the tool failed
 	needsInput bool // not a final result: it asks the client for input first
+	isTask     bool // not a result, but the handle of one
 	linked     bool // a part of its content names a resource
 }
 
@@ -341,7 +360,7 @@ func readResult(result []byte) (r callResult) {
 			r.isError = s.Begins('t')
 		case "resultType":
 			value, err := s.Take()
-			r.needsInput = string(value) == `"input_required"`
+			r.needsInput, r.isTask = string(value) == `"input_required"`, string(value) == `"task"`
 			return err
 		case "content":
 			if s.Begins('[') {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -68,8 +69,12 @@ type Options struct {
 	Metrics   Metrics   // nil records nothing
 	Views     Views     // nil shows everything to everyone
 	Results   Results   // nil does not store long results
+	Tasks     Tasks     // nil if no call becomes a task
 
 	ResultBudget int // maximum tokens of a result's text; the caller gets an excerpt of a longer one; 0 means 12,500
+
+	TaskAfter time.Duration // how long a call takes before it becomes a task; 0 means 5 s
+	TaskLease time.Duration // how long after its last sign of life a server holds its tasks; 0 means 20 s
 
 	Budget     int      // SurfaceSearch lists all tools if they take at most this many tokens; 0 means never
 	Favourites []string // tools that SurfaceSearch always lists: full names, in which * matches any text
@@ -86,6 +91,7 @@ type Namespace struct {
 	metrics   Metrics
 	views     Views
 	results   Results
+	tasks     *taskRuns
 	system    []System
 	own       []Listed // system as it is listed
 	validator *schema.Validator
@@ -110,7 +116,7 @@ func New(o Options) *Namespace {
 	n := &Namespace{
 		budget: o.Budget, favourites: trust.NamePattern(o.Favourites), apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, accounts: o.Accounts, approvals: o.Approvals, metrics: o.Metrics, views: o.Views, results: o.Results, resultBudget: cmp.Or(o.ResultBudget, resultBudgetDefault),
 		validator: schema.New(), merged: map[listsKey]*mergedLists{}, mergedStateless: map[listsKey]*mergedLists{}, links: newLinks(maxStatelessLinks),
-		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(),
+		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(), tasks: newTaskRuns(o),
 	}
 	if n.views != nil {
 		n.views.Watch(n.forgetViews)

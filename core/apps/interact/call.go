@@ -27,6 +27,7 @@ type Call struct {
 	Owner   string  // identifies a stateless client: only the owner can resume its suspended calls
 	Issued  string  // what servers of the previous version call the owner: the issuer and the subject
 	AsTask  bool    // the tool can only be called as a task (taskSupport: required)
+	Follow  *Follow // lets an app that speaks link.StatelessVersion answer with a task; nil if the client takes none
 }
 
 // Asker passes an app's question to the client of a call.
@@ -69,7 +70,12 @@ func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (resu
 func (f *inFlight) send(in instance.Instance, c Call) (json.RawMessage, error) {
 	r := c.Request
 	r.Caller = f
-	if c.AsTask && !in.Info().Stateless {
+	switch stateless := in.Info().Stateless; {
+	case stateless && c.Follow != nil:
+		return f.sendFollowed(in, r, c.Follow)
+	case c.Follow != nil && c.Follow.ID != "":
+		return nil, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "the app does not support tasks any more"}
+	case c.AsTask && !stateless:
 		return f.sendAsTask(in, r)
 	}
 	return in.Call(f.ctx, r)

@@ -36,6 +36,7 @@ const (
 	Changing         = "changing"          // is the server of changingServer
 	Faulty           = "faulty"            // breaks the protocol: see faultyMain
 	Undeclared       = "undeclared"        // is Faulty, but declares no capabilities
+	Tasks            = "tasks"             // is a TaskApp
 )
 
 // bundleMain runs a bundle of the kind and returns the exit code.
@@ -45,6 +46,8 @@ func bundleMain(character string) int {
 		<-time.After(time.Hour) // select {} would be a fatal deadlock without another goroutine
 	case Stateless:
 		return statelessMain()
+	case Tasks:
+		return tasksMain()
 	case Faulty, Undeclared:
 		return faultyMain(character == Faulty)
 	case Broken:

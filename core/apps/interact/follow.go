@@ -1,0 +1,180 @@
+package interact
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
+)
+
+// ErrKeepTask is the cancellation cause of a call whose task in the app is to go on, because this server or a peer server
+// will ask for it again.
+var ErrKeepTask = errors.New("the server is shutting down")
+
+// Follow lets an app answer a tool call with a task of its own (MCP extension io.modelcontextprotocol/tasks). The call then
+// lasts until the task has ended, and returns its result.
+type Follow struct {
+	ID string // of a task that the app created earlier: the call sends nothing and only waits for the task; "" for none
+	// Changed is called with the state of the task, first when the app has created it. It must not
+	// block, and may change the state.
+	Changed func(FollowedTask)
+	// Responses receives what the client answers to the input requests of the task, by key.
+	Responses <-chan map[string]json.RawMessage
+}
+
+// FollowedTask is the state of an app's task that has not ended.
+type FollowedTask struct {
+	ID            string
+	Message       string
+	InputRequests map[string]json.RawMessage // by key; none unless the task waits for input
+}
+
+// followedTask is a task as the app describes it.
+type followedTask struct {
+	ResultType    string                     `json:"resultType"`
+	ID            string                     `json:"taskId"`
+	Status        string                     `json:"status"`
+	StatusMessage string                     `json:"statusMessage"`
+	PollInterval  float64                    `json:"pollIntervalMs"`
+	InputRequests map[string]json.RawMessage `json:"inputRequests"`
+	Result        json.RawMessage            `json:"result"`
+	Error         *rpc.Error                 `json:"error"`
+}
+
+// sendFollowed makes a call that the app may answer with a task.
+func (f *inFlight) sendFollowed(in instance.Instance, r link.Request, follow *Follow) (json.RawMessage, error) {
+	t := follower{in: in, inFlight: f, follow: follow, notify: r.Notify, capabilities: requestCapabilities(r.Params)}
+	if follow.ID != "" {
+		t.task = followedTask{ID: follow.ID, Status: "working"}
+		if err := t.poll(f.ctx); err != nil {
+			return nil, err
+		}
+		return t.wait(f.ctx)
+	}
+	raw, err := in.Call(f.ctx, r)
+	if err != nil || !bytes.Contains(raw, []byte(`"taskId"`)) {
+		return raw, err
+	}
+	if json.Unmarshal(raw, &t.task) != nil || t.task.ResultType != "task" {
+		return raw, nil
+	}
+	if t.task.ID == "" {
+		return nil, errInvalidTask()
+	}
+	t.task.InputRequests = nil // they are part of the answers to tasks/get only
+	return t.wait(f.ctx)
+}
+
+func errInvalidTask() error {
+	return &rpc.Error{Code: rpc.CodeInternalError, Message: "the app sent an invalid task"}
+}
+
+// follower follows one task of an app.
+type follower struct {
+	in           instance.Instance
+	inFlight     *inFlight
+	follow       *Follow
+	notify       func(rpc.Notification)
+	capabilities json.RawMessage // the client capabilities that the call declared
+	task         followedTask
+}
+
+// wait asks the app for the task until it has ended, and returns its result. If the call is cancelled, so is the task.
+func (t *follower) wait(ctx context.Context) (json.RawMessage, error) {
+	for {
+		switch t.task.Status {
+		case "completed":
+			if len(t.task.Result) == 0 || t.task.Result[0] != '{' {
+				return nil, errInvalidTask()
+			}
+			return t.task.Result, nil
+		case "failed":
+			if t.task.Error == nil {
+				return nil, errInvalidTask()
+			}
+			return nil, t.task.Error
+		case "cancelled":
+			return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app cancelled the task of the call: " + t.task.StatusMessage}
+		case "working", "input_required":
+		default:
+			return nil, errInvalidTask()
+		}
+		t.report()
+		if err := t.pause(ctx); err != nil {
+			if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrKeepTask) {
+				t.cancel(context.WithoutCancel(ctx))
+			}
+			return nil, err
+		}
+	}
+}
+
+// report passes on the state of the task.
+func (t *follower) report() {
+	state := FollowedTask{ID: t.task.ID, Message: t.task.StatusMessage, InputRequests: map[string]json.RawMessage{}}
+	if t.task.Status == "input_required" {
+		maps.Copy(state.InputRequests, t.task.InputRequests)
+	}
+	t.follow.Changed(state)
+}
+
+// pause waits until it is time to ask for the task again, and asks. Responses of the client end the wait.
+func (t *follower) pause(ctx context.Context) error {
+	timer := time.NewTimer(task{PollInterval: t.task.PollInterval}.poll())
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case responses := <-t.follow.Responses:
+		if _, err := t.send(ctx, "tasks/update", map[string]any{"taskId": t.task.ID, "inputResponses": responses}); err != nil {
+			return err
+		}
+	case <-timer.C:
+	}
+	return t.poll(ctx)
+}
+
+// poll asks for the task. Each answer resets the call's clock.
+func (t *follower) poll(ctx context.Context) error {
+	raw, err := t.send(ctx, "tasks/get", map[string]any{"taskId": t.task.ID})
+	if err != nil {
+		return err
+	}
+	t.inFlight.resetClock()
+	next := followedTask{}
+	if err := json.Unmarshal(raw, &next); err != nil {
+		return errInvalidTask()
+	}
+	next.ID = t.task.ID
+	t.task = next
+	return nil
+}
+
+// send sends a request about the task.
+func (t *follower) send(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	encoded, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	capabilities := t.capabilities
+	if len(capabilities) == 0 { // the server asks again for the task of an earlier call
+		capabilities = json.RawMessage(`{"extensions":{"` + TasksExtension + `":{}}}`)
+	}
+	return t.in.Call(ctx, link.Request{Method: method, Target: t.task.ID, Params: encoded, Notify: t.notify, Caller: t.inFlight, Capabilities: capabilities})
+}
+
+// cancel cancels the task. Errors are ignored: the task may have ended already.
+func (t *follower) cancel(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
+	defer stop()
+	_, _ = t.send(ctx, "tasks/cancel", map[string]any{"taskId": t.task.ID})
+}
+
+// TasksExtension is the name of the extension of MCP with which results may be tasks.
+const TasksExtension = "io.modelcontextprotocol/tasks"

@@ -1,0 +1,241 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/internal/testkit"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
+)
+
+// fakeTasks stores tasks in memory.
+type fakeTasks struct {
+	mu        sync.Mutex
+	all       map[string]core.Task
+	responses map[string]map[string]json.RawMessage
+	full      bool
+}
+
+func (f *fakeTasks) StartTask(_ context.Context, t core.Task) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.full {
+		return core.Errorf(core.CodeLimitReached, "too many tasks")
+	}
+	f.all[t.ID] = t
+	return nil
+}
+
+func (f *fakeTasks) Task(_ context.Context, t core.Task) (core.Task, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if found, ok := f.all[t.ID]; ok && found.User == t.User && found.Key == t.Key && found.Workspace == t.Workspace {
+		return found, nil
+	}
+	return t, core.Errorf(core.CodeNotFound, "there is no task %q", t.ID)
+}
+
+func (f *fakeTasks) HoldTask(_ context.Context, id, holder string, until time.Time) (core.Task, json.RawMessage, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, ok := f.all[id]
+	if !ok || t.Holder != holder || t.Status.Final() {
+		return t, nil, core.Errorf(core.CodeNotFound, "not held")
+	}
+	t.HeldUntil = until
+	f.all[id] = t
+	given := f.responses[id]
+	delete(f.responses, id)
+	raw, err := json.Marshal(given)
+	return t, raw, err
+}
+
+func (f *fakeTasks) ClaimTask(_ context.Context, id, holder string, until time.Time) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.all[id]
+	t.Holder, t.HeldUntil = holder, until
+	f.all[id] = t
+	return true, nil
+}
+
+func (f *fakeTasks) UpdateTask(_ context.Context, t core.Task) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if stored := f.all[t.ID]; stored.Holder == t.Holder && !stored.Status.Final() {
+		f.all[t.ID] = t
+	}
+	return nil
+}
+
+func (f *fakeTasks) AnswerTask(_ context.Context, t core.Task, responses map[string]json.RawMessage) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.responses[t.ID] == nil {
+		f.responses[t.ID] = map[string]json.RawMessage{}
+	}
+	maps.Copy(f.responses[t.ID], responses)
+	return nil
+}
+
+func (f *fakeTasks) CancelTask(_ context.Context, t core.Task) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t.Status = core.TaskCancelled
+	f.all[t.ID] = t
+	return nil
+}
+
+// slow returns a namespace with a single tool, jobs__run, which answers as a test says. Its calls become tasks at once.
+func slow(t *testing.T, answer func(context.Context, fakeapps.Call) (json.RawMessage, error)) (*tools.Namespace, *fakeTasks) {
+	t.Helper()
+	apps := &fakeapps.Apps{}
+	apps.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("jobs", "run", `{"name":"run","inputSchema":{"type":"object"}}`)}})
+	apps.Answer(answer)
+	tasks := &fakeTasks{all: map[string]core.Task{}, responses: map[string]map[string]json.RawMessage{}}
+	n := tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger(), Tasks: tasks, TaskAfter: time.Millisecond, TaskLease: time.Minute})
+	t.Cleanup(func() { _ = n.Close(context.Background()) }) // nothing runs any more unless the test failed
+	return n, tasks
+}
+
+// outcome turns every error into one with the code 1.
+func outcome(result json.RawMessage, err error) (json.RawMessage, *rpc.Error) {
+	if err != nil {
+		return nil, &rpc.Error{Code: 1, Message: err.Error()}
+	}
+	return result, nil
+}
+
+// taskView is a task as its client sees it.
+type taskView struct {
+	ResultType, TaskID, Status string
+	InputRequests              map[string]json.RawMessage
+	Result, Error              json.RawMessage
+}
+
+func startSlow(t *testing.T, n *tools.Namespace) (view taskView) {
+	t.Helper()
+	raw, _, err := n.CallTask(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "jobs__run", From: tools.From{Stateless: true}}, outcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &view); err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
+// awaitTask waits until a task is in a state.
+func awaitTask(t *testing.T, n *tools.Namespace, id string, status core.TaskStatus) (view taskView) {
+	t.Helper()
+	if !testkit.Within(time.Minute, func() bool {
+		raw, err := n.Task(t.Context(), caller("ws_a", core.RoleMember), id, outcome)
+		view = taskView{}
+		return err == nil && json.Unmarshal(raw, &view) == nil && view.Status == string(status)
+	}) {
+		t.Fatalf("the task is %+v", view)
+	}
+	return view
+}
+
+func TestASlowCallBecomesATaskThatAsksForInput(t *testing.T) {
+	release := make(chan struct{})
+	rounds := 0
+	n, _ := slow(t, func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
+		<-release
+		if rounds++; rounds <= 2 {
+			return json.RawMessage(`{"resultType":"input_required","requestState":"s","inputRequests":{"name":{"method":"elicitation/create"}}}`), nil
+		}
+		return json.RawMessage(`{"content":[],"sent":` + string(c.Params) + `}`), nil
+	})
+	handle := startSlow(t, n)
+	if handle.ResultType != "task" || handle.Status != "working" || handle.TaskID == "" {
+		t.Fatalf("the handle: %+v", handle)
+	}
+	close(release)
+	for _, key := range []string{"1.name", "2.name"} { // a key is never used twice
+		var asked taskView
+		if !testkit.Within(time.Minute, func() bool {
+			asked = awaitTask(t, n, handle.TaskID, core.TaskInputRequired)
+			return asked.InputRequests[key] != nil
+		}) {
+			t.Fatalf("asked for %v, not %s", asked.InputRequests, key)
+		}
+		if err := n.AnswerTask(t.Context(), caller("ws_a", core.RoleMember), handle.TaskID, json.RawMessage(`{"`+key+`":{"action":"accept"},"other":{}}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := awaitTask(t, n, handle.TaskID, core.TaskCompleted)
+	if sent := string(done.Result); !strings.Contains(sent, `"inputResponses":{"name":{"action":"accept"}}`) || !strings.Contains(sent, `"requestState":"s"`) {
+		t.Errorf("the app received %s", sent)
+	}
+}
+
+func TestACancelledTaskEndsItsCall(t *testing.T) {
+	ended := make(chan error, 1)
+	n, _ := slow(t, func(ctx context.Context, _ fakeapps.Call) (json.RawMessage, error) {
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return nil, ctx.Err()
+	})
+	id := startSlow(t, n).TaskID
+	if err := n.CancelTask(t.Context(), caller("ws_a", core.RoleMember), id); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	awaitTask(t, n, id, core.TaskCancelled)
+}
+
+func TestACallBeyondTheLimitOfTasksReturnsItsResult(t *testing.T) {
+	n, tasks := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
+		<-time.After(20 * time.Millisecond)
+		return json.RawMessage(`{"content":[]}`), nil
+	})
+	tasks.full = true
+	if got := startSlow(t, n); got.ResultType == "task" {
+		t.Errorf("the call became %+v", got)
+	}
+}
+
+func TestATaskWhoseCallFailsHasFailed(t *testing.T) {
+	release := make(chan struct{})
+	n, _ := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
+		<-release
+		return nil, errors.New("broken")
+	})
+	id := startSlow(t, n).TaskID
+	close(release)
+	if failed := awaitTask(t, n, id, core.TaskFailed); !strings.Contains(string(failed.Error), `"message":"broken"`) || failed.Result != nil {
+		t.Errorf("the task: %+v", failed)
+	}
+}
+
+func TestATaskOfAServerThatIsGoneHasFailed(t *testing.T) {
+	called := false
+	n, tasks := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
+		called = true
+		return json.RawMessage(`{}`), nil
+	})
+	c := caller("ws_a", core.RoleMember)
+	tasks.all["task_1"] = core.Task{ID: "task_1", Workspace: c.Workspace.ID, User: c.User.ID, Key: c.Scope.Key, Tool: "jobs__run", Status: core.TaskWorking, Holder: "gone"}
+	if failed := awaitTask(t, n, "task_1", core.TaskFailed); !strings.Contains(string(failed.Error), "the server that made the call ended") || called {
+		t.Errorf("the task: %+v, called again: %v", failed, called)
+	}
+	other := c
+	other.User.ID = "usr_other"
+	if _, err := n.Task(t.Context(), other, "task_1", outcome); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("somebody else's: %v", err)
+	}
+}

@@ -1,0 +1,337 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
+)
+
+// TaskApp is an app without an SDK that supports only MCP 2026-07-28, and the extension for tasks. Its tools are those that
+// the conformance suite prescribes, and `wait`, which takes seconds without being a task.
+type TaskApp struct {
+	mu    sync.Mutex
+	tasks map[string]*appTask
+	count int
+}
+
+// appTask is a task of a TaskApp.
+type appTask struct {
+	tool    string
+	done    time.Time
+	text    string
+	open    map[string]bool // input requests without an answer
+	status  string          // "cancelled", or "" for the status that follows from the other fields
+	created time.Time
+}
+
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// tasksMain runs a TaskApp over standard streams.
+func tasksMain() int {
+	app := &TaskApp{tasks: map[string]*appTask{}}
+	var out sync.Mutex
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return 0
+		}
+		go func() {
+			if answer := app.answer(context.Background(), line); answer != nil {
+				out.Lock()
+				defer out.Unlock()
+				fmt.Printf("%s\n", answer)
+			}
+		}()
+	}
+}
+
+// StartTaskApp starts a TaskApp that is reached over HTTP, and returns its address.
+func StartTaskApp(t *testing.T) (app *TaskApp, url string) {
+	t.Helper()
+	app = &TaskApp{tasks: map[string]*appTask{}}
+	s := httptest.NewServer(app)
+	t.Cleanup(s.Close)
+	return app, s.URL
+}
+
+// Cancelled returns how many tasks were cancelled.
+func (a *TaskApp) Cancelled() (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.tasks {
+		if t.status == "cancelled" {
+			n++
+		}
+	}
+	return n
+}
+
+// ServeHTTP implements http.Handler.
+func (a *TaskApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	var named struct {
+		Method string
+		Params struct {
+			TaskID string `json:"taskId"`
+		}
+	}
+	_ = json.Unmarshal(body, &named) // answer reports what is wrong
+	if named.Params.TaskID != "" && (r.Header.Get("Mcp-Name") != named.Params.TaskID || r.Header.Get("Mcp-Method") != named.Method) {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	answer := a.answer(r.Context(), body)
+	if answer == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer)
+}
+
+// taskMessage is a request to a TaskApp.
+type taskMessage struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+		Name string
+		Task string `json:"taskId"`
+
+		Arguments struct {
+			Name    string
+			Seconds float64
+			Label   string
+		}
+		Responses map[string]json.RawMessage `json:"inputResponses"`
+	}
+}
+
+// declares reports whether the request takes tasks.
+func (m taskMessage) declares() bool {
+	var can struct{ Extensions map[string]json.RawMessage }
+	_ = json.Unmarshal(m.Params.Meta["io.modelcontextprotocol/clientCapabilities"], &can) // one without them takes none
+	return can.Extensions[tasksExtension] != nil
+}
+
+func (a *TaskApp) answer(ctx context.Context, message []byte) []byte {
+	var m taskMessage
+	if json.Unmarshal(message, &m) != nil || m.ID == nil {
+		return nil
+	}
+	var said map[string]any
+	if string(m.Params.Meta["io.modelcontextprotocol/protocolVersion"]) != `"2026-07-28"` {
+		said = map[string]any{"error": map[string]any{"code": -32022, "message": "unsupported protocol version", "data": map[string]any{"supported": []string{"2026-07-28"}}}}
+	} else if result, failure := a.result(ctx, m); failure != nil {
+		said = map[string]any{"error": failure}
+	} else {
+		said = map[string]any{"result": result}
+	}
+	said["jsonrpc"], said["id"] = "2.0", m.ID
+	raw, _ := json.Marshal(said) // maps of strings and numbers
+	return raw
+}
+
+func (a *TaskApp) result(ctx context.Context, m taskMessage) (result, failure map[string]any) {
+	switch m.Method {
+	case "server/discover":
+		return map[string]any{
+			"resultType": "complete", "supportedVersions": []string{"2026-07-28"},
+			"capabilities": map[string]any{"tools": map[string]any{}, "extensions": map[string]any{tasksExtension: map[string]any{}}},
+			"_meta":        map[string]any{"io.modelcontextprotocol/serverInfo": map[string]any{"name": "tasks", "version": "1.0.0"}},
+		}, nil
+	case "tools/list":
+		var tools []any
+		for _, name := range []string{"greet", "wait", "slow_compute", "failing_job", "protocol_error_job", "confirm_delete", "multi_input", "test_tool_with_task"} {
+			tools = append(tools, map[string]any{"name": name, "description": "A tool of the tests.", "inputSchema": map[string]any{"type": "object"}})
+		}
+		return map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": tools}, nil
+	case "tools/call":
+		return a.call(ctx, m)
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		return a.task(m)
+	}
+	return map[string]any{"resultType": "complete"}, nil
+}
+
+func textResult(text string) map[string]any {
+	return map[string]any{"resultType": "complete", "content": []any{map[string]any{"type": "text", "text": text}}}
+}
+
+// pause waits for a duration, or until the caller has disconnected.
+func pause(ctx context.Context, duration time.Duration) {
+	select {
+	case <-time.After(duration):
+	case <-ctx.Done():
+	}
+}
+
+func elicit(message string) map[string]any {
+	return map[string]any{"method": "elicitation/create", "params": map[string]any{
+		"mode": "form", "message": message, "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}},
+	}}
+}
+
+func (a *TaskApp) call(ctx context.Context, m taskMessage) (result, failure map[string]any) {
+	in, t := m.Params.Arguments, &appTask{tool: m.Params.Name, open: map[string]bool{}, text: "done"}
+	duration := time.Duration(in.Seconds * float64(time.Second))
+	switch m.Params.Name {
+	case "greet":
+		return textResult("Hello, " + in.Name + "!"), nil
+	case "wait":
+		pause(ctx, duration)
+		return textResult("waited"), nil
+	case "slow_compute":
+		if !m.declares() {
+			pause(ctx, duration)
+			return textResult("computed " + in.Label), nil
+		}
+		t.text = "computed " + in.Label
+	case "confirm_delete":
+		t.open["confirm"] = true
+	case "multi_input":
+		t.open["first"], t.open["second"] = true, true
+	case "test_tool_with_task":
+		var given struct{ Content struct{ Name string } }
+		if m.Params.Responses["user_name"] == nil {
+			return map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"user_name": elicit("Who are you?")}}, nil
+		}
+		_ = json.Unmarshal(m.Params.Responses["user_name"], &given) // without a name, the text has none
+		t.text = "Hello, " + given.Content.Name
+	}
+	if !m.declares() {
+		return nil, map[string]any{"code": -32021, "message": "Missing required client capability", "data": map[string]any{
+			"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: map[string]any{}}},
+		}}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.count++
+	id := fmt.Sprint("own-", a.count)
+	t.created, t.done = time.Now(), time.Now().Add(duration)
+	a.tasks[id] = t
+	handle := t.members(id, "working")
+	handle["resultType"] = "task"
+	return handle, nil
+}
+
+func (t *appTask) members(id, status string) map[string]any {
+	return map[string]any{
+		"resultType": "complete", "taskId": id, "status": status, "ttlMs": nil, "pollIntervalMs": 100,
+		"createdAt": t.created.Format(time.RFC3339), "lastUpdatedAt": t.created.Format(time.RFC3339),
+	}
+}
+
+func (a *TaskApp) task(m taskMessage) (result, failure map[string]any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id := m.Params.Task
+	t := a.tasks[id]
+	switch {
+	case t == nil || !m.declares():
+		return nil, map[string]any{"code": -32602, "message": "Failed to retrieve task: Task not found"}
+	case m.Method == "tasks/cancel":
+		t.status = "cancelled"
+		return map[string]any{"resultType": "complete"}, nil
+	case m.Method == "tasks/update":
+		for key := range m.Params.Responses {
+			delete(t.open, key)
+		}
+		return map[string]any{"resultType": "complete"}, nil
+	case t.status != "":
+		return t.members(id, t.status), nil
+	case len(t.open) > 0:
+		all, requests := t.members(id, "input_required"), map[string]any{}
+		for key := range t.open {
+			requests[key] = elicit(key)
+		}
+		all["inputRequests"] = requests
+		return all, nil
+	case time.Now().Before(t.done):
+		return t.members(id, "working"), nil
+	case t.tool == "protocol_error_job":
+		all := t.members(id, "failed")
+		all["error"] = map[string]any{"code": -32603, "message": "the job broke the protocol"}
+		return all, nil
+	}
+	all, done := t.members(id, "completed"), textResult(t.text)
+	if t.tool == "failing_job" {
+		done["isError"] = true
+	}
+	all["result"] = done
+	return all, nil
+}
+
+// TakesTasks are the client capabilities of a request that takes tasks.
+const TakesTasks = `{"elicitation":{},"extensions":{"` + tasksExtension + `":{}}}`
+
+// Stateless sends a request of MCP 2026-07-28 to the default workspace, and returns the response. name is the value of the
+// header Mcp-Name; "" sends none. capabilities are those of the client.
+func (s *Server) Stateless(t *testing.T, method, name, capabilities string, params map[string]any, headers ...string) map[string]any {
+	t.Helper()
+	all := map[string]any{"_meta": map[string]any{
+		"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": json.RawMessage(capabilities),
+	}}
+	maps.Copy(all, params)
+	headers = append(headers, AcceptHeader, "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: "+method)
+	if name != "" {
+		headers = append(headers, "Mcp-Name: "+name)
+	}
+	a := s.Do(t, "POST", "/mcp/"+Workspace, map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": all}, headers...)
+	var message map[string]any
+	if err := json.Unmarshal([]byte(LastMessage(a.Body)), &message); err != nil {
+		t.Fatalf("%s: %d %s", method, a.Status, a.Body)
+	}
+	return message
+}
+
+// CallForTask calls a tool for a client that takes tasks, and returns the result.
+func (s *Server) CallForTask(t *testing.T, tool string, arguments map[string]any, headers ...string) map[string]any {
+	t.Helper()
+	message := s.Stateless(t, "tools/call", tool, TakesTasks, map[string]any{"name": tool, "arguments": arguments}, headers...)
+	result, ok := message["result"].(map[string]any)
+	if !ok {
+		t.Fatalf("%s: %v", tool, message)
+	}
+	return result
+}
+
+// Task returns the result of tasks/get.
+func (s *Server) Task(t *testing.T, id string, headers ...string) map[string]any {
+	t.Helper()
+	message := s.Stateless(t, "tasks/get", id, TakesTasks, map[string]any{"taskId": id}, headers...)
+	result, ok := message["result"].(map[string]any)
+	if !ok {
+		t.Fatalf("task %s: %v", id, message)
+	}
+	return result
+}
+
+// AwaitTask waits until a task has one of these states, and returns it.
+func (s *Server) AwaitTask(t *testing.T, id string, states ...string) (task map[string]any) {
+	t.Helper()
+	if !testkit.Within(Timeout, func() bool {
+		task = s.Task(t, id)
+		return slices.Contains(states, fmt.Sprint(task["status"]))
+	}) {
+		t.Fatalf("the task is %v", task)
+	}
+	return task
+}
