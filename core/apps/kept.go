@@ -22,6 +22,7 @@ type keptLists struct {
 	Lists        map[core.Kind][][]byte `json:"lists"`
 	Instructions string                 `json:"instructions,omitempty"`
 	Dynamic      bool                   `json:"dynamic,omitempty"` // it announces changes to its tools
+	Skilled      bool                   `json:"skilled,omitempty"` // it serves skills
 }
 
 // List implements offer.Lister.
@@ -92,7 +93,7 @@ func (a *app) storeLists(listed *recorder, in instance.Instance) error {
 	if !complete {
 		return nil
 	}
-	kept.Instructions, kept.Dynamic = in.Info().Instructions, announcesTools(in)
+	kept.Instructions, kept.Dynamic, kept.Skilled = in.Info().Instructions, announcesTools(in), servesSkills(in)
 	record, err := json.Marshal(kept)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (a *app) sleepAtFirst(ctx context.Context) {
 		return
 	}
 	a.transition(core.StateRunning, func(v *view) {
-		v.since, v.asleep, v.stated = time.Now(), true, kept.Instructions
+		v.since, v.asleep, v.stated, v.skilled = time.Now(), true, kept.Instructions, kept.Skilled
 		v.setOffer(lists)
 	})
 	a.checkPinsIfDecided()

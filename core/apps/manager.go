@@ -1,7 +1,9 @@
 package apps
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -249,6 +251,28 @@ func (m *Manager) Instructions(workspace string) []core.Instructions {
 		}
 	}
 	return all
+}
+
+// SkillsExtension is the name of the extension of MCP with which servers serve skills.
+const SkillsExtension = "io.modelcontextprotocol/skills"
+
+// Skilled returns the names of the workspace's running apps that serve skills, in order.
+func (m *Manager) Skilled(workspace string) (servers []string) {
+	for _, a := range m.in(workspace) {
+		if v := a.now.Load(); v.instance != nil && servesSkills(v.instance) || v.asleep && v.skilled {
+			servers = append(servers, a.key.Name)
+		}
+	}
+	return servers
+}
+
+// servesSkills reports whether an instance declares SkillsExtension.
+func servesSkills(in instance.Instance) bool {
+	var capabilities struct {
+		Extensions map[string]json.RawMessage `json:"extensions"`
+	}
+	raw := in.Info().Capabilities
+	return bytes.Contains(raw, []byte(SkillsExtension)) && json.Unmarshal(raw, &capabilities) == nil && capabilities.Extensions[SkillsExtension] != nil
 }
 
 // in returns the workspace's apps, sorted by name.

@@ -158,7 +158,7 @@ func (a *app) fallAsleep(in instance.Instance) bool {
 	default:
 	}
 	a.transition(sameState, func(v *view) {
-		v.instance, v.asleep, v.stated = nil, true, in.Info().Instructions
+		v.instance, v.asleep, v.stated, v.skilled = nil, true, in.Info().Instructions, servesSkills(in)
 	})
 	if a.isNeeded() {
 		a.transition(sameState, func(v *view) { v.instance, v.asleep = in, false })

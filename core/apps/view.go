@@ -22,6 +22,7 @@ type view struct {
 	instance instance.Instance // nil unless running and awake
 	asleep   bool              // it runs as far as clients can see, but has no process until it is needed
 	stated   string            // the instructions of the instance that was put to sleep
+	skilled  bool              // the instance that was put to sleep serves skills
 	offer    core.Offer        // kept while crashed or about to start, so that tools do not disappear during a restart
 	since    time.Time         // when it last became running
 	restarts int

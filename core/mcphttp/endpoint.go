@@ -33,6 +33,8 @@ type Tools interface {
 	GetPrompt(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	ReadResource(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	Complete(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
+	ListSkills(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
+	GetSkill(ctx context.Context, c core.Caller, q tools.Request) (json.RawMessage, error)
 	WatchLists(workspace string, changed func(core.Kind)) (stop func())
 	WatchViews(workspace string, changed func()) (stop func())
 	Narrowed(c core.Caller) bool

@@ -42,6 +42,10 @@ func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
 		return e.passOn(k, e.o.Tools.ReadResource)
 	case "completion/complete":
 		return e.passOn(k, e.o.Tools.Complete)
+	case "skills/list":
+		return e.passOn(k, e.o.Tools.ListSkills)
+	case "skills/get":
+		return e.passOn(k, e.o.Tools.GetSkill)
 	}
 	if k.session == nil {
 		switch k.Method {

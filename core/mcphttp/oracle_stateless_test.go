@@ -32,7 +32,7 @@ func marks() []core.Mirror {
 // statelessOracle starts the SDK's own handler for the stateless revision, with the same offers as fakeNamespace.
 func statelessOracle(t *testing.T) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Title: "Ropewalk", Version: "1.2.3"}, &mcp.ServerOptions{
-		SupportedProtocolVersions: supported(), Capabilities: capabilities(), Instructions: instructions,
+		SupportedProtocolVersions: supported(), Capabilities: statelessCapabilities(), Instructions: instructions,
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		CompletionHandler: func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {

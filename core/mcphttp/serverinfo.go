@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
 )
 
 // capabilities returns the server capabilities. They do not depend on the apps installed now, so that an app installed
@@ -21,7 +22,15 @@ func capabilities() *mcp.ServerCapabilities {
 		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
 		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 		Tools:       &mcp.ToolCapabilities{ListChanged: true},
+		Extensions:  map[string]any{apps.SkillsExtension: empty()},
 	}
+}
+
+// statelessCapabilities returns the capabilities for clients without a session. Only they can use tasks.
+func statelessCapabilities() *mcp.ServerCapabilities {
+	can := capabilities()
+	can.Extensions[extensionTasks] = empty()
+	return can
 }
 
 // implementation returns this server's identity.
@@ -31,11 +40,9 @@ func (e *Endpoint) implementation() *mcp.Implementation {
 
 // discover returns the result of server/discover, the stateless counterpart of the result of initialize.
 func (e *Endpoint) discover(caller core.Caller) json.RawMessage {
-	can := capabilities()
-	can.Extensions = map[string]any{extensionTasks: empty()}
 	return encode(map[string]any{
 		"supportedVersions": supported(),
-		"capabilities":      can,
+		"capabilities":      statelessCapabilities(),
 		"instructions":      composeInstructions(e.o.Tools.Instructions(caller)),
 	})
 }
@@ -61,11 +68,11 @@ const (
 
 // composeInstructions returns the server's instructions followed by a part for each app, with its name. An app's lines
 // are quoted, so that no app can write a part in another's name.
-func composeInstructions(apps []core.Instructions) string {
+func composeInstructions(all []core.Instructions) string {
 	var b strings.Builder
 	b.WriteString(instructions)
 	omitted := 0
-	for _, app := range apps {
+	for _, app := range all {
 		part := "\n\nInstructions of the app " + app.Server + ":\n" + quoted(app.Text)
 		if b.Len()+len(part)+maxOmission > maxInstructions {
 			omitted++

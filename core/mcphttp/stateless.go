@@ -166,7 +166,7 @@ func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 		members = append(members, rawjson.Member{Name: "resultType", Value: json.RawMessage(`"complete"`)})
 	}
 	switch k.Method {
-	case "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read":
+	case "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read", "skills/list", "skills/get":
 		if string(fields["resultType"]) == `"input_required"` {
 			break
 		}

@@ -96,6 +96,11 @@ func (n *Namespace) find(c core.Caller, from From, uri string) (at resourceRef, 
 	lists := n.lists(c, from)
 	uris := lists.uris
 	normal := core.NormalizeURI(uri)
+	if skill, ok := n.skillRef(lists, c.Workspace.ID, uri); ok {
+		if at, listed := uris.lookup(uri, normal); !listed || at.server != skill.server {
+			return skill, true, nil
+		}
+	}
 	if _, listed := uris.lookup(uri, normal); !listed {
 		if links, prefix := n.given(c, from); links != nil {
 			if at, ok := links.Get(prefix + normal); ok && lists.shown.ShowsApp(at.server) {

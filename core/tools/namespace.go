@@ -29,6 +29,8 @@ type Apps interface {
 	Offer(workspace string, client *interact.Client) *core.Offer
 	// Instructions returns the instructions of the workspace's running apps that have any, by server name.
 	Instructions(workspace string) []core.Instructions
+	// Skilled returns the workspace's running apps that serve skills, by server name.
+	Skilled(workspace string) []string
 	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
 	// Resource reads a resource for a browser, using an account; "" for none.
 	Resource(ctx context.Context, workspace, server, uri, account string) (apps.Resource, error)

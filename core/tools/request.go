@@ -212,7 +212,10 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 			q.Session.addView(at.server)
 		}
 		if named {
-			return perAppContents(result, at.server)
+			if strings.HasPrefix(r.name, skillScheme) {
+				return perAppContents(result, at.server, resourceRef.skillURI)
+			}
+			return perAppContents(result, at.server, resourceRef.listed)
 		}
 		return result
 	}
@@ -328,8 +331,8 @@ func text(params json.RawMessage, member string) (string, error) {
 }
 
 // perAppContents rewrites the URIs in the contents of a resource that was read by a URI that names its app, so that
-// they name the app, too.
-func perAppContents(result json.RawMessage, server string) json.RawMessage {
+// they name the app, too, in the form that listed returns.
+func perAppContents(result json.RawMessage, server string, listed func(resourceRef) string) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {
 			return rawjson.EditElements(list, func(content json.RawMessage) (json.RawMessage, error) {
@@ -338,7 +341,7 @@ func perAppContents(result json.RawMessage, server string) json.RawMessage {
 					if err := json.Unmarshal(value, &uri); err != nil {
 						return nil, err
 					}
-					return json.Marshal(resourceRef{server, uri}.listed())
+					return json.Marshal(listed(resourceRef{server, uri}))
 				})
 			})
 		})

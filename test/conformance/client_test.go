@@ -51,7 +51,7 @@ func inapplicable() map[string]string {
 		"auth/client-credentials-":                "an account belongs to a person, who consents in a browser; the server has no account of its own",
 		"auth/wif-jwt-bearer":                     "an account belongs to a person, who consents in a browser; the server has no account of its own",
 		"auth/enterprise-managed-authorization":   "the server keeps no ID tokens of people, which this extension exchanges",
-		"sep-2640-":                               "the server loads no skills from apps: skills are files of its own, and resources of apps are read when a client reads them",
+		"sep-2640-":                               "the server passes skills of apps on to clients, and loads none",
 	}
 }
 

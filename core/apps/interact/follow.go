@@ -61,7 +61,7 @@ func (f *inFlight) sendFollowed(in instance.Instance, r link.Request, follow *Fo
 	if err != nil || !bytes.Contains(raw, []byte(`"taskId"`)) {
 		return raw, err
 	}
-	if json.Unmarshal(raw, &t.task) != nil || t.task.ResultType != "task" {
+	if isTask := json.Unmarshal(raw, &t.task) == nil && t.task.ResultType == "task"; !isTask {
 		return raw, nil
 	}
 	if t.task.ID == "" {

@@ -33,6 +33,7 @@ type Apps struct {
 	mu         sync.Mutex
 	offers     map[string]*core.Offer
 	texts      []core.Instructions
+	skilled    []string
 	answer     func(context.Context, Call) (json.RawMessage, error)
 	calls      []Call
 	operations []string
@@ -61,6 +62,20 @@ func (a *Apps) SetInstructions(all ...core.Instructions) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.texts = all
+}
+
+// SetSkilled sets the apps of every workspace that serve skills.
+func (a *Apps) SetSkilled(servers ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.skilled = servers
+}
+
+// Skilled returns what SetSkilled set.
+func (a *Apps) Skilled(string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.skilled
 }
 
 // Instructions returns what SetInstructions set.

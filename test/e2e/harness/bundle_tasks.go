@@ -19,7 +19,7 @@ import (
 )
 
 // TaskApp is an app without an SDK that supports only MCP 2026-07-28, and the extension for tasks. Its tools are those that
-// the conformance suite prescribes, and `wait`, which takes seconds without being a task.
+// the conformance suite prescribes, and `wait`, which takes seconds without being a task. It also serves a skill with two files.
 type TaskApp struct {
 	mu    sync.Mutex
 	tasks map[string]*appTask
@@ -36,7 +36,10 @@ type appTask struct {
 	created time.Time
 }
 
-const tasksExtension = "io.modelcontextprotocol/tasks"
+const (
+	tasksExtension  = "io.modelcontextprotocol/tasks"
+	skillsExtension = "io.modelcontextprotocol/skills"
+)
 
 // tasksMain runs a TaskApp over standard streams.
 func tasksMain() int {
@@ -114,6 +117,7 @@ type taskMessage struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 		Name string
 		Task string `json:"taskId"`
+		URI  string
 
 		Arguments struct {
 			Name    string
@@ -154,8 +158,10 @@ func (a *TaskApp) result(ctx context.Context, m taskMessage) (result, failure ma
 	case "server/discover":
 		return map[string]any{
 			"resultType": "complete", "supportedVersions": []string{"2026-07-28"},
-			"capabilities": map[string]any{"tools": map[string]any{}, "extensions": map[string]any{tasksExtension: map[string]any{}}},
-			"_meta":        map[string]any{"io.modelcontextprotocol/serverInfo": map[string]any{"name": "tasks", "version": "1.0.0"}},
+			"capabilities": map[string]any{"tools": map[string]any{}, "resources": map[string]any{}, "extensions": map[string]any{
+				tasksExtension: map[string]any{}, skillsExtension: map[string]any{},
+			}},
+			"_meta": map[string]any{"io.modelcontextprotocol/serverInfo": map[string]any{"name": "tasks", "version": "1.0.0"}},
 		}, nil
 	case "tools/list":
 		var tools []any
@@ -167,6 +173,8 @@ func (a *TaskApp) result(ctx context.Context, m taskMessage) (result, failure ma
 		return a.call(ctx, m)
 	case "tasks/get", "tasks/update", "tasks/cancel":
 		return a.task(m)
+	case "resources/list", "resources/read", "skills/list", "skills/get":
+		return skillResult(m.Method, m.Params.URI)
 	}
 	return map[string]any{"resultType": "complete"}, nil
 }

@@ -16,12 +16,18 @@ func taskScenarios() []string {
 	}
 }
 
-func TestEveryScenarioForTasks(t *testing.T) {
+// skillScenarios returns those for the extension io.modelcontextprotocol/skills. The suite skips those for
+// resources/directory/read, which is optional.
+func skillScenarios() []string {
+	return []string{"sep-2640-skills-enumeration", "sep-2640-skills-manifest"}
+}
+
+func TestEveryScenarioForExtensions(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, app, harness.Tasks)})
 	url := shim(t, s.URL)
-	for _, scenario := range taskScenarios() {
+	for _, scenario := range append(taskScenarios(), skillScenarios()...) {
 		t.Run(scenario, func(t *testing.T) {
 			suite := suiteCommand(t, "server", "--url", url, "--scenario", scenario, "--spec-version", "2026-07-28", "--force", "-o", t.TempDir())
 			output, err := suite.CombinedOutput()

@@ -1,0 +1,179 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
+)
+
+// The skills of apps (MCP extension io.modelcontextprotocol/skills) are passed on as the apps describe them, with their
+// digests. Only the URIs change: each names its app, because two apps may use the same one.
+
+const (
+	skillsTimeout = 10 * time.Second // for the skills of one app
+	maxSkillPages = 20               // of one app
+	maxSkillApps  = 8                // asked at a time
+)
+
+// ListSkills implements skills/list: all skills of the apps that the caller sees, by server name. An app that does not
+// answer in time, or that the caller must log in to first, is left out.
+func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
+	if member(q.Params, "cursor") != nil {
+		return nil, core.Errorf(core.CodeBadRequest, "params.cursor is not one of this server: the list of skills has one page")
+	}
+	servers := slices.DeleteFunc(slices.Clone(n.apps.Skilled(c.Workspace.ID)), func(server string) bool {
+		return !n.showsSkills(n.lists(c, q.From), server)
+	})
+	found := make([][]json.RawMessage, len(servers))
+	places := make(chan struct{}, maxSkillApps)
+	var asking sync.WaitGroup
+	for i, server := range servers {
+		asking.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			ctx, stop := context.WithTimeout(ctx, skillsTimeout)
+			defer stop()
+			var err error
+			if found[i], err = n.skillsOf(ctx, c, q.From, server); err != nil {
+				n.log.Debug("the skills of an app are left out", "app", server, "workspace", c.Workspace.ID, "error", err)
+			}
+		})
+	}
+	asking.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return rawjson.Set([]byte(`{}`), rawjson.Member{Name: "skills", Value: rawjson.Array(slices.Concat(found...))})
+}
+
+// showsSkills reports whether the caller of lists sees the skills of an app. While some of its tools are held back, nobody
+// does: its skills may have changed together with the tools.
+func (n *Namespace) showsSkills(lists *mergedLists, server string) bool {
+	return lists.shown.ShowsApp(server) && !slices.ContainsFunc(lists.shown.Held, func(t core.HeldTool) bool { return t.Server == server })
+}
+
+// skillsOf returns the skills of an app.
+func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, server string) (all []json.RawMessage, err error) {
+	params := json.RawMessage(`{}`)
+	for range maxSkillPages {
+		result, err := n.askForSkills(ctx, c, from, server, "skills/list", server, params)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Skills     []json.RawMessage `json:"skills"`
+			NextCursor *string           `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(result, &page); err != nil {
+			return nil, fmt.Errorf("the app's list of skills: %w", err)
+		}
+		for _, entry := range page.Skills {
+			if skill, err := withSkillURIs(entry, server); err == nil {
+				all = append(all, skill)
+			} else {
+				n.log.Debug("a skill of an app is left out", "app", server, "workspace", c.Workspace.ID, "error", err)
+			}
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		if params, err = json.Marshal(map[string]string{"cursor": *page.NextCursor}); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// GetSkill implements skills/get. The error is core.CodeBadRequest without a URI, and core.CodeNotFound if it is not the
+// URI of a skill that the caller sees. Other errors are those of Call.
+func (n *Namespace) GetSkill(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
+	uri, err := text(q.Params, "uri")
+	if err != nil {
+		return nil, err
+	}
+	at, ok := n.skillRef(n.lists(c, q.From), c.Workspace.ID, uri)
+	if !ok {
+		return nil, core.Errorf(core.CodeNotFound, "there is no skill %.200q in this workspace", uri)
+	}
+	params, err := json.Marshal(map[string]string{"uri": at.uri})
+	if err != nil {
+		return nil, err
+	}
+	result, err := n.askForSkills(ctx, c, q.From, at.server, "skills/get", uri, params)
+	if err != nil {
+		return nil, err
+	}
+	return rawjson.EditMember(result, "skill", func(skill json.RawMessage) (json.RawMessage, error) { return withSkillURIs(skill, at.server) })
+}
+
+// skillRef returns the resource that a URI of a skill's file names.
+func (n *Namespace) skillRef(lists *mergedLists, workspace, uri string) (at resourceRef, ok bool) {
+	rest, ok := strings.CutPrefix(uri, perApp)
+	scheme := ""
+	if !ok {
+		rest, ok = strings.CutPrefix(uri, skillScheme)
+		scheme = skillScheme
+	}
+	if !ok {
+		return resourceRef{}, false
+	}
+	server, inner, _ := strings.Cut(rest, "/")
+	if inner == "" || !slices.Contains(n.apps.Skilled(workspace), server) || !n.showsSkills(lists, server) {
+		return resourceRef{}, false
+	}
+	return resourceRef{server, scheme + inner}, true
+}
+
+// skillScheme is the scheme that most servers use for the files of skills.
+const skillScheme = "skill://"
+
+// skillURI returns the URI of a file of a skill that names the app. It keeps the scheme of skills, because hosts expect it.
+func (r resourceRef) skillURI() string {
+	if inner, ok := strings.CutPrefix(r.uri, skillScheme); ok {
+		return skillScheme + r.server + "/" + inner
+	}
+	return r.listed()
+}
+
+// askForSkills sends an app a request about its skills. name is what the audit log calls it.
+func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, server, method, name string, params json.RawMessage) (json.RawMessage, error) {
+	r := &appRequest{Request: Request{Params: params, From: from}, n: n, caller: c, method: method, name: name}
+	r.find = func() error {
+		r.server, r.params = server, params
+		return nil
+	}
+	result, _, err := n.perform(ctx, c, r)
+	return result, err
+}
+
+// withSkillURIs replaces the URIs in an app's skill with those that name the app. Everything else stays as the app wrote it.
+func withSkillURIs(skill json.RawMessage, server string) (json.RawMessage, error) {
+	uri := func(value json.RawMessage) (json.RawMessage, error) {
+		own := rawjson.Text(value)
+		if own == "" {
+			return nil, fmt.Errorf("the URI %.100s is not a string", value)
+		}
+		return rawjson.Quote(resourceRef{server, own}.skillURI()), nil
+	}
+	if member(skill, "uri") == nil {
+		return nil, fmt.Errorf("it has no uri")
+	}
+	return rawjson.Edit(skill, func(name string, value json.RawMessage) (json.RawMessage, error) {
+		switch {
+		case name == "uri":
+			return uri(value)
+		case name == "resources" && value[0] == '[':
+			return rawjson.EditElements(value, func(file json.RawMessage) (json.RawMessage, error) {
+				return rawjson.EditMember(file, "uri", uri)
+			})
+		}
+		return nil, nil
+	})
+}

@@ -1,0 +1,80 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
+)
+
+// skilled returns a namespace with the apps a and b, which serve a skill with the same URI, and c, which fails.
+func skilled(held ...core.HeldTool) *tools.Namespace {
+	apps := &fakeapps.Apps{}
+	apps.SetSkilled("a", "b", "c")
+	apps.SetOffer("", &core.Offer{Held: held})
+	skill := `{"uri":"skill://x/refunds/SKILL.md","frontmatter":{"name":"refunds","x":1.50},"resources":[{"uri":"skill://x/refunds/SKILL.md","digest":"sha256:0","size":1}]}`
+	apps.Answer(func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
+		var params struct{ Cursor, URI string }
+		_ = json.Unmarshal(c.Params, &params) // the namespace encoded them
+		switch {
+		case c.Server == "c":
+			return nil, core.Errorf(core.CodeUnavailable, "it is not running")
+		case c.Method == "skills/list" && params.Cursor == "":
+			return json.RawMessage(`{"skills":[` + skill + `,{"frontmatter":{}}],"nextCursor":"2"}`), nil
+		case c.Method == "skills/list":
+			return json.RawMessage(`{"skills":[{"uri":"own:y/daily/SKILL.md","frontmatter":{"name":"daily"},"resources":"dynamic"}]}`), nil
+		case params.URI != "skill://x/refunds/SKILL.md":
+			return nil, &rpc.Error{Code: -32602, Message: "no such skill"}
+		case c.Method == "skills/get":
+			return json.RawMessage(`{"skill":` + skill + `}`), nil
+		}
+		return json.RawMessage(`{"contents":[{"uri":"` + params.URI + `","text":"of ` + c.Server + `"}]}`), nil
+	})
+	return tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger()})
+}
+
+func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
+	n, c := skilled(), caller("ws_a", core.RoleMember)
+	listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := func(app string) string {
+		return strings.ReplaceAll(`{"uri":"skill://APP/x/refunds/SKILL.md","frontmatter":{"name":"refunds","x":1.50},"resources":[{"uri":"skill://APP/x/refunds/SKILL.md","digest":"sha256:0","size":1}]},`+
+			`{"uri":"ropewalk://APP/own:y/daily/SKILL.md","frontmatter":{"name":"daily"},"resources":"dynamic"}`, "APP", app)
+	}
+	if want := `{"skills":[` + entries("a") + "," + entries("b") + `]}`; string(listed) != want {
+		t.Errorf("listed are %s\nwant %s", listed, want)
+	}
+	uri := json.RawMessage(`{"uri":"skill://b/x/refunds/SKILL.md"}`)
+	if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: uri}); err != nil || !strings.HasPrefix(string(got), `{"skill":{"uri":"skill://b/x/`) {
+		t.Errorf("skills/get: %s, %v", got, err)
+	}
+	if got, err := n.ReadResource(t.Context(), c, tools.Request{Params: uri}); err != nil || string(got) != `{"contents":[{"uri":"skill://b/x/refunds/SKILL.md","text":"of b"}]}` {
+		t.Errorf("its file: %s, %v", got, err)
+	}
+	for _, unknown := range []string{"skill://d/x/refunds/SKILL.md", "skill://x/refunds/SKILL.md", "file:///a"} {
+		if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"` + unknown + `"}`)}); core.CodeOf(err) != core.CodeNotFound {
+			t.Errorf("%s: %s, %v", unknown, got, err)
+		}
+	}
+}
+
+func TestSkillsOfAnAppWithHeldToolsAreNotShown(t *testing.T) {
+	n, c := skilled(core.HeldTool{Server: "a", Name: "t"}), caller("ws_a", core.RoleMember)
+	listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)})
+	if err != nil || strings.Contains(string(listed), "skill://a/") || !strings.Contains(string(listed), "skill://b/") {
+		t.Errorf("listed are %s, %v", listed, err)
+	}
+	if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"skill://a/x/refunds/SKILL.md"}`)}); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("skills/get: %s, %v", got, err)
+	}
+}
