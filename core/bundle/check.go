@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 var (
@@ -35,7 +37,7 @@ func (m *Manifest) check(described bool) []Problem {
 	c := &checker{}
 	m.checkVersions(c)
 	c.required("name", m.Name)
-	if m.Name != "" && !nameForm.MatchString(m.Name) {
+	if m.Name != "" && (!nameForm.MatchString(m.Name) || core.CheckText("name", m.Name) != nil) {
 		c.add("name", "must be 1 to 214 characters without control characters or surrounding spaces")
 	}
 	if !described {

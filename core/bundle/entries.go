@@ -5,11 +5,12 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 const (
@@ -81,7 +82,7 @@ func badEntryName(name string) string {
 		return "is too long or too deep"
 	case !utf8.ValidString(name):
 		return "is not UTF-8"
-	case strings.ContainsFunc(name, unicode.IsControl):
+	case core.CheckText("name", name) != nil:
 		return "contains a control character"
 	case strings.Contains(name, `\`):
 		return "contains a backslash"

@@ -17,7 +17,7 @@ import (
 func hostileNames() []string {
 	names := []string{
 		"../evil", "../../evil", "a/../../evil", "a/../evil", "./evil", "a/./evil", "a//evil", "/evil", "//evil", "/etc/passwd", "..", ".", "a/..", "/", "",
-		`..\evil`, `a\..\..\evil`, `\evil`, `C:\evil`, "C:/evil", "c:evil", `\\host\share\evil`, "evil\x00.js", "\x00", "a\nb", "a\rb", "a\x1b[2J", "a\x7f", "a\u0085b",
+		`..\evil`, `a\..\..\evil`, `\evil`, `C:\evil`, "C:/evil", "c:evil", `\\host\share\evil`, "evil\x00.js", "\x00", "a\nb", "a\rb", "a\x1b[2J", "a\x7f", "a\u0085b", "a\u202egpj.js",
 		"\xff\xfe", "a/\xc0\xaf/evil", "con", "CON", "Con.txt", "a/nul", "NUL.tar.gz", "aux.js", "PRN", "com1", "COM9.log", "lpt1", "LPT3.x", "conin$", "CONOUT$", "nul .txt",
 		strings.Repeat("a/", 200) + "a", strings.Repeat("x", 300), strings.Repeat("ab/", 500) + "c", "....//evil/..", "a/b/../../../evil", "../manifest.json",
 	}

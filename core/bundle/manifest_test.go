@@ -102,6 +102,7 @@ func TestManifestProblemNamesItsField(t *testing.T) {
 		"a manifest_version that is a number": {"manifest_version", 0.3, "manifest_version: is a JSON number, want a string"},
 		"no name":                             {"name", nil, "name: is required"},
 		"a name of control characters":        {"name", "a\nb", "name: must be"},
+		"a name that changes direction":       {"name", "a\u202eb", "name: must be"},
 		"no version":                          {"version", nil, "version: is required"},
 		"a version that climbs":               {"version", "../../etc", `version: is "../../etc"`},
 		"a version that is only dots":         {"version", "..", `version: is ".."`},
