@@ -30,6 +30,7 @@ func trust() []check {
 		{"A package, or its install scripts", "core/apps", "TestPackageManagersReachNothingOfTheServer|TestAddressesInPackagesLeadNowhereOnThisMachine|TestNothingOfA.*"},
 		{"A package, or its install scripts", "core/apps/source", "TestOnlyRegularFilesOfPackagesAreRead|TestPackagesWithScriptsAreFoundOnceWhateverTheLinks"},
 		{"An identity that the provider", "core/access", "TestALoginThatItsProviderNoLongerConfirmsEndsEverywhere|TestALoginIsCheckedAtItsProviderBeforeTheIntervalEnds"},
+		{"An identity that the provider", "test/e2e/login", "TestFiftyPeopleStayWhoTheyAreUnderLoad"},
 		{"An identity that the provider", "plugins/auth/internal/relyingparty", "TestATokenIsGoodWhileTheProviderSaysThatItIsActive"},
 		{"Forged, expired, replayed", "core/access", "TestAWrongLogoutTokenEndsNothing|TestATokenFromBeforeALogoutIsNotAcceptedAgain"},
 		{"Forged, expired, replayed", "plugins/auth/internal/relyingparty", "TestLogoutTokens"},

@@ -1,15 +1,21 @@
 package login
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
@@ -23,13 +29,53 @@ type phase struct {
 
 func TestPeopleStayWhoTheyAreWhenTheProviderChanges(t *testing.T) {
 	t.Parallel()
-	const people = 12
+	changeProviders(t, 12, 20, time.Second)
+}
+
+// thirdParty builds the auth plugin that `ropewalk plugin init` writes, and returns its issuer, its settings and a function
+// that issues its tokens.
+func thirdParty(t *testing.T) (issuer, settings string, token func(subject, email string) string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "demo")
+	write := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "init", "auth", "demo", "--sdk", testenv.Root(t))
+	write.Dir = filepath.Dir(dir)
+	if out, err := write.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", "demo", ".")
+	build.Dir, build.Env = dir, append(append(os.Environ(), testenv.GoEnviron("-mod=mod")...), "GOPROXY=off", "GOSUMDB=off", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	path := filepath.Join(dir, "demo")
+	sum, err := pluginhost.HashFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer = "https://third.example"
+	const key = "the-key-of-a-third-party-0123456789"
+	return issuer, fmt.Sprintf("adapter: demo, path: %s, sha256: %s, audience: any, issuer: '%s', key: %s", path, sum, issuer, key),
+		func(subject, email string) string {
+			payload := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"sub":%q,"email":%q,"exp":%d}`, subject, email, time.Now().Add(time.Hour).Unix()))
+			mac := hmac.New(sha256.New, []byte(key))
+			mac.Write([]byte(payload))
+			return payload + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+		}
+}
+
+// changeProviders changes the identity provider of a number of people four times: to another one, to a third-party plugin, to
+// a file, and back to the first. Before and after each change, the people make perSecond calls a second for a while.
+func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 	address := func(person int) string { return fmt.Sprintf("p%d@example.com", person) }
 	a, b := harness.StartProvider(t), harness.StartProvider(t)
 	at := func(p *harness.Provider, kind string) func(int) string {
 		tokens := make([]string, people)
 		for i := range tokens {
-			tokens[i] = p.Token(map[string]any{"sub": fmt.Sprintf("%s%d", kind, i), "email": address(i), "email_verified": true})
+			claims := map[string]any{"sub": fmt.Sprintf("%s%d", kind, i), "email": address(i), "email_verified": true}
+			if i == 0 && kind == "a" {
+				claims["roles"] = []string{"staff-admin"} // only the first provider says so
+			}
+			tokens[i] = p.Token(claims)
 		}
 		return func(i int) string { return tokens[i] }
 	}
@@ -41,10 +87,16 @@ func TestPeopleStayWhoTheyAreWhenTheProviderChanges(t *testing.T) {
 	}
 	harness.WriteFile(t, file, lines)
 	known := func(issuers ...string) string { return "sameAs: [\"" + strings.Join(issuers, `", "`) + "\"]" }
+	issuer, settings, ofThird := thirdParty(t)
+	byPlugin := make([]string, people)
+	for i := range byPlugin {
+		byPlugin[i] = ofThird(fmt.Sprint("t", i), address(i))
+	}
 	first := phase{"a", harness.OIDCAuth(a.Issuer, "clientId: app"), at(a, "a")}
 	phases := []phase{
 		{"b", harness.OIDCAuth(b.Issuer, "clientId: app", known(a.Issuer)), at(b, "b")},
-		{"static", "auth: {adapter: static, audience: any, file: " + file + ", " + known(b.Issuer) + "}\n", inFile},
+		{"plugin", "auth: {" + settings + ", " + known(b.Issuer) + "}\n", func(i int) string { return byPlugin[i] }},
+		{"static", "auth: {adapter: static, audience: any, file: " + file + ", " + known(issuer) + "}\n", inFile},
 		{"a again", first.config, first.token},
 	}
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Config(first.config))
@@ -63,8 +115,18 @@ func TestPeopleStayWhoTheyAreWhenTheProviderChanges(t *testing.T) {
 	stranger := userOf(t, s, "Bearer "+a.Token(map[string]any{"sub": "nobody", "email": nil, "email_verified": nil}))
 
 	for _, now := range phases {
+		load := harness.StartLoad(t, perSecond, clients...)
+		<-time.After(while)
+		load.WaitForCalls(t, 10)
 		plan := planOf(t, s, now.config)
 		s.MustReload(t, now.config, "auth")
+		<-time.After(while)
+		load.WaitForCalls(t, 10)
+		load.Stop()
+		t.Logf("%s: %d calls with tokens of the provider before: statuses %v", now.name, load.Calls, load.Statuses)
+		if good, bad := load.Statuses[http.StatusOK], load.Statuses[http.StatusUnauthorized]; good == 0 || bad == 0 || good+bad != load.Calls {
+			t.Errorf("%s: statuses %v, the first failure: %+v", now.name, load.Statuses, load.Failures)
+		}
 		checkAll(t, s, now, ids, keys, clients)
 		if list := listed(t, s); len(list) != people+2 { // includes the owner and the stranger
 			t.Errorf("%s: %d users: %v", now.name, len(list), list)
@@ -102,6 +164,10 @@ func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, cl
 			}
 			if id := userOf(t, s, "Bearer "+now.token(i)); id != ids[i] {
 				t.Errorf("%s: person %d is %s, was %s", now.name, i, id, ids[i])
+			}
+			admin := s.Do(t, "GET", "/v1/users", nil, "Authorization: Bearer "+now.token(i)).Status == http.StatusOK
+			if admin != (i == 0 && now.name == "a again") {
+				t.Errorf("%s: person %d is an admin of the organization: %v", now.name, i, admin)
 			}
 			if got := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer "+keys[i], "X-Workspace-Id: ws_default"); got.Status != http.StatusOK {
 				t.Errorf("%s: the key of person %d gets %d %s", now.name, i, got.Status, got.Body)
