@@ -27,7 +27,7 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 		running.run("ropewalk", "restore", "one.db").exits(1, "another server (process ")
 		running.run("ropewalk", "restore", "--replace", "one.db").exits(1, "another server (process ")
 	})
-	s.run("ropewalk", "restore", "one.db").exits(1, "there is a state in ", "--replace")
+	s.run("ropewalk", "restore", "one.db").exits(1, "already contains a state: ", "--replace")
 	s.run("ropewalk", "restore", "--replace", "one.db").exits(0, "Restored from one.db.", "The previous state is in "+s.home)
 	s.write("garbage", "this is no state")
 	s.run("ropewalk", "restore", "--replace", "garbage").exits(1, "restore from garbage: the file is damaged or is not a backup: choose another one")

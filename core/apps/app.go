@@ -17,7 +17,7 @@ import (
 // app is one installed app. At any time, at most one command (start, stop, uninstall, update) holds its turn and at
 // most one supervisor runs. Only these two change the app.
 type app struct {
-	key     interact.AppKey
+	key     interact.AppRef
 	manager *Manager
 	log     hclog.Logger
 	dialog  *interact.Dialog
@@ -55,7 +55,7 @@ type supervision struct {
 
 func (m *Manager) newApp(record core.Installation) *app {
 	a := &app{
-		key: interact.AppKey{Workspace: record.Workspace, Name: record.Name}, manager: m,
+		key: interact.AppRef{Workspace: record.Workspace, Name: record.Name}, manager: m,
 		log:   m.log.With("workspace", record.Workspace, "app", record.Name),
 		turn:  make(chan struct{}, 1),
 		retry: make(chan struct{}, 1),

@@ -46,10 +46,10 @@ const (
 )
 
 func bundleMain(args []string) int {
-	mode, data := args[0], own(instance.DataDirVariable)
+	mode, data := args[0], getenv(instance.DataDirVariable)
 	switch mode {
 	case modeDying:
-		fmt.Fprintln(os.Stderr, "cannot go on:", own("API_KEY"))
+		fmt.Fprintln(os.Stderr, "cannot go on:", getenv("API_KEY"))
 		return 7
 	case modeSilent:
 		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
@@ -97,7 +97,7 @@ func plant() {
 			pids = append(pids, strconv.Itoa(c.Process.Pid))
 		}
 	}
-	_ = os.WriteFile(filepath.Join(own(instance.DataDirVariable), "pids"), []byte(strings.Join(pids, "\n")), 0o600)
+	_ = os.WriteFile(filepath.Join(getenv(instance.DataDirVariable), "pids"), []byte(strings.Join(pids, "\n")), 0o600)
 }
 
 // environ returns the environment of the bundle.
@@ -105,7 +105,7 @@ func environ() []string {
 	return os.Environ()
 }
 
-func own(name string) string {
+func getenv(name string) string {
 	value, _ := inside{Env: environ()}.env(name)
 	return value
 }
@@ -158,7 +158,7 @@ func bundleServer(mode string) *mcp.Server {
 		return nil, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "hang"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ textInput) (*mcp.CallToolResult, any, error) {
-		_ = os.WriteFile(filepath.Join(own(instance.DataDirVariable), "hanging"), nil, 0o600)
+		_ = os.WriteFile(filepath.Join(getenv(instance.DataDirVariable), "hanging"), nil, 0o600)
 		<-ctx.Done()
 		return nil, nil, ctx.Err()
 	})

@@ -113,7 +113,7 @@ func (a *app) queue(ctx context.Context) (in instance.Instance, err error) {
 // means that the app currently offers nothing: it is stopped, dead, unreachable or still starting, or it is declared
 // but could not be installed.
 func (m *Manager) AwaitOffer(ctx context.Context, workspace, server string) error {
-	k := interact.AppKey{Workspace: workspace, Name: server}
+	k := interact.AppRef{Workspace: workspace, Name: server}
 	if err := m.syncRecord(ctx, k); err != nil {
 		return err
 	}

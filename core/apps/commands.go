@@ -23,7 +23,7 @@ const endTimeout = 20 * time.Second
 // Errors: core.CodeNotFound; core.CodeConflict if another command stopped the app in the meantime; core.CodeStartFailed
 // with the reason.
 func (m *Manager) Start(ctx context.Context, workspace, name string) (core.App, error) {
-	return m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "started", func(ctx context.Context, a *app) error {
+	return m.command(ctx, interact.AppRef{Workspace: workspace, Name: name}, core.CodeStartFailed, "started", func(ctx context.Context, a *app) error {
 		ctx, done := a.interruptible(ctx)
 		defer done()
 		switch a.now.Load().state {
@@ -43,7 +43,7 @@ func (m *Manager) Start(ctx context.Context, workspace, name string) (core.App, 
 // Errors: core.CodeNotFound; core.CodeStopFailed if the stop could not be recorded (the app keeps running) or if a
 // process survived.
 func (m *Manager) Stop(ctx context.Context, workspace, name string) (core.App, error) {
-	return m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStopFailed, "stopped", func(ctx context.Context, a *app) error {
+	return m.command(ctx, interact.AppRef{Workspace: workspace, Name: name}, core.CodeStopFailed, "stopped", func(ctx context.Context, a *app) error {
 		if a.now.Load().record.Running {
 			if err := a.recordRunning(ctx, false); err != nil {
 				return err
@@ -66,7 +66,7 @@ func (m *Manager) Stop(ctx context.Context, workspace, name string) (core.App, e
 // Errors: core.CodeNotFound; core.CodeProtected; core.CodeUninstallFailed if the removal could not be recorded (the app
 // is unchanged).
 func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error) {
-	k := interact.AppKey{Workspace: workspace, Name: name}
+	k := interact.AppRef{Workspace: workspace, Name: name}
 	if err := m.syncRecord(ctx, k); err != nil {
 		return "", commandError(core.CodeUninstallFailed, err, name, "uninstalled")
 	}
@@ -95,7 +95,7 @@ func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPa
 
 // command runs do while it holds the app's turn. Errors get the given code; done is the participle for the error
 // message ("app x was not <done>"). Every command except a start cancels a start that another command is waiting for.
-func (m *Manager) command(ctx context.Context, k interact.AppKey, code core.Code, done string, do func(context.Context, *app) error) (core.App, error) {
+func (m *Manager) command(ctx context.Context, k interact.AppRef, code core.Code, done string, do func(context.Context, *app) error) (core.App, error) {
 	request := ctx
 	ctx, finish, err := m.beginWork(ctx)
 	if err != nil {
@@ -224,7 +224,7 @@ func (a *app) stopToStartAgain(ctx context.Context) error {
 	return err
 }
 
-func (m *Manager) isProtected(k interact.AppKey) bool {
+func (m *Manager) isProtected(k interact.AppRef) bool {
 	return k.Workspace == core.DefaultWorkspaceID && m.setup.Load().declared[k.Name].Protected
 }
 

@@ -29,7 +29,7 @@ import (
 // name that someone installs.
 
 // declaration returns the declaration of an app, and whether there is one.
-func (m *Manager) declaration(k interact.AppKey) (config.App, bool) {
+func (m *Manager) declaration(k interact.AppRef) (config.App, bool) {
 	d, ok := m.setup.Load().declared[k.Name]
 	return d, ok && k.Workspace == core.DefaultWorkspaceID && d.Source.Ref != ""
 }

@@ -14,33 +14,33 @@ import (
 // an install succeeds or the declaration is removed.
 type failedInstalls struct {
 	mu   sync.Mutex
-	apps map[interact.AppKey]core.App
+	apps map[interact.AppRef]core.App
 }
 
 func (f *failedInstalls) add(o source.Order, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.apps == nil {
-		f.apps = map[interact.AppKey]core.App{}
+		f.apps = map[interact.AppRef]core.App{}
 	}
 	failure := failureOf(err)
 	bundleName := o.Source.PublicRef()
 	if o.Source.Kind == core.SourcePath { // the location of a file on the server must not be shown as a name
 		bundleName = core.ScopedName(o.ServerName)
 	}
-	f.apps[interact.AppKey{Workspace: o.Workspace, Name: o.ServerName}] = core.App{
+	f.apps[interact.AppRef{Workspace: o.Workspace, Name: o.ServerName}] = core.App{
 		Name: o.ServerName, BundleName: bundleName, Version: o.Version, Status: core.StateDead, Type: "plain",
 		LastError: failure.Reason, LastOutput: failure.Output,
 	}
 }
 
-func (f *failedInstalls) remove(k interact.AppKey) {
+func (f *failedInstalls) remove(k interact.AppRef) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.apps, k)
 }
 
-func (f *failedInstalls) find(k interact.AppKey) (core.App, bool) {
+func (f *failedInstalls) find(k interact.AppRef) (core.App, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	app, ok := f.apps[k]

@@ -145,7 +145,7 @@ func (m *Manager) planImport(ctx context.Context, s *source.ImportedServer, o so
 	if err != nil {
 		return err
 	}
-	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
+	k := interact.AppRef{Workspace: o.Workspace, Name: found.Record.Name}
 	if _, missing := m.find(k.Workspace, k.Name); missing != nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (m *Manager) replace(ctx context.Context, o source.Order) (core.App, error)
 	if err != nil {
 		return core.App{}, err
 	}
-	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
+	k := interact.AppRef{Workspace: o.Workspace, Name: found.Record.Name}
 	err = errors.Join(m.checkReplaceable(k), m.checkConfined(o, found))
 	if err != nil {
 		return core.App{}, errors.Join(err, found.Discard())
@@ -188,7 +188,7 @@ func (m *Manager) replace(ctx context.Context, o source.Order) (core.App, error)
 }
 
 // checkReplaceable returns core.CodeForbidden if the configuration protects or declares the app.
-func (m *Manager) checkReplaceable(k interact.AppKey) error {
+func (m *Manager) checkReplaceable(k interact.AppRef) error {
 	switch {
 	case m.isProtected(k):
 		return core.Errorf(core.CodeForbidden, "app %s is protected by apps.%s.protected in the configuration", k.Name, k.Name)

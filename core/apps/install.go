@@ -138,7 +138,7 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 	if err := m.checkConfined(o, found); err != nil {
 		return nil, nil, errors.Join(err, found.Discard())
 	}
-	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
+	k := interact.AppRef{Workspace: o.Workspace, Name: found.Record.Name}
 	if err = m.syncRecord(limit, k); err == nil {
 		free, err = m.reserveName(k)
 	}
@@ -169,7 +169,7 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 // checkConfined returns core.CodeForbidden when an admin of a workspace installs code that would run with the rights of
 // the server. Only an admin of the organization may do that.
 func (m *Manager) checkConfined(o source.Order, found *source.Candidate) error {
-	k := interact.AppKey{Workspace: o.Workspace, Name: found.Record.Name}
+	k := interact.AppRef{Workspace: o.Workspace, Name: found.Record.Name}
 	if !o.Restricted || found.Record.Remote != nil || m.o.Confinement.Level(m.sandboxOf(k)) > sandbox.LevelNone {
 		return nil
 	}

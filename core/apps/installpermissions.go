@@ -14,7 +14,7 @@ import (
 // decideInstall checks the decisions that come with an installation and adds them to its record. Without decisions,
 // nothing is granted, except for the paths in user_config when someone installs from a path on this machine.
 func (m *Manager) decideInstall(ctx context.Context, o source.Order, record *core.Installation) error {
-	key := interact.AppKey{Workspace: record.Workspace, Name: record.Name}
+	key := interact.AppRef{Workspace: record.Workspace, Name: record.Name}
 	change := core.PermissionChange{}
 	if o.Permissions != nil {
 		change.Allow, change.Deny = o.Permissions.Allow, o.Permissions.Deny
@@ -49,7 +49,7 @@ func (m *Manager) decideUpdate(ctx context.Context, r source.UpdateRequest, foun
 	if len(r.Permissions.Revoke) > 0 {
 		return errRevoke()
 	}
-	if err := m.checkDecisions(r.Caller, interact.AppKey{Workspace: record.Workspace, Name: record.Name}, &change); err != nil {
+	if err := m.checkDecisions(r.Caller, interact.AppRef{Workspace: record.Workspace, Name: record.Name}, &change); err != nil {
 		return err
 	}
 	if err := m.identity.ensure(ctx, m.o.Home, m.o.Records); err != nil {
@@ -104,7 +104,7 @@ func (m *Manager) recordGrants(ctx context.Context, r core.Installation) (core.I
 	if r.Permissions != nil || r.Source.Kind != core.SourcePath || len(m.userConfigGrants(r, "")) == 0 {
 		return r, nil
 	}
-	if _, declared := m.declaration(interact.AppKey{Workspace: r.Workspace, Name: r.Name}); declared {
+	if _, declared := m.declaration(interact.AppRef{Workspace: r.Workspace, Name: r.Name}); declared {
 		return r, nil
 	}
 	if err := m.identity.ensure(ctx, m.o.Home, m.o.Records); err != nil {
@@ -130,7 +130,7 @@ func (m *Manager) checkOrder(ctx context.Context, o source.Order) error {
 		return errRevoke()
 	}
 	change := *o.Permissions
-	if err := m.checkDecisions(o.Caller, interact.AppKey{Workspace: o.Workspace, Name: expectedName(o)}, &change); err != nil {
+	if err := m.checkDecisions(o.Caller, interact.AppRef{Workspace: o.Workspace, Name: expectedName(o)}, &change); err != nil {
 		return err
 	}
 	if err := m.identity.ensure(ctx, m.o.Home, m.o.Records); err != nil {

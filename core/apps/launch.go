@@ -52,7 +52,7 @@ func (a *app) startTimeout(record core.Installation) time.Duration {
 
 // sandboxOf returns the sandbox settings of an app: those in its own section of the configuration, which exists only
 // for the default workspace, or else the common ones.
-func (m *Manager) sandboxOf(key interact.AppKey) config.Sandbox {
+func (m *Manager) sandboxOf(key interact.AppRef) config.Sandbox {
 	if key.Workspace == core.DefaultWorkspaceID {
 		if own := m.setup.Load().declared[key.Name].Sandbox; own != nil {
 			return *own

@@ -108,20 +108,20 @@ const maxSubscriptions = 1000
 // resource, and gets it again after a restart.
 type subscriptions struct {
 	mu        sync.Mutex
-	byApp     map[interact.AppKey]map[string]int // by URI, as the app names it
+	byApp     map[interact.AppRef]map[string]int // by URI, as the app names it
 	bySession map[sessionKey]map[string]int      // the same, for the clients that one instance serves
 }
 
 // sessionKey identifies an instance of the session pool: the one of a session, or the one of all stateless clients if
 // Session is "".
 type sessionKey struct {
-	App     interact.AppKey
+	App     interact.AppRef
 	Session string
 }
 
 // newSubscriptions returns an empty set of subscriptions.
 func newSubscriptions() *subscriptions {
-	return &subscriptions{byApp: map[interact.AppKey]map[string]int{}, bySession: map[sessionKey]map[string]int{}}
+	return &subscriptions{byApp: map[interact.AppRef]map[string]int{}, bySession: map[sessionKey]map[string]int{}}
 }
 
 // Add counts a subscription and reports whether it is the app's first one for this resource.
@@ -163,7 +163,7 @@ func addCount[K comparable](all map[K]map[string]int, k K, uri string, change in
 }
 
 // OfApp returns the resources of an app that have subscriptions.
-func (s *subscriptions) OfApp(k interact.AppKey) []string {
+func (s *subscriptions) OfApp(k interact.AppRef) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.byApp[k]))

@@ -54,7 +54,7 @@ type Manager struct {
 	mu       sync.RWMutex
 	closed   bool
 	apps     map[string]map[string]*app        // by workspace and server name
-	reserved map[interact.AppKey]chan struct{} // names of installs in progress; closed when the install is over
+	reserved map[interact.AppRef]chan struct{} // names of installs in progress; closed when the install is over
 
 	reconciler reconciler
 	crowd      *crowd
@@ -65,9 +65,9 @@ func New(o Options) *Manager {
 	o.setDefaults()
 	m := &Manager{
 		o: o, log: o.Logger, starts: newStartQueue(o.StartsAtOnce, o.StartPatience),
-		apps: map[string]map[string]*app{}, reserved: map[interact.AppKey]chan struct{}{},
+		apps: map[string]map[string]*app{}, reserved: map[interact.AppRef]chan struct{}{},
 		listeners: newListeners(), logLevels: newLogLevels(), subscriptions: newSubscriptions(),
-		reconciler: reconciler{busy: map[interact.AppKey]*reconciliation{}},
+		reconciler: reconciler{busy: map[interact.AppRef]*reconciliation{}},
 	}
 	m.crowd = &crowd{manager: m, due: make(chan struct{}, 1)}
 	m.crowd.limit(o.MaxAwake)
@@ -78,7 +78,7 @@ func New(o Options) *Manager {
 	m.resolver = &source.Resolver{
 		Home: o.Home, HostEnv: o.HostEnv, Logger: o.Logger, Confinement: o.Confinement,
 		Sandbox: func(workspace, name string) config.Sandbox {
-			return m.sandboxOf(interact.AppKey{Workspace: workspace, Name: name})
+			return m.sandboxOf(interact.AppRef{Workspace: workspace, Name: name})
 		},
 		Registries: func() []source.NamedRegistry { return m.setup.Load().registries },
 		InstallScripts: func(workspace, name string) bool {
@@ -140,7 +140,7 @@ func (m *Manager) App(workspace, name string) (core.App, error) {
 	if err == nil {
 		return m.describe(a), nil
 	}
-	if failed, ok := m.failedInstalls.find(interact.AppKey{Workspace: workspace, Name: name}); ok {
+	if failed, ok := m.failedInstalls.find(interact.AppRef{Workspace: workspace, Name: name}); ok {
 		return failed, nil
 	}
 	return core.App{}, err
@@ -316,7 +316,7 @@ func (m *Manager) beginWork(ctx context.Context) (c context.Context, done func()
 
 // reserveName reserves a name for an install. It returns core.CodeAlreadyInstalled if an app or another install in
 // progress has the name.
-func (m *Manager) reserveName(k interact.AppKey) (free func(), err error) {
+func (m *Manager) reserveName(k interact.AppRef) (free func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.reserved[k] != nil || m.apps[k.Workspace][k.Name] != nil {

@@ -22,7 +22,7 @@ import (
 // memoryRecords holds records in memory. While full is set, every write fails, as on a full disk.
 type memoryRecords struct {
 	mu    sync.Mutex
-	rows  map[interact.AppKey]core.Installation
+	rows  map[interact.AppRef]core.Installation
 	files map[string][]byte
 	kept  map[string]string
 	full  bool
@@ -30,9 +30,9 @@ type memoryRecords struct {
 }
 
 func newMemoryRecords(rows ...core.Installation) *memoryRecords {
-	m := &memoryRecords{rows: map[interact.AppKey]core.Installation{}, files: map[string][]byte{}, kept: map[string]string{}}
+	m := &memoryRecords{rows: map[interact.AppRef]core.Installation{}, files: map[string][]byte{}, kept: map[string]string{}}
 	for _, r := range rows {
-		m.rows[interact.AppKey{Workspace: r.Workspace, Name: r.Name}] = r
+		m.rows[interact.AppRef{Workspace: r.Workspace, Name: r.Name}] = r
 	}
 	return m
 }
@@ -46,10 +46,10 @@ func (m *memoryRecords) AddInstallation(ctx context.Context, i core.Installation
 	if err := m.writable(ctx); err != nil {
 		return err
 	}
-	if _, taken := m.rows[interact.AppKey{Workspace: i.Workspace, Name: i.Name}]; taken {
+	if _, taken := m.rows[interact.AppRef{Workspace: i.Workspace, Name: i.Name}]; taken {
 		return core.AlreadyInstalled(i.Name)
 	}
-	m.rows[interact.AppKey{Workspace: i.Workspace, Name: i.Name}] = i
+	m.rows[interact.AppRef{Workspace: i.Workspace, Name: i.Name}] = i
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (m *memoryRecords) ChangeInstallation(ctx context.Context, workspace, name 
 	wait(context.Background(), m.slow)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, ok := m.rows[interact.AppKey{Workspace: workspace, Name: name}]
+	r, ok := m.rows[interact.AppRef{Workspace: workspace, Name: name}]
 	if err := m.writable(ctx); err != nil {
 		return r, err
 	}
@@ -74,7 +74,7 @@ func (m *memoryRecords) ChangeInstallation(ctx context.Context, workspace, name 
 	if err := change(&r); err != nil {
 		return r, err
 	}
-	m.rows[interact.AppKey{Workspace: workspace, Name: name}] = r
+	m.rows[interact.AppRef{Workspace: workspace, Name: name}] = r
 	return r, nil
 }
 
@@ -84,8 +84,8 @@ func (m *memoryRecords) DeleteInstallation(_ context.Context, workspace, name, i
 	if m.full {
 		return errFull
 	}
-	if m.rows[interact.AppKey{Workspace: workspace, Name: name}].ID == id {
-		delete(m.rows, interact.AppKey{Workspace: workspace, Name: name})
+	if m.rows[interact.AppRef{Workspace: workspace, Name: name}].ID == id {
+		delete(m.rows, interact.AppRef{Workspace: workspace, Name: name})
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (m *memoryRecords) fill(full bool) {
 func (m *memoryRecords) get(workspace, name string) (core.Installation, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, ok := m.rows[interact.AppKey{Workspace: workspace, Name: name}]
+	r, ok := m.rows[interact.AppRef{Workspace: workspace, Name: name}]
 	return r, ok
 }
 

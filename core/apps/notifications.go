@@ -111,7 +111,7 @@ func (m *Manager) Subscribe(ctx context.Context, workspace, server, session, uri
 
 // Unsubscribe undoes one Subscribe. It does nothing if the app is not running.
 func (m *Manager) Unsubscribe(ctx context.Context, workspace, server, session, uri string) error {
-	k := sessionKey{App: interact.AppKey{Workspace: workspace, Name: server}, Session: session}
+	k := sessionKey{App: interact.AppRef{Workspace: workspace, Name: server}, Session: session}
 	lastOfApp, lastOfSession := m.subscriptions.Remove(k, uri)
 	a, err := m.find(workspace, server)
 	if err != nil {

@@ -63,7 +63,7 @@ func (m *Manager) Open(ctx context.Context) error {
 		a.releaseTurn()
 	}
 	for name := range m.setup.Load().declared {
-		k := interact.AppKey{Workspace: core.DefaultWorkspaceID, Name: name}
+		k := interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: name}
 		d, ok := m.declaration(k)
 		if _, err := m.find(k.Workspace, k.Name); !ok || err == nil {
 			continue

@@ -143,7 +143,7 @@ func TestPyPIProjectsAreInstalledInTheSandbox(t *testing.T) {
 				confined(t, sandbox.LevelNamespaces)(o)
 				o.Sandbox.Read = []string{filepath.Dir(filepath.Dir(python))} // the directory of pythonAlone leads there
 				maps.Copy(o.HostEnv, map[string]string{
-					"PATH": path + ":/usr/bin:/bin", "HOME": own("HOME"), "UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": wheels, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheels,
+					"PATH": path + ":/usr/bin:/bin", "HOME": getenv("HOME"), "UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": wheels, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheels,
 				})
 			})
 			_, err := y.Install(t.Context(), ws, source.Request{PyPI: "notes"})

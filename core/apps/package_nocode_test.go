@@ -185,7 +185,7 @@ func TestNothingOfAWheelIsExecutedWhereTheOperatorHasThemCompiled(t *testing.T) 
 			wheels := wheelWith(t, ">=3.8", map[string]string{"notes.pth": "import os; open('" + ran + "', 'w').close()\n", "notes.py": ""})
 			y := packageManager(t, func(o *Options) {
 				o.HostEnv = map[string]string{
-					"PATH": filepath.Dir(uv) + ":/usr/bin:/bin", "HOME": own("HOME"), "UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": wheels, "UV_CACHE_DIR": t.TempDir(),
+					"PATH": filepath.Dir(uv) + ":/usr/bin:/bin", "HOME": getenv("HOME"), "UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": wheels, "UV_CACHE_DIR": t.TempDir(),
 					"UV_CONFIG_FILE": settings,
 				}
 				if text == "" {

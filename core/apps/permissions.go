@@ -196,7 +196,7 @@ func (m *Manager) grantableBy(c core.Caller, all []core.PermissionRequest) []cor
 // undecided returns the requests that are covered neither by a decision that is valid here nor by the configuration.
 func (m *Manager) undecided(record core.Installation, requested []core.PermissionRequest) []core.PermissionRequest {
 	missing := []core.PermissionRequest{}
-	settings := m.sandboxOf(interact.AppKey{Workspace: record.Workspace, Name: record.Name})
+	settings := m.sandboxOf(interact.AppRef{Workspace: record.Workspace, Name: record.Name})
 	for _, r := range requested {
 		decided := slices.ContainsFunc(record.Permissions, func(p core.Permission) bool {
 			if !answers(p.Access, r) {
@@ -228,7 +228,7 @@ func answers(a core.Access, r core.PermissionRequest) bool {
 //
 // Errors: core.CodeNotFound; core.CodeBadRequest and core.CodeForbidden, which name what cannot be granted.
 func (m *Manager) ChangePermissions(ctx context.Context, c core.Caller, name string, change core.PermissionChange) (Permissions, error) {
-	key := interact.AppKey{Workspace: c.Workspace.ID, Name: name}
+	key := interact.AppRef{Workspace: c.Workspace.ID, Name: name}
 	if err := m.checkChange(c, key, &change); err != nil {
 		return Permissions{}, err
 	}
@@ -265,7 +265,7 @@ func errDecision(err error) error {
 }
 
 // checkChange checks a change and replaces its accesses with the form in which they are recorded.
-func (m *Manager) checkChange(c core.Caller, key interact.AppKey, change *core.PermissionChange) error {
+func (m *Manager) checkChange(c core.Caller, key interact.AppRef, change *core.PermissionChange) error {
 	a, err := m.find(key.Workspace, key.Name)
 	if err != nil {
 		return err
@@ -280,7 +280,7 @@ func (m *Manager) checkChange(c core.Caller, key interact.AppKey, change *core.P
 }
 
 // checkDecisions checks the accesses that a change allows, and replaces them with the form in which they are recorded.
-func (m *Manager) checkDecisions(c core.Caller, key interact.AppKey, change *core.PermissionChange) error {
+func (m *Manager) checkDecisions(c core.Caller, key interact.AppRef, change *core.PermissionChange) error {
 	allow := slices.Clone(change.Allow)
 	for i, access := range allow {
 		if err := m.guard.MayGrant(c, access); err != nil {

@@ -48,7 +48,7 @@ func TestWhatAnAppCanDoIsWhatTheRecordSays(t *testing.T) {
 	m, paths := granting(t)
 	owner := ownerOfAll()
 	random := rand.New(rand.NewPCG(28, 1)) //nolint:gosec // a test that can be repeated
-	key := interact.AppKey{Workspace: core.DefaultWorkspaceID, Name: "x"}
+	key := interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: "x"}
 	for range 100 {
 		record := core.Installation{Workspace: key.Workspace, Name: key.Name, Source: core.Source{Kind: core.SourceNPM, Ref: "x"}}
 		model := map[string]core.PermissionKind{} // the access that is in force, by path

@@ -27,7 +27,7 @@ func realManager(t testing.TB, home string, records *memoryRecords, change func(
 	events := newMemoryEvents()
 	o := Options{
 		Home: home, Records: records, Events: events, Grace: time.Second,
-		HostEnv: map[string]string{"PATH": own("PATH"), "HOME": "/home/somebody", "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC"},
+		HostEnv: map[string]string{"PATH": getenv("PATH"), "HOME": "/home/somebody", "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC"},
 	}
 	if change != nil {
 		change(&o)
@@ -150,7 +150,7 @@ func TestABundleSeesNothingOfTheHostButTheAllowList(t *testing.T) {
 	i := look(t, y, app.Name)
 	data := filepath.Join(home, "apps", "notes", "data")
 	want := map[string]string{
-		"PATH": own("PATH"), "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC", "HOME": data, "TMPDIR": filepath.Join(data, "tmp"),
+		"PATH": getenv("PATH"), "LANG": "C.UTF-8", "LC_TIME": "C", "TZ": "UTC", "HOME": data, "TMPDIR": filepath.Join(data, "tmp"),
 		instance.DataDirVariable: data, "MY_SETTING": "as given; $(date) 'q'",
 	}
 	for name, value := range want {

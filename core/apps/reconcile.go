@@ -22,7 +22,7 @@ const retryPause = time.Second
 // reconciler keeps the apps in line with their records.
 type reconciler struct {
 	mu   sync.Mutex
-	busy map[interact.AppKey]*reconciliation
+	busy map[interact.AppRef]*reconciliation
 }
 
 // reconciliation is the work on one app.
@@ -40,7 +40,7 @@ func (m *Manager) followChanges(ctx context.Context, changes <-chan core.Change)
 		}
 		switch c.Kind {
 		case core.ChangeApp:
-			m.reconcile(interact.AppKey{Workspace: c.Workspace, Name: c.Name}, true)
+			m.reconcile(interact.AppRef{Workspace: c.Workspace, Name: c.Name}, true)
 		case core.ChangeAll:
 			m.reconcileAll(ctx)
 		default: // not about apps
@@ -60,9 +60,9 @@ func (m *Manager) reconcileAll(ctx context.Context) {
 		}
 		records, err = m.o.Records.Installations(ctx)
 	}
-	keys := map[interact.AppKey]struct{}{}
+	keys := map[interact.AppRef]struct{}{}
 	for _, r := range records {
-		keys[interact.AppKey{Workspace: r.Workspace, Name: r.Name}] = struct{}{}
+		keys[interact.AppRef{Workspace: r.Workspace, Name: r.Name}] = struct{}{}
 	}
 	for _, a := range m.allApps() {
 		keys[a.key] = struct{}{}
@@ -74,7 +74,7 @@ func (m *Manager) reconcileAll(ctx context.Context) {
 
 // reconcile makes an app match its record in the background, one change at a time. announced means that the change was
 // announced for this app. The channel is closed when the work is done.
-func (m *Manager) reconcile(k interact.AppKey, announced bool) (done <-chan struct{}) {
+func (m *Manager) reconcile(k interact.AppRef, announced bool) (done <-chan struct{}) {
 	r := &m.reconciler
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ func (m *Manager) reconcile(k interact.AppKey, announced bool) (done <-chan stru
 
 // syncRecord makes sure, before a command, that this server knows the app if and only if it is recorded. This way, a
 // client that has just changed something through another server does not have to wait for this one.
-func (m *Manager) syncRecord(ctx context.Context, k interact.AppKey) error {
+func (m *Manager) syncRecord(ctx context.Context, k interact.AppRef) error {
 	if m.o.Cluster == nil {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (m *Manager) syncRecord(ctx context.Context, k interact.AppKey) error {
 }
 
 // reconcileApp makes an app match its record, and retries until that succeeds.
-func (m *Manager) reconcileApp(ctx context.Context, k interact.AppKey, announced bool) {
+func (m *Manager) reconcileApp(ctx context.Context, k interact.AppRef, announced bool) {
 	for warned := false; ; warned = true {
 		var err error
 		if a, missing := m.find(k.Workspace, k.Name); missing != nil {
@@ -154,7 +154,7 @@ func (m *Manager) reconcileApp(ctx context.Context, k interact.AppKey, announced
 }
 
 // addRecorded adds an app that another server has installed. It does nothing if there is no record.
-func (m *Manager) addRecorded(ctx context.Context, k interact.AppKey) error {
+func (m *Manager) addRecorded(ctx context.Context, k interact.AppRef) error {
 	free, err := m.awaitName(ctx, k)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (m *Manager) addRecorded(ctx context.Context, k interact.AppKey) error {
 }
 
 // awaitName waits until no install in progress has the name, and reserves it. The error says so if an app has it.
-func (m *Manager) awaitName(ctx context.Context, k interact.AppKey) (free func(), err error) {
+func (m *Manager) awaitName(ctx context.Context, k interact.AppRef) (free func(), err error) {
 	for {
 		m.mu.RLock()
 		over := m.reserved[k]
@@ -269,7 +269,7 @@ func sameInstallation(a, b core.Installation) bool {
 
 // answerPeer answers a request from another server to resume a call that is suspended here.
 func (m *Manager) answerPeer(ctx context.Context, request json.RawMessage) json.RawMessage {
-	return interact.AnswerPeer(ctx, request, func(k interact.AppKey) (*interact.Dialog, error) {
+	return interact.AnswerPeer(ctx, request, func(k interact.AppRef) (*interact.Dialog, error) {
 		a, err := m.find(k.Workspace, k.Name)
 		if err != nil {
 			return nil, err

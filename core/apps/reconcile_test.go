@@ -133,10 +133,10 @@ func TestAllAppsAreReconciledAfterChangesWereMissed(t *testing.T) {
 		h := newHub(record("goes", true), record("stays", true), record("stops", true))
 		a := h.replica(t)
 		synctest.Wait()
-		h.rows = map[interact.AppKey]core.Installation{} // without any notification
+		h.rows = map[interact.AppRef]core.Installation{} // without any notification
 		stopped := record("stops", false)
 		for _, r := range []core.Installation{record("stays", true), stopped, record("comes", true)} {
-			h.rows[interact.AppKey{Workspace: ws, Name: r.Name}] = r
+			h.rows[interact.AppRef{Workspace: ws, Name: r.Name}] = r
 		}
 		a.seat.outage(2)
 		a.seat.changes <- core.Change{Kind: core.ChangeAll}
@@ -155,7 +155,7 @@ func TestACommandOnAnAppThatAnotherServerRemovedIsNotFound(t *testing.T) {
 		h := newHub(record("notes", true))
 		a := h.replica(t)
 		synctest.Wait()
-		delete(h.rows, interact.AppKey{Workspace: ws, Name: "notes"})
+		delete(h.rows, interact.AppRef{Workspace: ws, Name: "notes"})
 		_, err := a.Stop(t.Context(), ws, "notes")
 		expect(t, "code of stop", core.CodeOf(err), core.CodeNotFound)
 		_, err = a.Start(t.Context(), ws, "notes")
@@ -200,7 +200,7 @@ func TestACallWaitsWhileAnAppIsReplacedByAnotherServer(t *testing.T) {
 			b.app.set(func(m *memoryApp) { m.ends = 5 * time.Second })
 			changed := record("notes", running)
 			changed.Env = map[string]core.Secret{"COLOUR": "blue"}
-			h.rows[interact.AppKey{Workspace: ws, Name: "notes"}] = changed
+			h.rows[interact.AppRef{Workspace: ws, Name: "notes"}] = changed
 			b.seat.changes <- core.Change{Kind: core.ChangeApp, Workspace: ws, Name: "notes"}
 			synctest.Wait()
 			expect(t, name+": the state while the old instance ends", state(t, b.Manager, "notes"), core.StateStopped)

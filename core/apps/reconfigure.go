@@ -35,7 +35,7 @@ func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[st
 	for _, name := range slices.Compact(names) {
 		was, d := before[name], declared[name]
 		if was.Source.Ref != "" && d.Source.Ref == "" {
-			m.failedInstalls.remove(interact.AppKey{Workspace: core.DefaultWorkspaceID, Name: name})
+			m.failedInstalls.remove(interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: name})
 		}
 		confined := !reflect.DeepEqual(was.Sandbox, d.Sandbox)
 		if reflect.DeepEqual(was, d) || d.Source.Ref == "" && !confined {
@@ -57,7 +57,7 @@ func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[st
 
 // confineAnew restarts an app with the current sandbox settings if it should be running.
 func (m *Manager) confineAnew(ctx context.Context, name string) {
-	key := interact.AppKey{Workspace: core.DefaultWorkspaceID, Name: name}
+	key := interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: name}
 	_, err := m.command(ctx, key, core.CodeStartFailed, "restarted with its new sandbox settings", func(ctx context.Context, a *app) error {
 		if record := a.now.Load().record; !record.Running || record.Remote != nil {
 			return nil

@@ -48,7 +48,7 @@ func TestAReloadReplacesOnlyAppsWhoseDeclarationChanged(t *testing.T) {
 	<-kept.Done()
 	<-fresh.Done()
 	again := running("same")
-	expect(t, "the limit of an app whose sandbox settings changed", y.sandboxOf(interact.AppKey{Workspace: ws, Name: "same"}).Limits.OpenFiles, 100)
+	expect(t, "the limit of an app whose sandbox settings changed", y.sandboxOf(interact.AppRef{Workspace: ws, Name: "same"}).Limits.OpenFiles, 100)
 	running("fresh")
 	y.Reconfigure(nil, map[string]config.App{"same": smaller, "other": green, "fresh": {Sandbox: smaller.Sandbox, Protected: true}})
 	y.work.Wait()

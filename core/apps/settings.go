@@ -26,7 +26,7 @@ type Settings struct {
 // value would be missing; core.CodeStartFailed.
 func (m *Manager) Configure(ctx context.Context, workspace, name string, s Settings) (core.App, error) {
 	var invalid error
-	app, err := m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted with the new values", func(ctx context.Context, a *app) error {
+	app, err := m.command(ctx, interact.AppRef{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted with the new values", func(ctx context.Context, a *app) error {
 		env, err := a.changedEnv(s)
 		if err != nil {
 			invalid = err
@@ -113,7 +113,7 @@ func hasField(m *bundle.Manifest, key string) bool {
 //
 // Errors: core.CodeNotFound; core.CodeStartFailed with the reason.
 func (m *Manager) Restart(ctx context.Context, workspace, name string) (core.App, error) {
-	return m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted", func(ctx context.Context, a *app) error {
+	return m.command(ctx, interact.AppRef{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted", func(ctx context.Context, a *app) error {
 		if err := a.stopToStartAgain(ctx); err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestSubscriptionsAreCountedForTheAppAndForEachSession(t *testing.T) {
-	s, app := newSubscriptions(), interact.AppKey{Workspace: "ws_a", Name: "notes"}
+	s, app := newSubscriptions(), interact.AppRef{Workspace: "ws_a", Name: "notes"}
 	for _, c := range []struct {
 		session string
 		first   bool

@@ -66,7 +66,7 @@ func taskMain() int {
 		case "tasks/result":
 			reply(`"result":{"content":[{"type":"text","text":%q}]}`, "found "+text)
 		case "tasks/cancel":
-			_ = os.WriteFile(filepath.Join(own(instance.DataDirVariable), "cancelled"), []byte(m.Params.TaskID), 0o600)
+			_ = os.WriteFile(filepath.Join(getenv(instance.DataDirVariable), "cancelled"), []byte(m.Params.TaskID), 0o600)
 			reply(`"result":{"taskId":%q,"status":"cancelled"}`, m.Params.TaskID)
 		default:
 			reply(`"error":{"code":-32601,"message":"method not found"}`)

@@ -20,7 +20,7 @@ import (
 // version requests; core.CodeInstallFailed.
 func (m *Manager) Update(ctx context.Context, workspace, name string, r source.UpdateRequest) (core.App, error) {
 	var invalid error
-	app, err := m.command(ctx, interact.AppKey{Workspace: workspace, Name: name}, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) error {
+	app, err := m.command(ctx, interact.AppRef{Workspace: workspace, Name: name}, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) error {
 		old := a.now.Load().record
 		o, err := m.updateOrder(old, r)
 		if err != nil {

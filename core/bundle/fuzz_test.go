@@ -64,9 +64,9 @@ func FuzzUnpack(f *testing.F) {
 			}
 		}
 		entries, _ := os.ReadDir(parent)
-		beside, _ := os.ReadDir(outer)
-		if len(beside) != 2 || err != nil && len(entries) != 0 || err == nil && len(entries) != 1 {
-			t.Fatalf("%v left %v beside %v", err, entries, beside)
+		inOuter, _ := os.ReadDir(outer)
+		if len(inOuter) != 2 || err != nil && len(entries) != 0 || err == nil && len(entries) != 1 {
+			t.Fatalf("%v left %v, and %v outside", err, entries, inOuter)
 		}
 	})
 }

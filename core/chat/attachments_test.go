@@ -76,7 +76,7 @@ func TestAttachmentsReachTheModelAndAreKeptByReference(t *testing.T) {
 			if err != nil || string(a.Content) != "the image" || a.MIMEType != "image/png" || a.Name != "a.png" {
 				t.Errorf("%+v, %v", a, err)
 			}
-			for name, c := range map[string]core.Caller{"another person": stranger(), "another workspace": elsewhere()} {
+			for name, c := range map[string]core.Caller{"another person": otherUser(), "another workspace": elsewhere()} {
 				if _, err := h.Attachment(t.Context(), c, answer.ConversationID, first.ID); core.CodeOf(err) != core.CodeNotFound {
 					t.Errorf("%s: %v", name, err)
 				}

@@ -45,7 +45,7 @@ func must(raw []byte, err error) []byte {
 // answering starts a run and calls each for every question in it.
 func (h *fixture) answering(ctx context.Context, each func(question map[string]any)) (chat.Answer, *tape) {
 	h.t.Helper()
-	h.model.Say(h.t, titled, asks(`{"id":"call_1","name":"files__do","arguments":{}}`), talk)
+	h.model.Say(h.t, titled, asks(`{"id":"call_1","name":"files__do","arguments":{}}`), doneReply)
 	run, err := h.Begin(h.t.Context(), owner(), chat.Request{Message: "go"})
 	if err != nil {
 		h.t.Fatal(err)
@@ -63,7 +63,7 @@ func (h *fixture) answering(ctx context.Context, each func(question map[string]a
 	return answer, events
 }
 
-func stranger() core.Caller {
+func otherUser() core.Caller {
 	c := owner()
 	c.User.ID = "usr_stranger"
 	return c
@@ -97,7 +97,7 @@ func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
 		defer close(tried)
 		e := h.Engine
-		attempt(t, e, stranger(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
+		attempt(t, e, otherUser(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
 		attempt(t, e, elsewhere(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
 		attempt(t, e, owner(), "elic_0000000000000000", elicit.Accept, `{"name":"Ada"}`, core.CodeNotFound)
 		attempt(t, e, owner(), q["id"], "yes", ``, core.CodeBadRequest)
@@ -201,7 +201,7 @@ func TestAPersonWhoLeavesCancelsTheQuestion(t *testing.T) {
 func TestNobodySeesAQuestionInAnAnswerOfOnePiece(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.asksFor(form)
-	h.model.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), talk)
+	h.model.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), doneReply)
 	run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "go"})
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestAReplyReachesTheRunThroughAnotherServer(t *testing.T) {
 	a, b, _ := twoServers(t)
 	a.asksFor(form)
 	answer, events := a.answering(t.Context(), func(q map[string]any) {
-		attempt(t, b.Engine, stranger(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
+		attempt(t, b.Engine, otherUser(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
 		attempt(t, b.Engine, owner(), q["id"], elicit.Accept, `{"name":"A"}`, core.CodeInvalidInput)
 		attempt(t, b.Engine, owner(), q["id"], elicit.Accept, `{"name":"Ada"}`, "")
 		attempt(t, a.Engine, owner(), q["id"], elicit.Decline, ``, core.CodeAlreadyAnswered)

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-const talk = `{"match":{"userMessage":"go","hasToolResult":true},"response":{"content":"Done."}}`
+const doneReply = `{"match":{"userMessage":"go","hasToolResult":true},"response":{"content":"Done."}}`
 
 // asks returns a fixture that answers "go" with these calls, in aimock's toolCalls format.
 func asks(calls string) string {
@@ -35,7 +35,7 @@ func TestTheCallsOfOneTurnRunAtTheSameTime(t *testing.T) {
 					return `{"content":[{"type":"text","text":"` + name + `"}]}`, nil
 				}
 			}
-			h.model.Say(t, titled, asks(`{"name":"files__one","arguments":{}},{"name":"files__two","arguments":{}}`), talk)
+			h.model.Say(t, titled, asks(`{"name":"files__one","arguments":{}},{"name":"files__two","arguments":{}}`), doneReply)
 			answer, events := h.must(chat.Request{Message: "go"})
 			if len(answer.ToolCalls) != 2 || answer.ToolCalls[0].Output != "one" || answer.ToolCalls[1].Output != "two" {
 				t.Errorf("calls %+v", answer.ToolCalls)
@@ -77,7 +77,7 @@ func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
 			h := open(t, "anthropic", nil)
 			h.apps.add("files", "do", "")
 			h.apps.do["do"] = c.do
-			h.model.Say(t, titled, asks(c.call), talk)
+			h.model.Say(t, titled, asks(c.call), doneReply)
 			answer, _ := h.must(chat.Request{Message: "go"})
 			if len(answer.ToolCalls) != 1 || answer.ToolCalls[0].OK || !strings.Contains(answer.ToolCalls[0].Output, c.want) || strings.Contains(answer.ToolCalls[0].Output, "secret") {
 				t.Errorf("calls %+v", answer.ToolCalls)
@@ -101,7 +101,7 @@ func TestAModelGetsAnExcerptOfALongResultAndReadsOn(t *testing.T) {
 	h.apps.do["do"] = func(context.Context, string, func(rpc.Notification)) (string, error) {
 		return `{"content":[{"type":"text","text":"` + strings.Repeat("é", 60_000) + `ü` + strings.Repeat("o", 20_000) + `"}]}`, nil
 	}
-	h.model.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), talk)
+	h.model.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), doneReply)
 	answer, events := h.must(chat.Request{Message: "go", AllowedTools: []string{"files__*"}})
 	out := answer.ToolCalls[0].Output
 	if tools.Tokens(len(out)) > 12_500 || !strings.Contains(out, "of 80001 characters are left out") || strings.Contains(out, "ü") || !strings.HasSuffix(out, "oo") {
@@ -138,7 +138,7 @@ func TestProgressOfAToolIsPassedOn(t *testing.T) {
 		notify(rpc.Notification{Method: "notifications/message", Params: []byte(`{"level":"info","data":"x"}`)})
 		return `{"content":[]}`, nil
 	}
-	h.model.Say(t, titled, asks(`{"id":"c7","name":"files__do","arguments":{}}`), talk)
+	h.model.Say(t, titled, asks(`{"id":"c7","name":"files__do","arguments":{}}`), doneReply)
 	_, events := h.must(chat.Request{Message: "go"})
 	got := events.data("tool.progress")
 	if len(got) != 1 || got[0]["id"] != "c7" || got[0]["progress"] != 3.0 || got[0]["total"] != 10.0 || got[0]["message"] != "third" {
@@ -248,7 +248,7 @@ func TestAModelCallsAToolByTheNameItsProviderTakes(t *testing.T) {
 					safe = name
 				}
 			}
-			h.model.Say(t, asks(`{"name":"`+safe+`","arguments":{}}`), talk)
+			h.model.Say(t, asks(`{"name":"`+safe+`","arguments":{}}`), doneReply)
 			answer, events := h.must(chat.Request{Message: "go"})
 			if answer.ToolCalls[0].Name != "files__write.all/now" || !answer.ToolCalls[0].OK || events.data("tool.start")[0]["name"] != "files__write.all/now" {
 				t.Errorf("calls %+v", answer.ToolCalls)

@@ -38,7 +38,7 @@ func (d document) authSections() []authSection {
 func (s authSection) auth(base string) Auth {
 	a := Auth{
 		Plugin: plugin("auth", s.at, s.keys, base), ClientID: text(s.keys, "clientId"), RedirectURI: text(s.keys, "redirectUri"),
-		Admins: texts(s.keys["admins"]), Join: joinRules(s.keys["join"]), Scopes: texts(s.keys["scopes"]), SameAs: texts(s.keys["sameAs"]),
+		Admins: stringList(s.keys["admins"]), Join: joinRules(s.keys["join"]), Scopes: stringList(s.keys["scopes"]), SameAs: stringList(s.keys["sameAs"]),
 	}
 	a.Audiences, a.AnyAudience = audiences(s.keys["audience"])
 	a.Recheck = defaultRecheck

@@ -297,7 +297,7 @@ func audiences(v any) (list []string, all bool) {
 		}
 		return []string{v}, false
 	default:
-		return texts(v), false
+		return stringList(v), false
 	}
 }
 
@@ -367,7 +367,7 @@ func text(section map[string]any, key string) string {
 	return s
 }
 
-func texts(v any) []string {
+func stringList(v any) []string {
 	list, _ := v.([]any)
 	var out []string
 	for _, item := range list {

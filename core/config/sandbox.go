@@ -79,7 +79,7 @@ func (s sandboxSection) network() []string {
 	if one, ok := s.Network.(string); ok {
 		return []string{one}
 	}
-	return texts(s.Network)
+	return stringList(s.Network)
 }
 
 func set[T int | int64 | float64](to, value *T, unit T) {

@@ -57,7 +57,7 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 			return err
 		}
 		if pending >= most {
-			return core.Errorf(core.CodeRateLimited, "%d of your calls wait for an approval already", pending).WithRetryAfter(time.Minute)
+			return core.Errorf(core.CodeRateLimited, "%d of your calls are already waiting for an approval", pending).WithRetryAfter(time.Minute)
 		}
 		record, err := json.Marshal(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments, Definition: a.Definition, Destructive: a.Destructive, Account: a.Account})
 		if err != nil {
@@ -128,22 +128,22 @@ func (s *Store) DecideApproval(ctx context.Context, a core.Approval) error {
 }
 
 func noApproval(id string) error {
-	return core.Errorf(core.CodeNotFound, "no call %.100q waits for an approval", id)
+	return core.Errorf(core.CodeNotFound, "no call %.100q is waiting for an approval", id)
 }
 
 // tooLate returns the error that says why a decision on a call comes too late.
 func tooLate(a core.Approval) error {
-	why := "user " + a.DecidedBy.ID + " has approved it already"
+	why := "user " + a.DecidedBy.ID + " has already approved it"
 	switch a.State {
 	case core.ApprovalRefused:
-		why = "user " + a.DecidedBy.ID + " has refused it already"
+		why = "user " + a.DecidedBy.ID + " has already refused it"
 	case core.ApprovalCancelled:
 		why = "its caller cancelled it or disconnected"
 	case core.ApprovalExpired:
 		why = "nobody decided in time, and the request expired"
 	default:
 	}
-	return core.Errorf(core.CodeAlreadyAnswered, "the call of tool %q does not wait any more: %s", a.Tool, why).
+	return core.Errorf(core.CodeAlreadyAnswered, "the call of tool %q is no longer waiting: %s", a.Tool, why).
 		WithDetails(map[string]any{"approval": a.ID, "state": a.State})
 }
 
@@ -264,7 +264,7 @@ func cursorAfter(a core.Approval, decided bool) string {
 func (c *approvalCursor) decode(text string) error {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, c) != nil || c.ID == "" {
-		return core.Errorf(core.CodeBadRequest, "cursor: is not one that this list returned; leave it out to start over")
+		return core.Errorf(core.CodeBadRequest, "cursor: did not come from this list; leave it out to start over")
 	}
 	return nil
 }

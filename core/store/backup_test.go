@@ -82,7 +82,7 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 	}
 	hello := said("user", "hello world")
 	hello.Attachments = []core.Attachment{{ID: "att_1", Name: "a.png", MIMEType: "image/png", Content: []byte{0, 1, 2}}}
-	ref := talk(t, s, "Ünïcode 日本", hello)
+	ref := newConversation(t, s, "Ünïcode 日本", hello)
 	if err := s.ChooseAccount(t.Context(), ref, "app", "acc_1"); err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestABackupIsOfOneMomentWhileOthersWrite(t *testing.T) {
 			s := openIn(t, o)
 			ctx, stop := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
-			ref := talk(t, s, "")
+			ref := newConversation(t, s, "")
 			begun := make(chan struct{})
 			wg.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
@@ -412,8 +412,8 @@ func TestAReplacedStateIsTheBackupAndAFileIsKept(t *testing.T) {
 	}
 }
 
-// passing lists the tables with short-lived content, which a backup leaves out.
-var passing = []string{"counters", "notices", "runs", "unfinished", "queued", "questions", "logins", "approvals", "revocations", "used_messages", "results", "tasks"}
+// transient lists the tables with short-lived content, which a backup leaves out.
+var transient = []string{"counters", "notices", "runs", "unfinished", "queued", "questions", "logins", "approvals", "revocations", "used_messages", "results", "tasks"}
 
 func TestABackupHoldsEveryTable(t *testing.T) {
 	s := open(t)
@@ -427,8 +427,8 @@ func TestABackupHoldsEveryTable(t *testing.T) {
 		if err := rows.Scan(&name); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(append(backup.Tables(), passing...), name) {
-			t.Errorf("table %s is neither in backups nor named as passing", name)
+		if !slices.Contains(append(backup.Tables(), transient...), name) {
+			t.Errorf("table %s is neither in backups nor named as transient", name)
 		}
 	}
 	if err := rows.Err(); err != nil {

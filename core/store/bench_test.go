@@ -81,7 +81,7 @@ func BenchmarkConversations(b *testing.B) {
 
 func BenchmarkAppend(b *testing.B) {
 	bothBench(b, func(b *testing.B, s *Store) {
-		ref := talk(b, s, "a title")
+		ref := newConversation(b, s, "a title")
 		turn := []core.Message{said("user", strings.Repeat("what a question ", 5)), said("assistant", strings.Repeat("an answer of some words ", 50))}
 		for b.Loop() {
 			grow(b, s, ref, turn, core.Usage{Model: "m", InputTokens: 1000, OutputTokens: 100})

@@ -62,14 +62,14 @@ func found(t *testing.T, s *Store, search string) string {
 func TestAfterPackingASearchFollowsEveryChange(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		// The next numbers are on two pages.
-		first := talk(t, s, "first", said("user", "apple pear"))
+		first := newConversation(t, s, "first", said("user", "apple pear"))
 		if _, err := s.db.WritePool().ExecContext(t.Context(), `UPDATE collections SET last_number = 65533`); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 5 {
-			talk(t, s, fmt.Sprintf("more%d", i), said("user", "apple"))
+			newConversation(t, s, fmt.Sprintf("more%d", i), said("user", "apple"))
 		}
-		second := talk(t, s, "second", said("user", "apple password123 plum"), said("assistant", "second thoughts"))
+		second := newConversation(t, s, "second", said("user", "apple password123 plum"), said("assistant", "second thoughts"))
 		compactAll(t, s)
 		if n := count(t, s, `SELECT COUNT(*) FROM words`); n != 0 {
 			t.Fatalf("%d words are not packed", n)
@@ -115,8 +115,8 @@ func TestAfterPackingASearchFollowsEveryChange(t *testing.T) {
 
 func TestOfADeletedConversationNoWordIsLeft(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		talk(t, s, "a", said("user", "common"))
-		ref := talk(t, s, "b", said("user", "common password123"))
+		newConversation(t, s, "a", said("user", "common"))
+		ref := newConversation(t, s, "b", said("user", "common password123"))
 		compactAll(t, s)
 		grow(t, s, ref, []core.Message{said("user", "password456")})
 		if err := s.DeleteConversation(t.Context(), ref); err != nil {
@@ -135,7 +135,7 @@ func TestOfADeletedConversationNoWordIsLeft(t *testing.T) {
 
 func TestWordsAreCompactedWhilePeopleChat(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		talk(t, s, "kept", said("user", "hello"))
+		newConversation(t, s, "kept", said("user", "hello"))
 		done := make(chan struct{})
 		var compactions sync.WaitGroup
 		for range 2 { // as when two servers on one database compact at the same time
@@ -154,7 +154,7 @@ func TestWordsAreCompactedWhilePeopleChat(t *testing.T) {
 		for person := range 4 {
 			wg.Go(func() {
 				for i := range 12 {
-					ref := talk(t, s, fmt.Sprintf("title %d %d", person, i), said("user", "hello again"))
+					ref := newConversation(t, s, fmt.Sprintf("title %d %d", person, i), said("user", "hello again"))
 					grow(t, s, ref, []core.Message{said("assistant", fmt.Sprintf("hello number%d", i))})
 					title := "renamed"
 					if _, err := s.UpdateConversation(t.Context(), ref, core.ConversationPatch{Title: &title}); err != nil {

@@ -9,7 +9,7 @@ import (
 func TestAConversationRemembersAnAccountUntilItIsUnlinked(t *testing.T) {
 	eachSealed(t, func(t *testing.T, all []*Store) {
 		s := all[0]
-		a, ref := linkOne(t, s), talk(t, s, "a talk")
+		a, ref := linkOne(t, s), newConversation(t, s, "a talk")
 		chosen := func(ref core.ConversationRef) string {
 			t.Helper()
 			got, err := s.ChosenAccount(t.Context(), ref, "far")

@@ -20,8 +20,8 @@ func said(role, content string) core.Message { return core.Message{Role: role, C
 
 func dollars(f float64) *float64 { return &f }
 
-// talk creates a conversation of the owner with the given messages.
-func talk(t testing.TB, s *Store, title string, add ...core.Message) core.ConversationRef {
+// newConversation creates a conversation of the owner with the given messages.
+func newConversation(t testing.TB, s *Store, title string, add ...core.Message) core.ConversationRef {
 	t.Helper()
 	owner := core.Owner().User.ID
 	c, err := s.CreateConversation(t.Context(), core.Conversation{Workspace: core.DefaultWorkspaceID, Owner: owner, Title: title})
@@ -55,7 +55,7 @@ func history(t testing.TB, s *Store, ref core.ConversationRef) []core.Message {
 
 func TestAConversationKeepsItsDisabledApps(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "a talk", core.Message{Role: "user", Content: "Hello", Timestamp: time.Now()})
+		ref := newConversation(t, s, "a talk", core.Message{Role: "user", Content: "Hello", Timestamp: time.Now()})
 		for _, apps := range [][]string{{"files", "mail"}, {"mail"}, {}} {
 			changed, err := s.UpdateConversation(t.Context(), ref, core.ConversationPatch{DisabledApps: apps})
 			if err != nil || !slices.Equal(changed.DisabledApps, apps) {
@@ -93,7 +93,7 @@ func TestAWorkspaceKeepsItsInstructions(t *testing.T) {
 
 func TestAConversationComesBackAsItWasSaid(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "")
+		ref := newConversation(t, s, "")
 		at := time.UnixMilli(1_800_000_000_123).UTC()
 		add := []core.Message{
 			{Role: "user", Content: "Hello\nthere, \x00 \xff ☃", Timestamp: at},
@@ -120,7 +120,7 @@ func TestAConversationComesBackAsItWasSaid(t *testing.T) {
 
 func TestTotalsGrowWithWhatTheModelsUsed(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "", said("user", "question"))
+		ref := newConversation(t, s, "", said("user", "question"))
 		call := core.Usage{Model: "a:one", InputTokens: 100, OutputTokens: 10, Workspace: "ws_other", User: "usr_other", Conversation: "conv_other"}
 		c := grow(t, s, ref, []core.Message{said("assistant", "one")}, call)
 		if c.CostUSD != nil || c.InputTokens != 100 || c.OutputTokens != 10 || c.LastModel != "a:one" {
@@ -144,7 +144,7 @@ func TestTotalsGrowWithWhatTheModelsUsed(t *testing.T) {
 
 func TestAnAppendThatFailsLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "", said("user", "first"))
+		ref := newConversation(t, s, "", said("user", "first"))
 		before := grow(t, s, ref, nil)
 		if _, err := s.db.WritePool().ExecContext(t.Context(), `ALTER TABLE words RENAME TO hidden`); err != nil { // the last table that it writes
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestAnAppendThatFailsLeavesNothing(t *testing.T) {
 
 func TestAppendsAtATimeAllFindTheirPlace(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "")
+		ref := newConversation(t, s, "")
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
@@ -194,7 +194,7 @@ func TestAppendsAtATimeAllFindTheirPlace(t *testing.T) {
 
 func TestAnothersConversationAnswersLikeOneThatDoesNotExist(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "mine", said("user", "private words"))
+		ref := newConversation(t, s, "mine", said("user", "private words"))
 		stranger := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "stranger"})
 		theirs, err := s.Workspaces(t.Context(), stranger)
 		if err != nil {
@@ -244,7 +244,7 @@ func TestAnothersConversationAnswersLikeOneThatDoesNotExist(t *testing.T) {
 
 func TestTitleAndMetadataChangeEachAlone(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "apples", said("user", "pears"))
+		ref := newConversation(t, s, "apples", said("user", "pears"))
 		before, _ := s.Conversation(t.Context(), ref)
 		title := "Plums"
 		for _, c := range []struct {
@@ -280,7 +280,7 @@ func find0(t *testing.T, s *Store, ref core.ConversationRef, search string) int 
 
 func TestAForkHasTheBeginningAndAddsUpToIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "Trip", said("user", "rome"))
+		ref := newConversation(t, s, "Trip", said("user", "rome"))
 		grow(t, s, ref, []core.Message{said("assistant", "roma")}, core.Usage{Model: "m:1", InputTokens: 5, OutputTokens: 1, CostUSD: dollars(1)})
 		grow(t, s, ref, []core.Message{said("user", "paris"), said("assistant", "lutetia")}, core.Usage{Model: "m:2", InputTokens: 7, OutputTokens: 2, CostUSD: dollars(2)})
 		for at, want := range map[int]string{
@@ -319,7 +319,7 @@ func TestAForkHasTheBeginningAndAddsUpToIt(t *testing.T) {
 
 func TestADeletedConversationLeavesItsUsageOnly(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref, other := talk(t, s, "gone", said("user", "words")), talk(t, s, "stays", said("user", "words"))
+		ref, other := newConversation(t, s, "gone", said("user", "words")), newConversation(t, s, "stays", said("user", "words"))
 		grow(t, s, ref, nil, core.Usage{Model: "m", InputTokens: 3})
 		if err := s.DeleteConversation(t.Context(), ref); err != nil {
 			t.Fatal(err)
@@ -352,7 +352,7 @@ func TestAConversationNeedsAWorkspaceAndAnOwnerThatExist(t *testing.T) {
 func TestALongMessageIsCutForThePreviewOnly(t *testing.T) {
 	long := strings.Repeat("wörd ", 5000)
 	each(t, func(t *testing.T, s *Store) {
-		c := grow(t, s, talk(t, s, ""), []core.Message{said("assistant", long), said("assistant", " \n")})
+		c := grow(t, s, newConversation(t, s, ""), []core.Message{said("assistant", long), said("assistant", " \n")})
 		if got := []rune(c.Preview); len(got) != previewLength || got[previewLength-1] != '…' || !strings.HasPrefix(c.Preview, "wörd wörd ") {
 			t.Errorf("the preview is %q", c.Preview)
 		}
@@ -365,7 +365,7 @@ func TestACallerThatLeavesInTheMiddleSpoilsNoOthersWrite(t *testing.T) {
 	owner := core.Owner().User.ID
 	var wg sync.WaitGroup
 	for i := range 8 {
-		ref := talk(t, s, fmt.Sprint(i))
+		ref := newConversation(t, s, fmt.Sprint(i))
 		wg.Go(func() {
 			for n := range 20 {
 				grow(t, s, ref, []core.Message{said("user", fmt.Sprint("kept ", n))})

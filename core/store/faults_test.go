@@ -34,8 +34,8 @@ func silence(t *testing.T, target string) *silencer {
 		t.Fatal(err)
 	}
 	s := &silencer{Listener: l, target: target}
-	var passing sync.WaitGroup
-	passing.Go(func() {
+	var copying sync.WaitGroup
+	copying.Go(func() {
 		for {
 			in, err := l.Accept()
 			if err != nil {
@@ -50,8 +50,8 @@ func silence(t *testing.T, target string) *silencer {
 			s.open = append(s.open, in, out)
 			s.mu.Unlock()
 			age := s.age.Load()
-			passing.Go(func() { s.pass(out, in, age) })
-			passing.Go(func() { s.pass(in, out, age) })
+			copying.Go(func() { s.pass(out, in, age) })
+			copying.Go(func() { s.pass(in, out, age) })
 		}
 	})
 	t.Cleanup(func() {
@@ -61,7 +61,7 @@ func silence(t *testing.T, target string) *silencer {
 			_ = c.Close()
 		}
 		s.mu.Unlock()
-		passing.Wait()
+		copying.Wait()
 	})
 	return s
 }
@@ -97,7 +97,7 @@ func TestPostgresConnectionsThatGoSilentAreAnsweredAboutWithin6sAndFollowersAreC
 	}
 	other, follower := openURL(t, url), openURL(t, through)
 	changes := follower.Changes(t.Context())
-	ref := talk(t, follower, "", said("user", "kept"))
+	ref := newConversation(t, follower, "", said("user", "kept"))
 	s.age.Add(1)
 	began := time.Now()
 	if err := other.PutSetting(t.Context(), "x", "y"); err != nil {
@@ -140,7 +140,7 @@ func TestAReplacedOrRemovedHomeRefusesWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := openAt(t, filepath.Join(home, "ropewalk.db"))
-			ref := talk(t, s, "t", said("user", "before"))
+			ref := newConversation(t, s, "t", said("user", "before"))
 			if err := harm(home); err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +191,7 @@ func TestAnEmptyOrMissingDatabaseBesideAppsIsNotANewStart(t *testing.T) {
 func TestATitleSetByAPersonIsNotReplacedByTheAutomaticOne(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		for range 20 {
-			ref := talk(t, s, "", said("user", "hi"))
+			ref := newConversation(t, s, "", said("user", "hi"))
 			person, automatic := "Mine", "Found"
 			var both sync.WaitGroup
 			both.Go(func() {
@@ -215,7 +215,7 @@ func TestATitleSetByAPersonIsNotReplacedByTheAutomaticOne(t *testing.T) {
 func TestARestoreRefusesFlippedBytes(t *testing.T) {
 	o := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
 	s := openIn(t, o)
-	talk(t, s, "t", said("user", strings.Repeat("a message of some length ", 40)))
+	newConversation(t, s, "t", said("user", strings.Repeat("a message of some length ", 40)))
 	file := filepath.Join(t.TempDir(), "backup")
 	if err := backup.Write(t.Context(), o.Location(), file); err != nil {
 		t.Fatal(err)

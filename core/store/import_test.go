@@ -9,7 +9,7 @@ import (
 
 func TestImportedConversationsAreLikeOthers(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		talk(t, s, "before", said("user", "hello"))
+		newConversation(t, s, "before", said("user", "hello"))
 		at := time.UnixMilli(1_700_000_000_000).UTC()
 		first, last := said("user", "hello \x00 there"), said("assistant", "general")
 		first.Timestamp, last.Timestamp = at, at.Add(time.Minute)
@@ -18,7 +18,7 @@ func TestImportedConversationsAreLikeOthers(t *testing.T) {
 		if err := s.ImportConversations(t.Context(), core.DefaultWorkspaceID, owner, all); err != nil {
 			t.Fatal(err)
 		}
-		talk(t, s, "after", said("user", "hello"))
+		newConversation(t, s, "after", said("user", "hello"))
 		if got := found(t, s, "hello "); got != "after, before, old" {
 			t.Errorf("found %s", got)
 		}

@@ -96,7 +96,7 @@ func (c *cursor) decode(text string) error {
 		err = json.Unmarshal(raw, &from)
 	}
 	if err != nil || from.At == 0 || from.SortBy != c.SortBy || from.Search != c.Search {
-		return core.Errorf(core.CodeBadRequest, "cursor: is not one that this list returned for the same sortBy and search; leave it out to start over")
+		return core.Errorf(core.CodeBadRequest, "cursor: did not come from this list with the same sortBy and search; leave it out to start over")
 	}
 	*c = from
 	return nil

@@ -37,7 +37,7 @@ func TestConversationsAreListedNewestFirstPageByPage(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		var refs []core.ConversationRef
 		for i := range 7 {
-			refs = append(refs, talk(t, s, fmt.Sprint(i)))
+			refs = append(refs, newConversation(t, s, fmt.Sprint(i)))
 			at := database.Millis(time.Now()) - int64(1000-i/2) // some have the same time
 			if _, err := s.db.WritePool().ExecContext(t.Context(), `UPDATE conversations SET created_at = $1, updated_at = $1 WHERE title = $2`, at, fmt.Sprint(i)); err != nil {
 				t.Fatal(err)
@@ -61,7 +61,7 @@ func TestConversationsAreListedNewestFirstPageByPage(t *testing.T) {
 func TestAListThatIsAskedForWronglySaysWhatIsWrong(t *testing.T) {
 	s := open(t)
 	for range 3 {
-		talk(t, s, "a b")
+		newConversation(t, s, "a b")
 	}
 	list := func(q core.ConversationQuery) (core.ConversationPage, error) {
 		return s.Conversations(t.Context(), core.DefaultWorkspaceID, core.Owner().User.ID, q)
@@ -75,8 +75,8 @@ func TestAListThatIsAskedForWronglySaysWhatIsWrong(t *testing.T) {
 		"limit:": {Limit: -1},
 		"sortBy": {SortBy: "title"},
 		"cursor": {Cursor: "x"},
-		"cursor: is not one that this list returned for the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
-		"cursor: is not one that this list returned for the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
+		"cursor: did not come from this list with the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
+		"cursor: did not come from this list with the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
 	} {
 		_, err := list(q)
 		if core.CodeOf(err) != core.CodeBadRequest || !strings.Contains(err.Error(), name) {
@@ -124,7 +124,7 @@ func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
 	}
 	each(t, func(t *testing.T, s *Store) {
 		for title, message := range conversations {
-			talk(t, s, title, said("user", message))
+			newConversation(t, s, title, said("user", message))
 		}
 		for _, when := range []string{"as it was written", "packed"} {
 			for _, c := range cases {

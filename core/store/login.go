@@ -37,7 +37,7 @@ func (s *Store) TakeLogin(ctx context.Context, state string) (json.RawMessage, e
 	err := s.db.Update(ctx, "taking a browser login", func(ctx context.Context, tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, `DELETE FROM logins WHERE state = $1 AND expires_at > $2 RETURNING record`, state, database.Millis(time.Now())).Scan(&record)
 		if errors.Is(err, sql.ErrNoRows) {
-			return core.Errorf(core.CodeNotFound, "no such login under way")
+			return core.Errorf(core.CodeNotFound, "no such login in progress")
 		}
 		return err
 	})

@@ -82,7 +82,7 @@ func (s *Store) DecidePin(ctx context.Context, k core.PinKey, tool, offered stri
 			if err != nil {
 				return err
 			}
-			return core.Errorf(core.CodeNotFound, "the tool %.100q has no such change any more", tool)
+			return core.Errorf(core.CodeNotFound, "the tool %.100q no longer has this change", tool)
 		}
 		return s.notifyPeers(ctx, tx, core.ChangePins, k.Workspace, k.App)
 	})

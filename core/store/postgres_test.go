@@ -38,7 +38,7 @@ func TestManyServersMayStartOnOneEmptyDatabaseAtATime(t *testing.T) {
 func TestServersOnOneDatabaseSeeWhatTheOthersWrote(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
-	ref := talk(t, a, "shared", said("user", "words"))
+	ref := newConversation(t, a, "shared", said("user", "words"))
 	put(t, a, core.Installation{Workspace: core.DefaultWorkspaceID, Name: "app"})
 	if got := history(t, b, ref); len(got) != 1 {
 		t.Errorf("%d messages", len(got))
@@ -94,7 +94,7 @@ func TestADatabaseThatCannotBeUsedSaysWhatToDoAndNoPassword(t *testing.T) {
 func TestAPostgresThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
 	server := testenv.StartPostgres(t)
 	s := openURL(t, server.URL)
-	ref := talk(t, s, "", said("user", "kept"))
+	ref := newConversation(t, s, "", said("user", "kept"))
 	server.Kill()
 	_, append := s.AppendMessages(t.Context(), ref, []core.Message{said("user", "lost")})
 	_, read := s.Messages(t.Context(), ref)

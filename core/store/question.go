@@ -62,7 +62,7 @@ func (s *Store) SettleQuestion(ctx context.Context, id string, reply json.RawMes
 		if n == 0 {
 			return core.Errorf(core.CodeNotFound, "no such question")
 		}
-		return core.Errorf(core.CodeAlreadyAnswered, "the question has been answered, or its time is over")
+		return core.Errorf(core.CodeAlreadyAnswered, "the question has been answered, or has timed out")
 	})
 }
 

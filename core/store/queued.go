@@ -29,7 +29,7 @@ func (s *Store) QueueMessage(ctx context.Context, ref core.ConversationRef, q co
 		}
 		result, err := tx.ExecContext(ctx, `INSERT INTO queued (conversation, id, message, held_until) VALUES ($1, $2, $3, $4) ON CONFLICT (conversation) DO NOTHING`,
 			key, q.ID, clean(string(message)), database.Millis(time.Now().Add(lease)))
-		return unlessChanged(result, err, core.Errorf(core.CodeConflict, "a message is queued in this conversation already; wait until its run begins, or withdraw it"))
+		return unlessChanged(result, err, core.Errorf(core.CodeConflict, "a message is already queued in this conversation; wait until its run starts, or withdraw it"))
 	})
 }
 

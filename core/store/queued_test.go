@@ -10,7 +10,7 @@ import (
 
 func TestAQueuedMessageWaitsAndIsNotLost(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "a talk")
+		ref := newConversation(t, s, "a talk")
 		stranger := ref
 		stranger.Owner = "usr_x"
 		queue := func(id, text string, lease time.Duration) error {

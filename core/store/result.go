@@ -26,7 +26,7 @@ const deleteExpiredResults = `DELETE FROM results WHERE id IN (SELECT id FROM re
 func (s *Store) KeepResult(ctx context.Context, r core.KeptResult) error {
 	text := clean(r.Text)
 	if len(text) > maxKeptBytes {
-		return core.Errorf(core.CodePayloadTooLarge, "a result of %d bytes is too large to be kept", len(text))
+		return core.Errorf(core.CodePayloadTooLarge, "a result of %d bytes is too large to keep", len(text))
 	}
 	return s.db.Update(ctx, "keeping a result", func(ctx context.Context, tx *sql.Tx) error {
 		var key *string
@@ -44,7 +44,7 @@ func (s *Store) KeepResult(ctx context.Context, r core.KeptResult) error {
 			return err
 		}
 		if !kept {
-			return core.Errorf(core.CodeForbidden, "the result is not kept: its caller is not a member of the workspace any more")
+			return core.Errorf(core.CodeForbidden, "the result is not kept: its caller is no longer a member of the workspace")
 		}
 		if _, err := tx.ExecContext(ctx, deleteExpiredResults, database.Millis(time.Now()), purgeBatch); err != nil {
 			return err

@@ -53,7 +53,7 @@ func useOnce(ctx context.Context, tx *sql.Tx, r core.Revocation, now time.Time) 
 	if n, err := result.RowsAffected(); err != nil || n > 0 {
 		return err
 	}
-	return core.Errorf(core.CodeConflict, "the message was used already")
+	return core.Errorf(core.CodeConflict, "the message was already used")
 }
 
 // endLogins deletes the logins that depend on what was revoked. It returns the ids of their users and of the subject's

@@ -49,7 +49,7 @@ func (s *Store) RunHolder(ctx context.Context, ref core.ConversationRef) (holder
 		return tx.QueryRowContext(ctx, `SELECT holder FROM runs WHERE conversation = $1 AND held_until > $2`, key, database.Millis(time.Now())).Scan(&holder)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		err = core.Errorf(core.CodeNotFound, "no run goes on in this conversation")
+		err = core.Errorf(core.CodeNotFound, "no run is in progress in this conversation")
 	}
 	return holder, err
 }

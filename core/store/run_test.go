@@ -12,7 +12,7 @@ import (
 
 func TestAConversationHasOneRunAtATime(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref, other := talk(t, s, ""), talk(t, s, "")
+		ref, other := newConversation(t, s, ""), newConversation(t, s, "")
 		claim := func(ref core.ConversationRef, holder string, lease time.Duration) error {
 			return s.ClaimRun(t.Context(), ref, holder, lease)
 		}
@@ -39,7 +39,7 @@ func TestAConversationHasOneRunAtATime(t *testing.T) {
 func TestOneOfManyServersGetsTheRun(t *testing.T) {
 	url := newDatabase(t)
 	servers := []*Store{openURL(t, url), openURL(t, url), openURL(t, url)}
-	ref := talk(t, servers[0], "")
+	ref := newConversation(t, servers[0], "")
 	var got atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 15 {

@@ -10,7 +10,7 @@ import (
 
 func TestWhatAKilledServerLeavesBehindBecomesAMessage(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		ref := talk(t, s, "a talk")
+		ref := newConversation(t, s, "a talk")
 		add := func(role, text string) {
 			t.Helper()
 			if _, err := s.AppendMessages(t.Context(), ref, []core.Message{{Role: role, Content: text}}); err != nil {

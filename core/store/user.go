@@ -176,7 +176,7 @@ func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error
 		return core.Errorf(core.CodeInvalidInput, "orgRole: must be %s, %s or %s, or empty", core.RoleOwner, core.RoleAdmin, core.RoleMember)
 	}
 	if id == core.Owner().User.ID {
-		return core.Errorf(core.CodeForbidden, "the instance's owner stays its owner")
+		return core.Errorf(core.CodeForbidden, "the instance's owner cannot have another role")
 	}
 	return s.changeMembers(ctx, "giving a user a role", "", of(id, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := findUser(ctx, tx, id); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// AppKey identifies an app. Server names are unique only within a workspace.
-type AppKey struct{ Workspace, Name string }
+// AppRef identifies an app. Server names are unique only within a workspace.
+type AppRef struct{ Workspace, Name string }
 
 // App is an app as a Dialog needs it: it starts instances for the session pool.
 type App interface {
@@ -84,7 +84,7 @@ func NewBroker(o Options) *Broker {
 // Dialog handles the calls and questions of one app.
 type Dialog struct {
 	broker *Broker
-	key    AppKey
+	key    AppRef
 	app    App
 	log    hclog.Logger
 	bundle atomic.Pointer[Bundle]
@@ -92,7 +92,7 @@ type Dialog struct {
 }
 
 // NewDialog returns the Dialog of an app. Call SetBundle before using it.
-func (b *Broker) NewDialog(key AppKey, app App, log hclog.Logger) *Dialog {
+func (b *Broker) NewDialog(key AppRef, app App, log hclog.Logger) *Dialog {
 	d := &Dialog{broker: b, key: key, app: app, log: log, slots: make(chan struct{}, b.o.MaxCalls)}
 	d.bundle.Store(&Bundle{})
 	return d

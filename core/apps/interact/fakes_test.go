@@ -37,7 +37,7 @@ func newBroker(t *testing.T, settings *fakes.Settings) *Broker {
 }
 
 func newDialog(b *Broker, name string) *Dialog {
-	return b.NewDialog(AppKey{"ws_default", name}, fakeApp{}, hclog.NewNullLogger())
+	return b.NewDialog(AppRef{"ws_default", name}, fakeApp{}, hclog.NewNullLogger())
 }
 
 // slowPerson answers every request after a delay.

@@ -119,7 +119,7 @@ type elicitations struct {
 }
 
 type elicitation struct {
-	app AppKey
+	app AppRef
 	id  string
 }
 

@@ -140,7 +140,7 @@ func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c Call) (json.R
 
 // AnswerPeer answers a peer request by resuming a call that is suspended on this server. find returns the Dialog of an
 // app.
-func AnswerPeer(ctx context.Context, request json.RawMessage, find func(AppKey) (*Dialog, error)) json.RawMessage {
+func AnswerPeer(ctx context.Context, request json.RawMessage, find func(AppRef) (*Dialog, error)) json.RawMessage {
 	var p PeerResume
 	var r peerResult
 	err := json.Unmarshal(request, &p)
@@ -159,8 +159,8 @@ func AnswerPeer(ctx context.Context, request json.RawMessage, find func(AppKey) 
 	return answer
 }
 
-func resumeFor(ctx context.Context, p PeerResume, find func(AppKey) (*Dialog, error)) (json.RawMessage, error) {
-	d, err := find(AppKey{p.Workspace, p.App})
+func resumeFor(ctx context.Context, p PeerResume, find func(AppRef) (*Dialog, error)) (json.RawMessage, error) {
+	d, err := find(AppRef{p.Workspace, p.App})
 	if err != nil {
 		return nil, err
 	}

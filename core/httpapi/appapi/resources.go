@@ -30,8 +30,8 @@ func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}
 	resource, err := h.Tools.ReadView(c.UserContext(), caller, name, uri)
 	if path, bare := strings.CutPrefix(uri, "ui://"+name+"/"); bare && core.CodeOf(err) == core.CodeResourceNotFound {
-		if beside := h.besidePrimary(caller.Workspace.ID, name, path); beside != "" && beside != uri {
-			resource, err = h.Tools.ReadView(c.UserContext(), caller, name, beside)
+		if alias := h.underPrimary(caller.Workspace.ID, name, path); alias != "" && alias != uri {
+			resource, err = h.Tools.ReadView(c.UserContext(), caller, name, alias)
 		}
 	}
 	if err != nil {
@@ -59,9 +59,9 @@ type viewResource struct {
 	Meta     json.RawMessage `json:"_meta,omitempty"`
 }
 
-// besidePrimary returns the URI of a path under the name that an app's primary view uses for the app, or "" when there
+// underPrimary returns the URI of a path under the name that an app's primary view uses for the app, or "" when there
 // is no such view.
-func (h *Handlers) besidePrimary(workspace, name, path string) string {
+func (h *Handlers) underPrimary(workspace, name, path string) string {
 	for _, app := range h.Apps.List(workspace) {
 		if app.Name != name || app.UI == nil {
 			continue

@@ -38,7 +38,7 @@ func explained(file string, err error) error {
 
 func write(ctx context.Context, at database.Location, file string) (err error) {
 	if _, err := os.Lstat(file); err == nil {
-		return errors.New("the file exists: choose another name, a backup never overwrites")
+		return errors.New("the file exists: choose another name; a backup never overwrites a file")
 	}
 	if err := checkDirectory(filepath.Dir(file)); err != nil {
 		return err

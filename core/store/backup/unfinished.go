@@ -65,7 +65,7 @@ func removeAbandoned(dir string) error {
 		}
 		err = errors.Join(os.RemoveAll(path), lock.Close())
 		if err != nil {
-			return fmt.Errorf("removing what an earlier backup has left: %w", err)
+			return fmt.Errorf("removing the remains of an earlier backup: %w", err)
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
 	case err != nil:
 		return database.Explain(err)
 	}
-	return fmt.Errorf("it was changed: it has the %s %q, and no state has one", kind, name)
+	return fmt.Errorf("it was changed: it has the %s %q, which a state does not have", kind, name)
 }
 
 // CheckKeys returns nil if the keys decrypt every encrypted record in a backup, or else an error that says what is wrong.
@@ -133,9 +133,9 @@ func verifyDefinitions(ctx context.Context, db *sql.DB) (err error) {
 	for what, text := range found {
 		switch want, known := wanted[what]; {
 		case !known:
-			return fmt.Errorf("it was changed: it has the %s, and no state has one", what)
+			return fmt.Errorf("it was changed: it has the %s, which a state does not have", what)
 		case want != text:
-			return fmt.Errorf("it was changed: its %s is not defined as that of a state", what)
+			return fmt.Errorf("it was changed: its %s is not defined as in a state", what)
 		}
 	}
 	for what := range wanted {

@@ -111,7 +111,7 @@ func (c *Cluster) Publish(e core.Event) error {
 	case len(n.payload) > maxEvent:
 		return errors.New("its data is larger than 1 MiB")
 	case !c.post(n):
-		return errors.New("too many wait to be written")
+		return errors.New("too many are waiting to be written")
 	}
 	return nil
 }

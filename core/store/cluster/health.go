@@ -29,16 +29,16 @@ func (c *Cluster) Check() error {
 	defer h.mu.Unlock()
 	switch now := time.Now(); {
 	case now.Sub(h.readAt) > lateAfter:
-		return late("notices of other servers cannot be read", h.readErr)
+		return late("cannot read notices from other servers", h.readErr)
 	case !h.waitingSince.IsZero() && now.Sub(h.waitingSince) > lateAfter:
-		return late("notices for other servers cannot be written", h.writeErr)
+		return late("cannot write notices for other servers", h.writeErr)
 	}
 	return nil
 }
 
 func late(what string, cause error) error {
 	if cause == nil {
-		return core.Errorf(core.CodeUnavailable, "%s: the database does not answer", what)
+		return core.Errorf(core.CodeUnavailable, "%s: the database does not respond", what)
 	}
 	return fmt.Errorf("%s: %w", what, cause)
 }

@@ -16,18 +16,18 @@ func TestNoticesThatAreNotReadOrWrittenForThreeSecondsAreReported(t *testing.T) 
 		if err := pass(lateAfter); err != nil {
 			t.Errorf("not yet late: %v", err)
 		}
-		if err := pass(1); err == nil || !strings.Contains(err.Error(), "cannot be read: the database does not answer") {
+		if err := pass(1); err == nil || !strings.Contains(err.Error(), "cannot read notices from other servers: the database does not respond") {
 			t.Errorf("unread, without an answer: %v", err)
 		}
 		c.health.readDone(errors.New("connection refused"))
-		if err := c.Check(); err == nil || !strings.Contains(err.Error(), "cannot be read: connection refused") {
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), "cannot read notices from other servers: connection refused") {
 			t.Errorf("unread: %v", err)
 		}
 		c.health.writeBegins()
 		c.health.writeDone(errors.New("read-only"))
 		<-time.After(lateAfter)
 		c.health.readDone(nil)
-		if err := pass(1); err == nil || !strings.Contains(err.Error(), "cannot be written: read-only") {
+		if err := pass(1); err == nil || !strings.Contains(err.Error(), "cannot write notices for other servers: read-only") {
 			t.Errorf("unwritten: %v", err)
 		}
 		c.health.writeDone(nil)

@@ -17,7 +17,7 @@ func listenOn(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, error) {
 	}
 	free, err := database.AcquireInUse(ctx, conn, `SELECT pg_advisory_lock_shared($1)`)
 	if err == nil && !free {
-		err = errors.New("a backup is being restored: start the server when that has ended")
+		err = errors.New("a backup is being restored: start the server when it has finished")
 	}
 	if err == nil {
 		_, err = conn.Exec(ctx, `LISTEN ropewalk`)
@@ -42,7 +42,7 @@ func (c *Cluster) listen(ctx context.Context, conn *pgx.Conn) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.log.Warn("notification connection lost; changes of other servers are polled every second until it is back", "error", err)
+		c.log.Warn("notification connection lost; polling for changes by other servers every second until it returns", "error", err)
 		for conn = nil; conn == nil; {
 			if !sleep(ctx, retryInterval) {
 				return

@@ -55,13 +55,13 @@ type topic struct {
 // When ctx ends, the other server stops working on the question.
 func (c *Cluster) Request(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error) {
 	if len(question) > MaxMessage {
-		return nil, core.Errorf(core.CodeUnavailable, "the question is too large to be handed to another server")
+		return nil, core.Errorf(core.CodeUnavailable, "the question is too large to send to another server")
 	}
 	id := rand.Text()
 	replies := c.requests.open(id)
 	defer c.requests.close(id)
 	if !c.post(requestNotice(kindAsk, server, topic, id, question)) {
-		return nil, core.Errorf(core.CodeUnavailable, "too much waits to be handed to other servers")
+		return nil, core.Errorf(core.CodeUnavailable, "too much is waiting to be sent to other servers")
 	}
 	accepted := false
 	timeout := time.NewTimer(AcceptTimeout)
@@ -78,7 +78,7 @@ func (c *Cluster) Request(ctx context.Context, server, topic string, question js
 			if !accepted {
 				return nil, core.Errorf(core.CodeNotFound, "the server that was asked is gone")
 			}
-			return nil, core.Errorf(core.CodeUnavailable, "the server that was asked has ended")
+			return nil, core.Errorf(core.CodeUnavailable, "the server that was asked has stopped")
 		case <-ctx.Done():
 			c.post(requestNotice(kindCancel, server, topic, id, nil))
 			return nil, context.Cause(ctx)
@@ -88,7 +88,7 @@ func (c *Cluster) Request(ctx context.Context, server, topic string, question js
 
 func answerOf(reply notice) (json.RawMessage, error) {
 	if reply.payload == "" {
-		return nil, core.Errorf(core.CodeUnavailable, "the other server's answer is too large to be handed over")
+		return nil, core.Errorf(core.CodeUnavailable, "the other server's answer is too large to send")
 	}
 	return json.RawMessage(reply.payload), nil
 }

@@ -30,12 +30,12 @@ func (c *Cluster) readAll(ctx context.Context) {
 		found, next, missed, err := readNotices(ctx, c.db, c.last)
 		c.health.readDone(err)
 		if err != nil {
-			c.log.Debug("changes of other servers could not be read; trying again later", "error", err)
+			c.log.Debug("could not read changes by other servers; trying again later", "error", err)
 			return
 		}
 		c.last = next
 		if missed {
-			c.log.Warn("changes of other servers were missed; everything is read again")
+			c.log.Warn("missed changes by other servers; reading everything again")
 			c.subscribers.notifyMissed()
 		}
 		for _, one := range found {

@@ -53,7 +53,7 @@ func (c *Cluster) writeBatch(ctx context.Context, batch []notice) bool {
 			return true
 		}
 		if !warned && ctx.Err() == nil {
-			c.log.Warn("events could not be sent to the other servers; they wait", "events", len(batch), "error", err)
+			c.log.Warn("could not send events to the other servers; they are queued", "events", len(batch), "error", err)
 		}
 		if !sleep(ctx, retryInterval) {
 			return false

@@ -33,7 +33,7 @@ func Explain(err error) error {
 		}
 		advice = fileAdvice(code)
 	} else if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		if away(e.Code) {
+		if isUnavailable(e.Code) {
 			return unavailable(err)
 		}
 		if e.Code == "53100" {
@@ -72,7 +72,7 @@ func fileAdvice(code int) string {
 	case sqlite3.SQLITE_CANTOPEN:
 		return "the file cannot be opened: check that its folder exists and that the server may write there"
 	case sqlite3.SQLITE_IOERR:
-		return "the disk reports an error: nothing was acknowledged"
+		return "the disk reported an error: nothing was acknowledged"
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return "another program holds the database: stop it and try again"
 	}
@@ -83,22 +83,22 @@ func fileAdvice(code int) string {
 func serverAdvice(code string) string {
 	switch code {
 	case "28P01", "28000":
-		return "PostgreSQL refuses the login: check user and password in storage.url"
+		return "PostgreSQL refused the login: check user and password in storage.url"
 	case "3D000":
-		return "there is no such database: make it with createdb, or change storage.url"
+		return "there is no such database: create it with createdb, or change storage.url"
 	case "57014":
 		return "the statement took too long and was cancelled: nothing was changed"
 	case "42501":
-		return "the user of storage.url lacks a right: it must be able to make tables in its schema"
+		return "the user of storage.url lacks a privilege: it must be able to create tables in its schema"
 	case "25006":
-		return "PostgreSQL is read-only, a standby perhaps: point storage.url at the primary"
+		return "PostgreSQL is read-only, perhaps a standby: point storage.url at the primary"
 	}
 	return ""
 }
 
-// away reports whether a code means that the server is starting or stopping, has no free connections, or that the
-// connection was lost.
-func away(code string) bool {
+// isUnavailable reports whether a code means that the server is starting or stopping, has no free connections, or that
+// the connection was lost.
+func isUnavailable(code string) bool {
 	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") || code == "53300"
 }
 

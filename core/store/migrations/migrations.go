@@ -43,7 +43,7 @@ func Apply(ctx context.Context, dialect goose.Dialect, db *sql.DB, log hclog.Log
 	}
 	current, err := provider.GetDBVersion(ctx)
 	if err != nil {
-		return fmt.Errorf("asking for the schema's version: %w", err)
+		return fmt.Errorf("reading the schema's version: %w", err)
 	}
 	if err := Check(current); err != nil {
 		return err
@@ -88,7 +88,7 @@ func Replay(ctx context.Context, from, to *sql.DB) error {
 			return fmt.Errorf("it is not a state of ropewalk: %w", err)
 		}
 		if _, err := provider.ApplyVersion(ctx, version, true); err != nil {
-			return fmt.Errorf("it is not a state of ropewalk: its schema cannot be made: %w", err)
+			return fmt.Errorf("it is not a state of ropewalk: its schema cannot be created: %w", err)
 		}
 	}
 	return rows.Err()

@@ -14,7 +14,7 @@ const prefix = "sealed:v1:"
 type UnknownKeyError struct{ ID string }
 
 func (e *UnknownKeyError) Error() string {
-	return fmt.Sprintf("it is encrypted with the key %s, which is not among the configured keys; add that key after the present one "+
+	return fmt.Sprintf("it is encrypted with the key %s, which is not among the configured keys; add that key after the current one "+
 		"(storage.keyFile, storage.keyCommand, storage.key)", e.ID)
 }
 

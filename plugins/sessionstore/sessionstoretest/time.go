@@ -129,8 +129,8 @@ func many(ctx context.Context, trial *kit.Trial, s Subject) error {
 	r := s.record(trial)
 	random := trial.Rand(0)
 	random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	each := func(ids []string, make func(i int) Operation) {
-		ops := make2(ids, make)
+	each := func(ids []string, operation func(i int) Operation) {
+		ops := inOrder(ids, operation)
 		_ = kit.AtOnce(ctx, callers, callers, func(ctx context.Context, caller int) error {
 			for i := caller; i < len(ops) && r.wrong == nil; i += callers {
 				r.do(ctx, caller, 0, ops[i])
@@ -168,8 +168,8 @@ func many(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return r.check(ctx)
 }
 
-// make2 creates the operations in order, so that the random choices are repeatable.
-func make2(ids []string, operation func(i int) Operation) []Operation {
+// inOrder creates the operations in order, so that the random choices are repeatable.
+func inOrder(ids []string, operation func(i int) Operation) []Operation {
 	ops := make([]Operation, len(ids))
 	for i := range ops {
 		ops[i] = operation(i)

@@ -100,7 +100,7 @@ func TestARefusedCallReturnsTheReasonAndAllItsDigitsAreShown(t *testing.T) {
 	shows("the result", answer, `"isError":true`, "Greet them by hand.")
 	shows("the history", s.Do(t, "GET", "/v1/approvals?state=decided&limit=1", nil).Body, id, digits, `"state":"refused"`, `"reason":"Greet them by hand."`, `"decider":{`, `"decidedAt":"`)
 	shows("the command", run("approval", "list", "--decided"), id, digits, "Greet them by hand.")
-	if late := s.Do(t, "POST", "/v1/approvals/"+id, map[string]any{"decision": "approve"}); late.Status != 409 || !strings.Contains(late.Body, "refused it already") {
+	if late := s.Do(t, "POST", "/v1/approvals/"+id, map[string]any{"decision": "approve"}); late.Status != 409 || !strings.Contains(late.Body, "already refused it") {
 		t.Errorf("a second decision: %d %s", late.Status, late.Body)
 	}
 }

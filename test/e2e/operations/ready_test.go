@@ -36,7 +36,7 @@ func TestEachPartThatFailsMakesTheServerNotReadyAndDoctorNamesIt(t *testing.T) {
 	}{
 		{"sessionStore", redis.Stop, redis.Start, "", "the sessionstore plugin redis does not answer"},
 		{"store", func() { limitFiles(t, s, 0) }, func() { limitFiles(t, s, unix.RLIM_INFINITY) }, "", "file too large"},
-		{"notices", func() { unlock = lockNotices(t, database.URL) }, func() { unlock() }, "", "notices of other servers cannot be read"},
+		{"notices", func() { unlock = lockNotices(t, database.URL) }, func() { unlock() }, "", "cannot read notices from other servers"},
 		{"auth", func() { removeAuth(t, s, tokens) }, func() { harness.WriteFile(t, tokens, token) }, "", "the auth plugin static does not answer"},
 		{"database", database.Kill, database.Start, "notices", "storage.url"},
 	}
