@@ -57,7 +57,7 @@ func TestAppsAreImportedConfiguredAndReadFromTheCommandLine(t *testing.T) {
 	s.write("again.json", `"sample": {"command": "sh", "args": ["-c", "exit 3"]}, "off": {"command": "x", "disabled": true}`)
 	s.run("ropewalk", "app", "import", "again.json").exits(0, "exists", "--replace", "--skip-existing", "off", "disabled")
 	s.run("ropewalk", "app", "import", "again.json", "--skip-existing").exits(0, "exists")
-	for text, want := range map[string]string{"[]": "such as", "{": "not JSON", "{}": "no server is named", `{"mcpServers":[]}`: "such as"} {
+	for text, want := range map[string]string{"[]": "such as", "{": "not JSON", "{}": "it does not name a server", `{"mcpServers":[]}`: "such as"} {
 		s.write("wrong.json", text)
 		s.run("ropewalk", "app", "import", "wrong.json").exits(2, want)
 	}

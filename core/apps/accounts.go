@@ -29,7 +29,7 @@ func (a *app) takesAccounts(ctx context.Context, found *source.Candidate, refuse
 // addPublished adds the published lists to spec. The shared instance of an app with linked accounts shows them.
 func (a *app) addPublished(ctx context.Context, spec *instance.Spec) error {
 	if a.manager.o.Accounts == nil {
-		return errors.New("it is called with linked accounts, and this server has none")
+		return errors.New("it uses linked accounts, and this server has none")
 	}
 	lists, err := a.manager.o.Accounts.Published(ctx, a.key.Workspace, a.key.Name)
 	spec.Published = lists
@@ -46,7 +46,7 @@ func (a *app) publishLists(in instance.Instance, account string) {
 	}
 	publish := func([]core.Kind) {
 		if err := a.publishOnce(ctx, in, account); err != nil && ctx.Err() == nil && !isClosed(in.Done()) {
-			a.log.Warn("lists of an app could not be read with an account; the old ones stay", "account", account, "error", err)
+			a.log.Warn("could not read an app's lists with an account; keeping the old ones", "account", account, "error", err)
 		}
 	}
 	go func() {
@@ -145,7 +145,7 @@ func (m *Manager) RefreshPublished(workspace string) {
 			}
 			lists, err := m.o.Accounts.Published(ctx, a.key.Workspace, a.key.Name)
 			if err != nil {
-				a.log.Warn("published lists of an app could not be read; the old ones stay", "error", err)
+				a.log.Warn("could not read an app's published lists; keeping the old ones", "error", err)
 				continue
 			}
 			a.showPublished(lists)

@@ -79,7 +79,7 @@ func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPa
 			return err
 		}
 		if err := a.stopForCommand(ctx); err != nil {
-			a.log.Error("not all processes of an uninstalled app have ended", "error", err)
+			a.log.Error("some processes of an uninstalled app have not ended", "error", err)
 		}
 		m.files.Remove(layout.BundlesDir(name))
 		m.files.Remove(layout.LayersDir(name))
@@ -118,7 +118,7 @@ func (m *Manager) command(ctx context.Context, k interact.AppRef, code core.Code
 	defer a.releaseTurn()
 	if err := do(ctx, a); err != nil {
 		if errors.Is(err, context.Canceled) && request.Err() == nil && m.life.Err() == nil {
-			return core.App{}, core.Wrap(core.CodeConflict, err, "app "+k.Name+" was not "+done+": another command stopped, replaced or uninstalled it meanwhile")
+			return core.App{}, core.Wrap(core.CodeConflict, err, "app "+k.Name+" was not "+done+": another command stopped, replaced or uninstalled it in the meantime")
 		}
 		return core.App{}, commandError(code, err, k.Name, done)
 	}
@@ -208,7 +208,7 @@ func (a *app) recordForPeers(ctx context.Context) error {
 // cancel it.
 func (a *app) stopForCommand(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), a.manager.o.Grace+endTimeout,
-		errors.New("its processes take too long to end"))
+		errors.New("its processes are taking too long to end"))
 	defer cancel()
 	return a.stopSupervisor(ctx)
 }

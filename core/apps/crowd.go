@@ -63,7 +63,7 @@ func (c *crowd) thin(ctx context.Context) {
 				continue
 			}
 			if c.rest(ctx, 1) == 0 {
-				c.manager.log.Info("the app that was not used for the longest time was put to sleep: memory is short")
+				c.manager.log.Info("the least recently used app was put to sleep: memory is short")
 			}
 			continue
 		}

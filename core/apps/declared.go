@@ -46,7 +46,7 @@ func declaredOrder(name string, d config.App) source.Order {
 func (m *Manager) updateDeclared(ctx context.Context, a *app, d config.App) {
 	defer a.releaseTurn()
 	if err := a.update(ctx, declaredOrder(a.key.Name, d)); err != nil {
-		a.log.Error("declared app could not be updated; it stays as it is", "reason", core.TextOf(err))
+		a.log.Error("could not update a declared app; it stays as it is", "reason", core.TextOf(err))
 	}
 	a.resume()
 }
@@ -61,7 +61,7 @@ func (m *Manager) installMissing(ctx context.Context, name string, d config.App)
 	if err != nil {
 		m.failedInstalls.add(o, err)
 		m.publishInstallFailed(o, name, err)
-		m.log.Error("declared app could not be installed", "app", name, "reason", core.TextOf(err))
+		m.log.Error("could not install a declared app", "app", name, "reason", core.TextOf(err))
 	}
 }
 

@@ -47,11 +47,11 @@ func (i *identity) load(ctx context.Context, home string, records Records) error
 func (i *identity) read(ctx context.Context, home string, records Records) error {
 	settings, err := records.Settings(ctx, stateSetting)
 	if err != nil {
-		return fmt.Errorf("read which state permissions belong to: %w", err)
+		return fmt.Errorf("read which state the permissions belong to: %w", err)
 	}
 	server, err := os.ReadFile(filepath.Join(home, serverFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read which server permissions belong to: %w", err)
+		return fmt.Errorf("read which server the permissions belong to: %w", err)
 	}
 	if i.name = ""; settings[stateSetting] == "" || len(server) == 0 {
 		return nil
@@ -74,12 +74,12 @@ func (i *identity) ensure(ctx context.Context, home string, records Records) err
 		err = records.PutSetting(context.WithoutCancel(ctx), stateSetting, rand.Text())
 	}
 	if err != nil {
-		return fmt.Errorf("record which state permissions belong to: %w", err)
+		return fmt.Errorf("record which state the permissions belong to: %w", err)
 	}
 	file := filepath.Join(home, serverFile)
 	if known, err := os.ReadFile(file); len(known) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		if err := renameio.WriteFile(file, []byte(rand.Text()), 0o600); err != nil {
-			return fmt.Errorf("record which server permissions belong to: %w", err)
+			return fmt.Errorf("record which server the permissions belong to: %w", err)
 		}
 	}
 	return i.read(ctx, home, records)

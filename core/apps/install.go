@@ -254,7 +254,7 @@ func installError(err error) error {
 	default:
 	}
 	if errors.Is(err, context.Canceled) {
-		return core.Wrap(core.CodeInstallFailed, err, "the install was cancelled; nothing of it is left")
+		return core.Wrap(core.CodeInstallFailed, err, "the install was cancelled and left nothing behind")
 	}
 	return core.Wrap(core.CodeInstallFailed, err, core.TextOf(err))
 }

@@ -116,7 +116,7 @@ func TestAnInstallationThatIsCancelledIsPublished(t *testing.T) {
 		t.Fatal("it was installed")
 	}
 	for _, f := range failures(events) {
-		expect(t, "the message", f.Message, "the install was cancelled; nothing of it is left")
+		expect(t, "the message", f.Message, "the install was cancelled and left nothing behind")
 	}
 	expect(t, "events", len(failures(events)), 1)
 }

@@ -90,7 +90,7 @@ func (m *Manager) userConfigGrants(record core.Installation, by string) (all []c
 	for _, path := range manifest.GrantedPaths(record.Env) {
 		checked, err := m.guard.CheckProtected(core.Access{Kind: core.PermissionWrite, Target: path})
 		if err != nil {
-			m.log.Warn("a directory of user_config was not granted to an app", "workspace", record.Workspace, "app", record.Name, "reason", core.TextOf(err))
+			m.log.Warn("a user_config directory was not granted to an app", "workspace", record.Workspace, "app", record.Name, "reason", core.TextOf(err))
 			continue
 		}
 		all = append(all, core.Permission{Access: checked, By: by, At: core.Timestamp(time.Now()), Server: m.identity.text(), Source: record.Source.Text(), Legacy: true})

@@ -80,7 +80,7 @@ func (a *app) keepLists(in instance.Instance) {
 		return
 	}
 	if err := a.storeLists(listed, in); err != nil && a.manager.life.Err() == nil {
-		a.log.Warn("lists of an app could not be stored; it is started with the server the next time", "error", err)
+		a.log.Warn("could not store an app's lists; the next time, the app starts with the server", "error", err)
 	}
 }
 
@@ -119,7 +119,7 @@ func (a *app) sleepAtFirst(ctx context.Context) {
 	case core.CodeOf(err) == core.CodeNotFound:
 		return
 	case err != nil:
-		a.log.Warn("stored lists of an app cannot be used; it is started", "error", err)
+		a.log.Warn("cannot use an app's stored lists; starting it", "error", err)
 		return
 	}
 	a.transition(core.StateRunning, func(v *view) {
@@ -144,7 +144,7 @@ func (a *app) findLists(ctx context.Context) (kept keptLists, lists core.Offer, 
 		return kept, lists, err
 	}
 	if err := json.Unmarshal([]byte(record), &kept); err != nil {
-		return kept, lists, fmt.Errorf("reading what is stored: %w", err)
+		return kept, lists, fmt.Errorf("reading the stored lists: %w", err)
 	}
 	lists, err = offer.Reader{Server: a.key.Name, Logger: a.log}.ReadAll(ctx, &kept)
 	if err != nil {

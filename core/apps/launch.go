@@ -171,7 +171,7 @@ func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, er
 		failure.Reason = fmt.Sprintf("tools/list was not answered within %s", spec.StartedTooLong())
 	}
 	if err := in.Shutdown(0); err != nil {
-		a.log.Error("app that failed to start could not be ended", "error", err)
+		a.log.Error("could not end an app that failed to start", "error", err)
 	}
 	if ctx.Err() != nil {
 		return nil, core.Offer{}, ctx.Err()
@@ -212,7 +212,7 @@ func (a *app) sealFiles(ctx context.Context) error {
 		return fmt.Errorf("the hash of its files cannot be recorded: %w", err)
 	}
 	a.transition(sameState, func(v *view) { v.record.Sum = recorded.Sum })
-	a.log.Info("files of an app are checked at each start from now on", "workspace", record.Workspace, "app", record.Name)
+	a.log.Info("from now on, an app's files are checked at each start", "workspace", record.Workspace, "app", record.Name)
 	return nil
 }
 
@@ -235,18 +235,18 @@ func (a *app) rereadLists(ctx context.Context, in instance.Instance, changed []c
 	lists, listed := a.pins.allListed(), a.recorded.Load().again(in)
 	for _, kind := range changed {
 		if err := a.reader(in).ReadList(limit, listed, kind, &lists); err != nil {
-			a.log.Warn("changed list of an app could not be read; the old one stays", "list", kind, "error", err)
+			a.log.Warn("could not read an app's changed list; keeping the old one", "list", kind, "error", err)
 		}
 	}
 	if err := offer.CheckSize(&lists); err != nil {
-		a.log.Warn("changed lists of an app are too large; the old ones stay", "error", err)
+		a.log.Warn("an app's changed lists are too large; keeping the old ones", "error", err)
 		return
 	}
 	a.pins.mu.Lock()
 	defer a.pins.mu.Unlock()
 	lists, err := a.checkPinsLocked(limit, in, lists)
 	if err != nil {
-		a.log.Warn("changed lists of an app could not be checked; the old ones stay", "error", err)
+		a.log.Warn("could not check an app's changed lists; keeping the old ones", "error", err)
 		return
 	}
 	if len(offer.Differences(&lists, &a.now.Load().offer)) > 0 {

@@ -134,7 +134,7 @@ func (a *app) subscribeSession(ctx context.Context, session, uri string, change 
 	defer cancel()
 	for _, in := range a.dialog.AwaitInstances(limit, session) {
 		if err := change(in, limit, uri); err != nil {
-			a.log.Debug("instance of a session did not accept a subscription", "uri", uri, "error", err)
+			a.log.Debug("a session's instance did not accept a subscription", "uri", uri, "error", err)
 			continue
 		}
 		accepted = true
@@ -163,7 +163,7 @@ func (a *app) subscribeAgain(ctx context.Context, in instance.Instance, uris []s
 		err := in.Subscribe(limit, uri)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			a.log.Debug("app that has started did not accept a subscription", "uri", uri, "error", err)
+			a.log.Debug("an app that restarted did not accept a subscription", "uri", uri, "error", err)
 		}
 	}
 }

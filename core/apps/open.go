@@ -24,7 +24,7 @@ func (m *Manager) Open(ctx context.Context) error {
 	}
 	records, err := m.o.Records.Installations(ctx)
 	if err != nil {
-		return fmt.Errorf("read what is installed: %w", err)
+		return fmt.Errorf("read the installed apps: %w", err)
 	}
 	if err := m.identity.load(ctx, m.o.Home, m.o.Records); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *app) resume() {
 func (m *Manager) contributeAllFiles(ctx context.Context) {
 	for _, a := range m.allApps() {
 		if err := m.contributeFiles(ctx, a); err != nil && ctx.Err() == nil {
-			a.log.Warn("files of an app could not be stored for the other servers; it runs on this one only", "error", err)
+			a.log.Warn("could not store an app's files for the other servers; it runs on this one only", "error", err)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (m *Manager) contributeFiles(ctx context.Context, a *app) error {
 	defer a.releaseTurn()
 	changed, err := m.o.Records.ChangeInstallation(ctx, a.key.Workspace, a.key.Name, func(in *core.Installation) error {
 		if in.ID != old.ID || in.Files != "" || m.files.CurrentDir(*in) != old.Dir {
-			return errors.New("it was changed meanwhile")
+			return errors.New("it was changed in the meantime")
 		}
 		if in.Files = sum; !m.files.Owns(old) {
 			in.Dir = filepath.Join(source.LayoutOf(m.o.Home, in.Workspace).BundlesDir(in.Name), source.LabelOf(sum))

@@ -107,7 +107,7 @@ func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, r
 	case p.Denied:
 		return core.PermissionDenied, ""
 	case p.Source != record.Source.Text():
-		return core.PermissionPending, "it was granted to another source: " + p.Source
+		return core.PermissionPending, "it was granted to an app from another source: " + p.Source
 	case p.Server == "" || p.Server != m.identity.text():
 		return core.PermissionPending, "it was granted on another server, or before a backup was restored"
 	}
@@ -119,7 +119,7 @@ func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, r
 	case err != nil:
 		return core.PermissionBlocked, core.TextOf(err)
 	case checked.Target != p.Target:
-		return core.PermissionBlocked, p.Target + " leads to another place than when it was granted"
+		return core.PermissionBlocked, p.Target + " leads to a different place than when it was granted"
 	}
 	return core.PermissionGranted, ""
 }

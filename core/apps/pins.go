@@ -98,7 +98,7 @@ func (a *app) checkPinsAgain(ctx context.Context) {
 	}
 	lists, err := a.pinned(ctx)
 	if err != nil {
-		a.log.Warn("tools of an app could not be checked after a decision on its pins", "error", err)
+		a.log.Warn("could not check an app's tools after a decision on its pins", "error", err)
 		return
 	}
 	if len(offer.Differences(&lists, &a.now.Load().offer)) == 0 {

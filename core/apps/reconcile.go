@@ -53,7 +53,7 @@ func (m *Manager) reconcileAll(ctx context.Context) {
 	records, err := m.o.Records.Installations(ctx)
 	for warned := false; err != nil; warned = true {
 		if !warned {
-			m.log.Warn("records could not be read; retrying until they can", "error", err)
+			m.log.Warn("could not read the records; retrying", "error", err)
 		}
 		if !wait(ctx, retryPause) {
 			return
@@ -144,7 +144,7 @@ func (m *Manager) reconcileApp(ctx context.Context, k interact.AppRef, announced
 			return
 		}
 		if !warned {
-			m.log.Warn("app could not be made equal to its record; retrying until it can",
+			m.log.Warn("could not bring an app in line with its record; retrying",
 				"workspace", k.Workspace, "app", k.Name, "error", err)
 		}
 		if !wait(ctx, retryPause) {
@@ -241,7 +241,7 @@ func (a *app) applyRecord(ctx context.Context, announced bool) error {
 func (a *app) removeUninstalled(ctx context.Context) {
 	a.log.Info("app uninstalled by another server")
 	if err := a.stopForCommand(ctx); err != nil {
-		a.log.Error("not all processes of an uninstalled app have ended", "error", err)
+		a.log.Error("some processes of an uninstalled app have not ended", "error", err)
 	}
 	a.manager.files.Remove(a.layout().BundlesDir(a.key.Name))
 	a.manager.files.Remove(a.layout().LayersDir(a.key.Name))
@@ -254,7 +254,7 @@ func (a *app) replaceRecord(ctx context.Context, r core.Installation) {
 	a.log.Info("app replaced by another server", "version", r.Version)
 	a.transition(sameState, func(v *view) { v.awaited = r.Running })
 	if err := a.stopForCommand(ctx); err != nil {
-		a.log.Error("not all processes of a replaced app have ended", "error", err)
+		a.log.Error("some processes of a replaced app have not ended", "error", err)
 	}
 	a.setRecord(r)
 	a.resume()

@@ -95,7 +95,7 @@ func (m *Manager) applyDeclaration(ctx context.Context, name string, d config.Ap
 		return false
 	}
 	if err := a.stopForCommand(ctx); err != nil {
-		a.log.Error("not all processes of a replaced app have ended", "error", err)
+		a.log.Error("some processes of a replaced app have not ended", "error", err)
 	}
 	m.updateDeclared(ctx, a, d)
 	return true

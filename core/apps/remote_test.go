@@ -81,7 +81,7 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 	}{
 		{"wrong credentials", guarded.URL + "/far", true, "401"},
 		{"nobody listens", away.URL + "/far", true, "remote server"},
-		{"an address that must not be reached", guarded.URL + "/far", false, "must not be reached"},
+		{"an address that apps may not connect to", guarded.URL + "/far", false, "may not connect to"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)

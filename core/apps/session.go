@@ -163,7 +163,7 @@ func (l *sessionLists) read(ctx context.Context, announced []core.Kind) (changed
 		changed, err = l.show(limit, lists)
 	}
 	if err != nil && ctx.Err() == nil && !isClosed(l.instance.Done()) {
-		l.app.log.Warn("lists of an instance of a session could not be read; the old ones stay", "error", err)
+		l.app.log.Warn("could not read the lists of a session's instance; keeping the old ones", "error", err)
 	}
 	return changed
 }

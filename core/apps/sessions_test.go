@@ -153,7 +153,7 @@ func TestAFirstQuestionIsRefusedWhileAnotherCallRuns(t *testing.T) {
 	}()
 	waitForFile(t, y, "hanging")
 	alice, p := interact.NewClient("alice", false, canElicit), saysWord("red")
-	if got, err := askTool(t.Context(), y, "whose is it?", alice, p); err == nil || !strings.Contains(err.Error(), "calls of several clients") {
+	if got, err := askTool(t.Context(), y, "whose is it?", alice, p); err == nil || !strings.Contains(err.Error(), "calls from several clients") {
 		t.Errorf("the tool said %q (%v)", got, err)
 	}
 	expect(t, "questions", len(p.questions()), 0)

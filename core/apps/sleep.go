@@ -166,7 +166,7 @@ func (a *app) fallAsleep(in instance.Instance) bool {
 	}
 	a.keepLists(in) // the limit may have been set by a reload
 	if err := in.Shutdown(a.manager.o.Grace); err != nil {
-		a.log.Error("processes of an app that was put to sleep could not be ended", "error", err)
+		a.log.Error("could not end the processes of an app that was put to sleep", "error", err)
 	}
 	a.log.Debug("app was put to sleep")
 	return true

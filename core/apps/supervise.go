@@ -204,7 +204,7 @@ func (a *app) followLists(ctx context.Context, in instance.Instance, reread func
 				pause = min(2*pause, rereadMost)
 				if !warned {
 					warned = true
-					a.log.Warn("app announces changes of its lists all the time; they are read at growing intervals", "announcements", row)
+					a.log.Warn("app keeps announcing list changes; reading them at growing intervals", "announcements", row)
 				}
 			}
 			reread(in.TakeListChanges())
@@ -255,7 +255,7 @@ func (a *app) discardInstance(in instance.Instance) {
 		return
 	}
 	if err := in.Shutdown(0); err != nil {
-		a.log.Error("processes of a crashed app could not be ended", "error", err)
+		a.log.Error("could not end the processes of a crashed app", "error", err)
 	}
 }
 

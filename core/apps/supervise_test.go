@@ -379,7 +379,7 @@ func TestAnAppThatAnnouncesChangesAllTheTimeIsReadAtGrowingIntervals(t *testing.
 		if n := reads.Load(); n < 60 || n > 80 {
 			t.Errorf("read %d times in an hour", n)
 		}
-		if n := strings.Count(log.String(), "all the time"); n != 1 {
+		if n := strings.Count(log.String(), "keeps announcing"); n != 1 {
 			t.Errorf("warned %d times: %s", n, log.String())
 		}
 		announcing.Store(false)

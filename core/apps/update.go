@@ -34,7 +34,7 @@ func (m *Manager) Update(ctx context.Context, workspace, name string, r source.U
 			return err
 		}
 		if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir && m.files.Verify(limit, old, false) == nil {
-			m.reportProgress(o, name, "unchanged", "version "+old.Version+" is installed already")
+			m.reportProgress(o, name, "unchanged", "version "+old.Version+" is already installed")
 			return found.RemoveStaged()
 		}
 		if err := checkSameSource(old, found); err != nil {
@@ -79,7 +79,7 @@ func checkSameSource(old core.Installation, found *source.Candidate) error {
 	case old.Source.Registry != "" && from != old.Source.Registry:
 		return fmt.Errorf("version %s comes from registry %s, but the app was installed from registry %s; %s", found.Record.Version, from, old.Source.Registry, again)
 	case found.Label != "" && old.Dir != "" && found.Label != filepath.Base(old.Dir) && found.Record.Version == old.Version:
-		return fmt.Errorf("registry %s now has another file as version %s than the one that is installed; %s", from, old.Version, again)
+		return fmt.Errorf("registry %s now has a different file as version %s from the installed one; %s", from, old.Version, again)
 	}
 	return nil
 }
@@ -103,9 +103,9 @@ func (m *Manager) updateOrder(r core.Installation, update source.UpdateRequest) 
 		if update.Version == "" {
 			return o, nil
 		}
-		return o, core.Errorf(core.CodeBadRequest, "an app from a path has no other versions: replace its files and update without a version")
+		return o, core.Errorf(core.CodeBadRequest, "an app installed from a path has no other versions: replace its files and update without a version")
 	default:
-		return o, core.Errorf(core.CodeBadRequest, "an app from a %s cannot be updated: install it again", r.Source.Kind)
+		return o, core.Errorf(core.CodeBadRequest, "an app installed from a %s cannot be updated: install it again", r.Source.Kind)
 	}
 }
 

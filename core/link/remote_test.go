@@ -222,7 +222,7 @@ func TestLoopbackPrivateAndLinkLocalAddressesAreNotDialled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), transport, Options{}); err == nil || !strings.Contains(err.Error(), "must not be reached") {
+	if _, err := Open(t.Context(), transport, Options{}); err == nil || !strings.Contains(err.Error(), "apps may not connect") {
 		t.Errorf("link-local with private addresses allowed: %v", err)
 	}
 	if hits.Load() != 0 {
@@ -471,7 +471,7 @@ func TestAnHTTPErrorFromTheServerFailsOnlyTheCall(t *testing.T) {
 func TestACallIsCancelledWhenItsAnswerDoesNotBegin(t *testing.T) {
 	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) { <-r.Context().Done() }))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{HeaderTimeout: 50 * time.Millisecond}, Options{})
-	if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err == nil || !strings.Contains(err.Error(), "did not begin to answer") {
+	if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err == nil || !strings.Contains(err.Error(), "did not start to answer") {
 		t.Errorf("the call got %v", err)
 	}
 }

@@ -205,7 +205,7 @@ func (l *Link) listen(params json.RawMessage) (changed bool) {
 	go func() {
 		defer close(done)
 		if _, err := l.await(ctx, c, nil); err != nil && ctx.Err() == nil {
-			l.log.Debug("app does not report changes", "error", remote.SafeError(err))
+			l.log.Debug("the app does not report changes", "error", remote.SafeError(err))
 		}
 		l.subscriptions.settle()
 	}()

@@ -74,6 +74,6 @@ func subdirectories(dir string) []string {
 // next Open tries again.
 func (s *Store) Remove(dir string) {
 	if err := errors.Join(cleanup.RemoveAll(dir), os.RemoveAll(source.SumsFile(dir))); err != nil {
-		s.o.Logger.Warn("unused directory could not be removed", "dir", dir, "error", err)
+		s.o.Logger.Warn("could not remove an unused directory", "dir", dir, "error", err)
 	}
 }

@@ -101,11 +101,11 @@ func (s *Store) restoreSums(r core.Installation, now bundle.Sums) {
 func readSealed(r core.Installation) (bundle.Sums, error) {
 	raw, err := os.ReadFile(source.SumsFile(r.Dir))
 	if err != nil {
-		return nil, errors.New("the list of their hashes cannot be read, so which ones is not known")
+		return nil, errors.New("the list of their hashes cannot be read, so it is not known which ones")
 	}
 	sums, err := bundle.ReadSums(bytes.NewReader(raw))
 	if err != nil || sums.Sum() != r.Sum {
-		return nil, errors.New("the list of their hashes was changed too, so which ones is not known")
+		return nil, errors.New("the list of their hashes was changed too, so it is not known which ones")
 	}
 	return sums, nil
 }

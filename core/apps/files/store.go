@@ -141,7 +141,7 @@ func (s *Store) fetch(ctx context.Context, r core.Installation) error {
 	case r.Source.Kind == core.SourceName || r.Source.Kind == core.SourceNPM || r.Source.Kind == core.SourcePyPI:
 		return s.installAgain(ctx, r)
 	}
-	return errors.New("its files are neither on this server nor with the records: uninstall it and install it again")
+	return errors.New("its files are neither on this server nor in the database: uninstall it and install it again")
 }
 
 // installAgain installs an app from its registry again. It fails unless the registry still has exactly the recorded
@@ -155,11 +155,11 @@ func (s *Store) installAgain(ctx context.Context, r core.Installation) error {
 	}
 	defer func() {
 		if err := found.RemoveStaged(); err != nil {
-			s.o.Logger.Warn("unused directory could not be removed", "error", err)
+			s.o.Logger.Warn("could not remove an unused directory", "error", err)
 		}
 	}()
 	if found.IsPlaced() || found.Label != filepath.Base(r.Dir) {
-		return fmt.Errorf("the registry has another bundle as %s %s by now: uninstall it and install it again", r.Source.Ref, r.Version)
+		return fmt.Errorf("the registry now has a different bundle as %s %s: uninstall it and install it again", r.Source.Ref, r.Version)
 	}
 	mark := incompleteMark(r.Dir)
 	if err := errors.Join(os.WriteFile(mark, nil, 0o600), cleanup.RemoveAll(r.Dir)); err != nil {

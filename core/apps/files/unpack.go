@@ -36,9 +36,9 @@ func (s *Store) unpackStored(ctx context.Context, r core.Installation) error {
 		err = failed // err is only a consequence of this
 	}
 	if err != nil {
-		return fmt.Errorf("its files cannot be taken from the records: %w", err)
+		return fmt.Errorf("its files cannot be read from the database: %w", err)
 	}
-	s.o.Logger.Debug("files of an app taken from the records", "workspace", r.Workspace, "app", r.Name)
+	s.o.Logger.Debug("files of an app read from the database", "workspace", r.Workspace, "app", r.Name)
 	s.syncToDisk(ctx, r.Dir)
 	return nil
 }
@@ -57,7 +57,7 @@ func (s *Store) syncToDisk(ctx context.Context, dir string) {
 			err = os.Remove(incompleteMark(dir))
 		}
 		if err != nil && Exists(dir) {
-			s.o.Logger.Warn("files of an app could not be written through to the disk; they are unpacked again after a restart of the machine", "error", err)
+			s.o.Logger.Warn("could not sync an app's files to the disk; they are unpacked again after the machine restarts", "error", err)
 		}
 	}()
 }

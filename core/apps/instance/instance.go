@@ -64,7 +64,7 @@ type Spec struct {
 
 // StartedTooLong returns the start timeout and how to raise it, for error messages.
 func (s Spec) StartedTooLong() string {
-	return fmt.Sprintf("%v; apps.%s.startTimeoutSeconds, or --timeout at its installation, gives it longer", s.StartTimeout, s.Record.Name)
+	return fmt.Sprintf("%v; apps.%s.startTimeoutSeconds, or --timeout when it is installed, gives it longer", s.StartTimeout, s.Record.Name)
 }
 
 // These are the requests that an app can send to its client.

@@ -42,7 +42,7 @@ func (p *Published) Publish(lists core.AppLists) {
 
 // Call implements Instance. It returns core.CodeLoginNeeded.
 func (p *Published) Call(context.Context, link.Request) (json.RawMessage, error) {
-	return nil, core.Errorf(core.CodeLoginNeeded, "app %s is called with a linked account, and this call has none", p.app)
+	return nil, core.Errorf(core.CodeLoginNeeded, "app %s uses a linked account, and this call has none", p.app)
 }
 
 // List implements Instance.

@@ -111,7 +111,7 @@ func (s *Starter) granted(spec Spec) ([]string, error) {
 		switch {
 		case !filepath.IsAbs(path):
 		case Within(path, s.Confinement.Home) || Within(s.Confinement.Home, path):
-			return nil, fmt.Errorf("%q cannot be given to an app: the server's home lies there", path)
+			return nil, fmt.Errorf("%q cannot be given to an app: it contains the server's home", path)
 		default:
 			paths = append(paths, path)
 		}

@@ -63,7 +63,7 @@ func (d *Dialog) learn(change func(*bundleCapabilities)) {
 	b := *d.bundle.Load()
 	before, after := d.broker.capabilities.update(b, change)
 	if after.asks != before.asks {
-		d.log.Info("app asks its clients: each session that can be asked gets an instance of its own")
+		d.log.Info("app asks its clients: each session that can be asked gets its own instance")
 		d.broker.recordAsks(b, after.asks)
 	}
 }
@@ -137,13 +137,13 @@ func (r asksRecord) abilities() (asks ability) {
 func (b *Broker) LoadCapabilities(ctx context.Context) {
 	settings, err := b.o.Settings.Settings(ctx, asksPrefix)
 	if err != nil {
-		b.o.Logger.Warn("what bundles ask their clients for could not be read", "error", err)
+		b.o.Logger.Warn("could not read what bundles ask their clients for", "error", err)
 		return
 	}
 	for name, value := range settings {
 		var r asksRecord
 		if err := json.Unmarshal([]byte(value), &r); err != nil {
-			b.o.Logger.Warn("what a bundle asks its clients for could not be read", "setting", name, "error", err)
+			b.o.Logger.Warn("could not read what a bundle asks its clients for", "setting", name, "error", err)
 			continue
 		}
 		b.capabilities.update(Bundle{r.Bundle, r.Version}, func(c *bundleCapabilities) { c.asks |= r.abilities() })
@@ -162,7 +162,7 @@ func (b *Broker) recordAsks(bundle Bundle, asks ability) {
 		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 		defer cancel()
 		if err := b.o.Settings.PutSetting(ctx, name, value); err != nil {
-			b.o.Logger.Warn("what a bundle asks its clients for could not be recorded; it is found out again after a restart", "bundle", bundle.Name, "error", err)
+			b.o.Logger.Warn("could not record what a bundle asks its clients for; it is detected again after a restart", "bundle", bundle.Name, "error", err)
 		}
 	}()
 }

@@ -63,13 +63,13 @@ func (f *inFlight) sendWithInput(in instance.Instance, c Call) (json.RawMessage,
 			return nil, err
 		}
 	}
-	return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asks for input again and again"}
+	return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app keeps asking for input"}
 }
 
 // requestInput asks the client for all input of a result concurrently. The first error cancels the remaining requests.
 func (f *inFlight) requestInput(required inputRequired) (map[string]json.RawMessage, error) {
 	if len(required.InputRequests) > maxRequests {
-		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asks for too much input at once"}
+		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asked for too much input at once"}
 	}
 	var (
 		mu      sync.Mutex

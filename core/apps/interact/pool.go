@@ -37,7 +37,7 @@ const (
 )
 
 // errCannotStart means that another instance of an app could not be started. Some apps cannot run twice.
-var errCannotStart = errors.New("the app could not be started once more")
+var errCannotStart = errors.New("the app could not be started again")
 
 // poolKey says whom an instance serves: one session, or all stateless clients if session is "". If account is set, the
 // instance serves only calls with that account.
@@ -284,7 +284,7 @@ func (b *Broker) EndSession(session string) {
 func (b *Broker) NotifyRootsChanged(ctx context.Context, session string) {
 	for _, in := range b.pool.find(func(k poolKey) bool { return session != "" && k.session == session }) {
 		if err := in.Notify(ctx, "notifications/roots/list_changed", nil); err != nil {
-			b.o.Logger.Debug("an app was not notified that a client's roots changed", "error", err)
+			b.o.Logger.Debug("could not notify an app that a client's roots changed", "error", err)
 		}
 	}
 }

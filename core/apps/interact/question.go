@@ -23,11 +23,11 @@ func (d *Dialog) AnswerShared(ctx context.Context, q rpc.Question, callers []lin
 	d.learn(func(c *bundleCapabilities) { c.asks |= needed })
 	switch len(callers) {
 	case 0:
-		return d.refuse(q.Method, "no call is in flight that the request could belong to")
+		return d.refuse(q.Method, "there is no call in flight that the request could belong to")
 	case 1:
 		return callers[0].Answer(ctx, q, callers)
 	}
-	return d.refuse(q.Method, "calls of several clients are in flight and the request names none; ask again in the next call")
+	return d.refuse(q.Method, "calls from several clients are in flight and the request does not name one; ask again in the next call")
 }
 
 // Answer implements link.Caller: it puts a question to the client. The question may belong to any of the callers, which
@@ -53,7 +53,7 @@ func (f *inFlight) Answer(ctx context.Context, q rpc.Question, callers []link.Ca
 	if _, ok := errors.AsType[*rpc.Error](err); err == nil || ok {
 		return result, err
 	}
-	d.log.Debug("request of an app to its client was not answered", "method", q.Method, "error", err)
+	d.log.Debug("an app's request to its client was not answered", "method", q.Method, "error", err)
 	return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the client did not answer"}
 }
 

@@ -227,7 +227,7 @@ func (c *suspendedCalls) suspend(s *suspendedCall) (json.RawMessage, error) {
 	defer c.mu.Unlock()
 	if !c.evictFor(s.owner) {
 		s.cancel()
-		return nil, core.Errorf(core.CodeUnavailable, "too many calls wait for input of their clients").WithRetryAfter(time.Minute)
+		return nil, core.Errorf(core.CodeUnavailable, "too many calls are waiting for input from their clients").WithRetryAfter(time.Minute)
 	}
 	c.calls[state], s.since = s, time.Now()
 	s.timer = time.AfterFunc(suspendTimeout, func() {

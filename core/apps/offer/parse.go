@@ -72,7 +72,7 @@ func parseList[T any](r Reader, raws []json.RawMessage, kind core.Kind, parse fu
 	for _, raw := range raws {
 		item, name, err := parse(raw)
 		if err == nil && seen[name] {
-			err = errors.New("the app lists another item of this name before it")
+			err = errors.New("the app already listed an item with this name")
 		}
 		if err != nil {
 			r.warn(kind, name, "left out", err.Error())

@@ -213,7 +213,7 @@ func (r *reader) pairs(key string, value json.RawMessage, into map[string]string
 		} else if pair := fields(element); text(pair["name"]) != "" {
 			object[text(pair["name"])] = pair["value"]
 		} else {
-			r.fail(".%s: an element is neither NAME=VALUE nor an object with name and value", key)
+			r.fail(".%s: an entry is neither NAME=VALUE nor an object with a name and a value", key)
 		}
 	}
 	if object == nil && list(value) == nil {

@@ -37,9 +37,9 @@ func Servers(text []byte) (map[string]json.RawMessage, error) {
 	}
 	switch {
 	case len(c.twice) > 0:
-		return nil, fmt.Errorf("the configuration defines %s more than once, each time differently: give the part with one of the definitions", strings.Join(c.twice, ", "))
+		return nil, fmt.Errorf("the configuration defines %s more than once, each time differently: give only the part with one of the definitions", strings.Join(c.twice, ", "))
 	case len(c.servers) == 0:
-		return nil, fmt.Errorf("no server is named: %s", shape)
+		return nil, fmt.Errorf("it does not name a server: %s", shape)
 	}
 	return c.servers, nil
 }

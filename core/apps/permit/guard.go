@@ -40,13 +40,13 @@ func (g *Guard) MayGrant(c core.Caller, a core.Access) error {
 	case a.Kind == core.PermissionNetOnly:
 		return nil
 	case g.Grantable == config.GrantersNobody:
-		return core.Errorf(core.CodeForbidden, "permissions are granted by the configuration alone: sandbox.grantable is nobody")
+		return core.Errorf(core.CodeForbidden, "only the configuration can grant permissions: sandbox.grantable is nobody")
 	case c.User.OrgRole.Admin(), g.Grantable == config.GrantersWorkspace:
 		return nil
 	case a.Kind.IsPath() && g.isShared(a.Target):
 		return nil
 	}
-	return core.Errorf(core.CodeForbidden, "granting this needs the organization role admin or owner: sandbox.grantable and sandbox.shared give an admin of a workspace no right to it")
+	return core.Errorf(core.CodeForbidden, "granting this needs the organization role admin or owner: sandbox.grantable and sandbox.shared do not let a workspace admin do it")
 }
 
 // isShared reports whether a path is below a shared directory, both as written and with symbolic links resolved.
@@ -177,12 +177,12 @@ func onlyRoot(path string, info fs.FileInfo, write bool) (why string) {
 		return err
 	})
 	if err != nil && ownedByRoot(info) {
-		return "it belongs to root, and holds more than can be looked at"
+		return "it belongs to root, and contains too much to check"
 	}
 	return why
 }
 
-var errUnchecked = errors.New("not everything was looked at")
+var errUnchecked = errors.New("not everything was checked")
 
 // isRoots reports whether a file belongs to root and other users lack a permission.
 func isRoots(info fs.FileInfo, permission fs.FileMode) bool {
@@ -195,7 +195,7 @@ func ownedByRoot(info fs.FileInfo) bool {
 }
 
 func onlyConfiguration(what, why string) error {
-	return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.read and sandbox.write of the app): %s", what, why)
+	return core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.read and sandbox.write of the app): %s", what, why)
 }
 
 // checkPort returns an error if target is not a port of this machine, or if it is a protected port.
@@ -207,11 +207,11 @@ func (g *Guard) checkPort(target string) error {
 	}
 	switch {
 	case slices.Contains([]int{2375, 2376}, port):
-		return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.network of the app): it is a port of Docker", target)
+		return core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it is a Docker port", target)
 	case port >= 6000 && port < 6064:
-		return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.network of the app): it is a port of a display", target)
+		return core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it is a display's port", target)
 	case g.Ports != nil && slices.Contains(g.Ports(), port):
-		return core.Errorf(core.CodeForbidden, "%s can be opened by the configuration alone (sandbox.network of the app): it belongs to this server, its database or its plugins", target)
+		return core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it belongs to this server, its database or its plugins", target)
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func checkVariable(name string) error {
 	case !variableName.MatchString(name):
 		return core.Errorf(core.CodeBadRequest, "%.100q is not the name of a variable", name)
 	case secretWords.MatchString(name):
-		return core.Errorf(core.CodeForbidden, "the server's variable %s cannot be given to an app this way: it looks like a secret, leads to a socket or loads code; give the app a value of its own with `ropewalk app configure --env`", name)
+		return core.Errorf(core.CodeForbidden, "the server's variable %s cannot be given to an app this way: it looks like a secret, leads to a socket or loads code; give the app its own value with `ropewalk app configure --env`", name)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ const (
 	whySystem   = "it is a part of the system"
 	whySockets  = "it leads to sockets of the system or of people"
 	whySecrets  = "it holds keys, passwords or cookies of a person"
-	whyStartup  = "what is written there is executed outside of the sandbox"
+	whyStartup  = "files written there are executed outside the sandbox"
 	whyServer   = "it belongs to the server"
 	whyPassword = "it holds passwords or keys of the machine"
 )

@@ -253,7 +253,7 @@ func (s settings) checkReadable(level sandbox.Level) error {
 				wanted = 0o1
 			}
 			if !isPermitted(path, wanted) {
-				return fmt.Errorf("%s has settings of package managers that cannot be read in their sandbox, where root has no rights over the files of others: "+
+				return fmt.Errorf("%s has package manager settings that cannot be read in the sandbox, where root has no rights over other users' files: "+
 					"let the server's user own %s, or set sandbox.level: none for the app", file, path)
 			}
 		}
@@ -354,5 +354,5 @@ func explainClosed(err error, profile *sandbox.Profile) error {
 	if said := err.Error(); !closed.MatchString(said) && (!refused.MatchString(said) || !local.MatchString(said)) {
 		return err
 	}
-	return fmt.Errorf("%w\npackage managers run in a sandbox: they write to the app's directory and their cache, and of this machine they reach the registries and proxies that the settings of npm, uv and pip name", err)
+	return fmt.Errorf("%w\npackage managers run in a sandbox: they write to the app's directory and their cache, and on this machine they reach only the registries and proxies that the settings of npm, uv and pip name", err)
 }

@@ -30,7 +30,7 @@ func (r *Resolver) fromNPMName(ctx context.Context, o Order) (*Candidate, error)
 	wanted := cmp.Or(o.Version, "latest")
 	out, err := r.query(ctx, o, "npm", "view", "--json", "--loglevel=error", "--", o.Source.Ref+"@"+wanted, "version")
 	if failure, ok := errors.AsType[*instance.Failure](err); ok && slices.ContainsFunc(failure.Output, isNotFound) {
-		return nil, fmt.Errorf("npm has no package %s with the version %s, or it takes a login", o.Source.Ref, wanted)
+		return nil, fmt.Errorf("npm has no package %s with the version %s, or it needs a login", o.Source.Ref, wanted)
 	}
 	if err != nil {
 		return nil, err

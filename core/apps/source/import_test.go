@@ -188,7 +188,7 @@ func TestWhatLimitsTheToolsOfAnAppIsRefusedByItsName(t *testing.T) {
 
 func TestATextThatIsNoConfigurationIsRefusedWithWhatItShouldBe(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "empty", "{": "not JSON", "{}": "no server is named", "[]": "no server is named", "npx -y a": "no server is named", `{"mcpServers": {}}`: "no server is named",
+		"": "empty", "{": "not JSON", "{}": "it does not name a server", "[]": "it does not name a server", "npx -y a": "it does not name a server", `{"mcpServers": {}}`: "it does not name a server",
 		"a: [": "neither JSON nor valid TOML or YAML", "[a]\nb = ": "neither JSON nor valid TOML or YAML",
 		`{"a": {"mcpServers": {"x": {"command": "a"}}}, "b": {"mcpServers": {"x": {"command": "b"}}}}`: "defines x more than once",
 	} {

@@ -49,10 +49,10 @@ func explainRefusal(err error, app string) error {
 	case err == nil:
 		return nil
 	case strings.Contains(err.Error(), missingGit):
-		return fmt.Errorf("the npm package, or one that it depends on, is taken from a git repository, where npm would run what lies in it: "+
-			"only packages of a registry are installed; an organization admin can allow it with apps.%s.installScripts: true", app)
+		return fmt.Errorf("the npm package, or one that it depends on, comes from a git repository, where npm would run code from the package: "+
+			"only packages from a registry are installed; an organization admin can allow it with apps.%s.installScripts: true", app)
 	case strings.Contains(err.Error(), buildRefused):
-		return errors.New("the PyPI project, or one that it depends on, would have to be built, which runs what lies in it: only wheels are installed (pip may start no program, such as one that holds its passwords, either)")
+		return errors.New("the PyPI project, or one that it depends on, would have to be built, which runs code from the package: only wheels are installed (nor may pip start other programs, such as a keyring helper)")
 	}
 	return err
 }

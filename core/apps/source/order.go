@@ -55,9 +55,9 @@ func (o Order) checkSigned(s *bundle.Signature) error {
 	case !o.Signed:
 		return nil
 	case s == nil:
-		return core.Errorf(core.CodeForbidden, "the bundle is not signed, and install.requireSignature of the configuration demands it")
+		return core.Errorf(core.CodeForbidden, "the bundle is not signed, and the configuration's install.requireSignature requires it")
 	case !s.Trusted(o.Signers):
-		return core.Errorf(core.CodeForbidden, "the bundle is signed by %.100q (SHA-256 %s), which install.trustedSigners of the configuration does not name, or whose certificate is not valid now", s.Signer, s.Fingerprint)
+		return core.Errorf(core.CodeForbidden, "the bundle is signed by %.100q (SHA-256 %s), but install.trustedSigners does not name that signer, or the certificate is not valid now", s.Signer, s.Fingerprint)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func commandOrder(o Order, command string) (Order, error) {
 	runner := strings.TrimSuffix(filepath.Base(command), ".cmd")
 	run, ok := packageOf(runner, o.Args)
 	if !ok && run.nothing {
-		return o, badRequest("args: %s is given no package to run", runner)
+		return o, badRequest("args: %s has no package to run", runner)
 	}
 	if !ok {
 		return o, nil

@@ -20,7 +20,7 @@ func packageCandidate(o Order, pkg registry.Package, kind bundle.ServerType, com
 	}
 	m, err := packageManifest(pkg, kind, command, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the registry's entry for %s is not usable: %w", pkg.Name, err)
+		return nil, fmt.Errorf("the registry's entry for %s cannot be used: %w", pkg.Name, err)
 	}
 	sum := sha256.Sum256([]byte(string(pkg.Kind) + "\x00" + pkg.Identifier + "\x00" + packageVersion(pkg)))
 	c := &Candidate{Manifest: m, Label: hex.EncodeToString(sum[:])[:labelLength]}

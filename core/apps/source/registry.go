@@ -33,7 +33,7 @@ func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error
 	registries := o.usable(configured)
 	switch {
 	case len(registries) == 0 && len(configured) > 0:
-		return nil, core.Errorf(core.CodeForbidden, "install.registries of the configuration lets you install from none of the configured registries")
+		return nil, core.Errorf(core.CodeForbidden, "install.registries does not let you install from any of the configured registries")
 	case len(registries) == 0:
 		return nil, errors.New("no registry is configured to look for a bundle by name: add one to the configuration, such as `registries: [{name: official, adapter: mcp-registry}]`, or install a package (npm, pypi), a path or a url")
 	}
@@ -158,7 +158,7 @@ func fromRemotePackage(o Order, pkg registry.Package) (*Candidate, error) {
 	}
 	remote, err := request.remote()
 	if err != nil {
-		return nil, fmt.Errorf("the registry's entry for %s is not usable: %s", pkg.Name, core.TextOf(err))
+		return nil, fmt.Errorf("the registry's entry for %s cannot be used: %s", pkg.Name, core.TextOf(err))
 	}
 	o.Remote = remote
 	if o.ServerName == "" {

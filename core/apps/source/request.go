@@ -124,7 +124,7 @@ func (r Request) remote() (*core.Remote, error) {
 		return nil, badRequest("url contains a user name or password; use transport.auth")
 	}
 	if strings.HasSuffix(strings.ToLower(u.Path), ".mcpb") {
-		return nil, badRequest("url is the address of a bundle file, and it takes that of an MCP server: download the file and install it by its path, or upload it")
+		return nil, badRequest("url is the address of a bundle file, not of an MCP server: download the file and install it by its path, or upload it")
 	}
 	remote := &core.Remote{URL: r.URL, Type: transportStreamable, Auth: core.RemoteAuth{Type: "none"}, AllowPrivate: r.AllowPrivate}
 	t := r.Transport

@@ -175,7 +175,7 @@ func NewClient(o Options) *http.Client {
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			switch {
 			case r.Method != http.MethodGet || via[0].Method != http.MethodGet:
-				return fmt.Errorf("%s redirects a %s, which is not followed", via[0].URL.Host, via[0].Method)
+				return fmt.Errorf("%s redirects a %s; redirects are not followed", via[0].URL.Host, via[0].Method)
 			case len(via) > maxClientRedirects:
 				return fmt.Errorf("%s redirects too many times", via[0].URL.Host)
 			case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":

@@ -53,7 +53,7 @@ func (c *roundTripper) notMCP(cause error) *Error {
 	case last.message != "":
 		failed.Reason = fmt.Sprintf("answered %s: %q", status(last.status), last.message)
 	case last.status >= http.StatusInternalServerError, last.status == http.StatusTooManyRequests, last.status == http.StatusRequestTimeout:
-		failed.Reason = fmt.Sprintf("answered %s: try again later, or ask who runs it", status(last.status))
+		failed.Reason = fmt.Sprintf("answered %s: try again later, or ask whoever runs it", status(last.status))
 	case last.status < 200 || last.status > 299:
 		failed.Reason = fmt.Sprintf("answered %s: %s", status(last.status), checkEndpoint)
 	case last.media == "application/json" || last.media == "text/event-stream":

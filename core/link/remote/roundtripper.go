@@ -80,7 +80,7 @@ func (c *roundTripper) exchange(r *http.Request) (*http.Response, error) {
 	if v := c.version.Load(); v != nil && out.Header.Get("Mcp-Protocol-Version") == "" {
 		out.Header.Set("Mcp-Protocol-Version", *v)
 	}
-	late := time.AfterFunc(c.wait, func() { cancel(c.failure(fmt.Sprintf("did not begin to answer within %v", c.wait), nil)) })
+	late := time.AfterFunc(c.wait, func() { cancel(c.failure(fmt.Sprintf("did not start to answer within %v", c.wait), nil)) })
 	resp, err := c.base.RoundTrip(out)
 	late.Stop()
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *roundTripper) explain(ctx context.Context, r *http.Request, err error) 
 		return remote
 	}
 	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
-		return &Error{Host: c.origin.Host, Reason: "resolves to an address that must not be reached from here", Down: true, cause: err}
+		return &Error{Host: c.origin.Host, Reason: "resolves to an address that apps may not connect to", Down: true, cause: err}
 	}
 	op, ok := errors.AsType[*net.OpError](err)
 	failed := c.failure("cannot be reached: "+unreachable(err), err)

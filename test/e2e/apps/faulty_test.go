@@ -38,7 +38,7 @@ func TestAnAppThatBreaksTheProtocolLosesOnlyWhatItBroke(t *testing.T) {
 	logged("a response with the id 987654321, which matches no request")
 
 	testkit.Eventually(t, "the storm of announcements is noticed", func() bool {
-		return strings.Count(s.Log.String(), "announces changes of its lists all the time") == 1
+		return strings.Count(s.Log.String(), "keeps announcing list changes") == 1
 	})
 	first := s.Call(t, "faulty", "lists", map[string]any{}).(float64)
 	<-time.After(5 * time.Second)
