@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
-var update = flag.Bool("update", false, "write docs/configuration.md")
+var update = flag.Bool("update", false, "write docs/configuration.md and docs/commands.md")
 
 const referencePath = "../../docs/configuration.md"
 

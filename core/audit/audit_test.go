@@ -124,9 +124,15 @@ func TestALogThatFailsClosedRefuses(t *testing.T) {
 		if err := l.Record(t.Context(), core.AuditRecord{Action: "a"}); err != nil {
 			t.Error(err)
 		}
+		if err := l.Ready(); err != nil {
+			t.Errorf("fail closed %v, while records are written: %v", closed, err)
+		}
 		_ = f.Close(t.Context())
 		if err := l.Record(t.Context(), core.AuditRecord{Action: "b"}); (err == nil) != (want == "") || err != nil && core.CodeOf(err) != want {
 			t.Errorf("fail closed %v: %v", closed, err)
+		}
+		if err := l.Ready(); err == nil || !strings.Contains(err.Error(), "audit.file") {
+			t.Errorf("fail closed %v, after a record that was not written: %v", closed, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,8 @@ type Log struct {
 	log        hclog.Logger
 	failClosed bool
 	arguments  bool
-	fileLost   atomic.Uint64 // records that could not be written to the file
+	fileLost   atomic.Uint64         // records that could not be written to the file
+	fileDown   atomic.Pointer[error] // why the last record could not be written to the file; nil if it was
 }
 
 // Options configure a Log.
@@ -57,12 +59,14 @@ func (l *Log) all() []Sink {
 	return *l.sinks.Load()
 }
 
-// Ready returns why records cannot be written, if the log is configured to fail closed.
+// Ready returns why records cannot be written.
 func (l *Log) Ready() error {
 	var errs []error
 	for _, s := range l.all() {
-		if stream, ok := s.(*Stream); ok && l.failClosed {
+		if stream, ok := s.(*Stream); ok {
 			errs = append(errs, stream.Down())
+		} else if down := l.fileDown.Load(); down != nil {
+			errs = append(errs, fmt.Errorf("the last record could not be written to audit.file: %w", *down))
 		}
 	}
 	return errors.Join(errs...)
@@ -103,8 +107,12 @@ func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
 	var errs []error
 	for _, s := range l.all() {
 		err := s.Write(ctx, r)
-		if _, counts := s.(*Stream); err != nil && !counts {
-			l.fileLost.Add(1)
+		if _, counts := s.(*Stream); !counts {
+			l.fileDown.Store(nil)
+			if err != nil {
+				l.fileLost.Add(1)
+				l.fileDown.Store(&err)
+			}
 		}
 		errs = append(errs, err)
 	}

@@ -287,6 +287,18 @@ func (c *Config) deriveIdle() {
 	}
 }
 
+// showDerived puts the values that follow from other settings into Effective.
+func (c *Config) showDerived() {
+	if _, set := c.places["idle"]; set || c.MaxAwake == 0 {
+		return
+	}
+	for i := range c.effective {
+		if c.effective[i].Path == "idle" {
+			c.effective[i].Value, c.effective[i].Source = "10m", "default with apps.maxAwake"
+		}
+	}
+}
+
 // relaxInDevMode disables the limits that were not set in dev mode, where one person uses the server to try
 // things out. The size limits of bodies and answers stay.
 func (c *Config) relaxInDevMode() {

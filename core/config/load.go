@@ -87,6 +87,7 @@ func build(s *schema.Schema, o Options, home, file string, content []byte) (*Con
 	c.effective = effective(merged)
 	c.deriveLimits()
 	c.deriveIdle()
+	c.showDerived()
 	k := check{cfg: c, doc: d, schema: s, expanded: merged.Expanded, problems: merged.Problems}
 	return c, k.run(), nil
 }

@@ -230,6 +230,16 @@ func TestALimitOnAwakeAppsLetsAppsSleep(t *testing.T) {
 	equal(t, "awake", c.MaxAwake, 10)
 	equal(t, "apps", c.Apps, map[string]App{"a": {Protected: true}})
 	equal(t, "unused", c.Idle, 10*time.Minute)
+	shown := func(c *config.Config) string {
+		for _, v := range c.Effective() {
+			if v.Path == "idle" {
+				return fmt.Sprint(v.Value, " from ", v.Source)
+			}
+		}
+		return ""
+	}
+	equal(t, "shown", shown(c), "10m from default with apps.maxAwake")
+	equal(t, "shown without a number", shown(mustLoad(t, "apps: {maxAwake: 0}\n", nil)), "never from default")
 	equal(t, "as the file says", mustLoad(t, "idle: never\napps: {maxAwake: 10}\n", nil).Idle, time.Duration(0))
 	equal(t, "without a number", mustLoad(t, "apps: {maxAwake: 0}\n", nil).Idle, time.Duration(0))
 }

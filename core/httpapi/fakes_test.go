@@ -200,6 +200,8 @@ type allFeatures []string
 
 func (off allFeatures) Enabled(flag string) bool { return !slices.Contains(off, flag) }
 
+func (n *fakeTools) Called(call tools.Call) string { return call.Name }
+
 func (n *fakeTools) Call(ctx context.Context, c core.Caller, call tools.Call) (_ json.RawMessage, failed bool, _ error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

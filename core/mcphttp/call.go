@@ -51,7 +51,7 @@ func (e *Endpoint) newCall(ctx context.Context, m Message, caller core.Caller, s
 
 // serveCalls runs the calls of one POST, each on its own goroutine, and writes the response once its form is known.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
-	noteTool(c, calls)
+	e.noteTool(c, calls)
 	for _, k := range calls {
 		e.workers.start(e.root, k, e.run)
 	}
@@ -157,10 +157,10 @@ func (k *call) notify(n rpc.Notification) {
 	k.Out.Notify(n.Encode())
 }
 
-// noteTool records the tool of the first call for the access log.
-func noteTool(c *fiber.Ctx, calls []*call) {
+// noteTool records the tool of the first call for the access log: with system__call_tool, the one that it calls.
+func (e *Endpoint) noteTool(c *fiber.Ctx, calls []*call) {
 	if info := webguard.RequestOf(c.Context()); info != nil && calls[0].Method == "tools/call" {
-		info.SetTool(clip(rawjson.Text(calls[0].Param("name"))))
+		info.SetTool(clip(e.o.Tools.Called(tools.Call{Name: rawjson.Text(calls[0].Param("name")), Arguments: calls[0].Param("arguments")})))
 	}
 }
 

@@ -111,7 +111,7 @@ type Status struct {
 	Failures uint64        // of those, calls that returned ErrUnavailable
 	P50, P99 time.Duration // of the recent calls
 	Memory   uint64        // resident bytes of its process; 0 in process
-	LastErr  error         // why the last generation ended or did not start
+	LastErr  error         // why the last generation ended or did not start, otherwise why the plugin is degraded
 }
 
 // The states of a plugin.

@@ -27,22 +27,28 @@ func (r *recentCalls) add(took time.Duration, failed bool) {
 	r.n++
 }
 
-// figures returns the median and the 99th percentile of the recent calls, and whether most of the last 20
-// failed or were slow.
-func (r *recentCalls) figures() (p50, p99 time.Duration, degraded bool) {
+// figures returns the median and the 99th percentile of the recent calls, and, if most of the last 20 failed or were
+// slow, how many did.
+func (r *recentCalls) figures() (p50, p99 time.Duration, degraded string) {
 	n := min(r.n, recentSize)
 	if n == 0 {
-		return 0, 0, false
+		return 0, 0, ""
 	}
 	sorted := slices.Clone(r.took[:n])
 	slices.Sort(sorted)
-	last, bad := min(n, 20), 0
+	last, failed, slow := min(n, 20), 0, 0
 	for i := r.n - last; i < r.n; i++ {
-		if r.failed[i%recentSize] || r.took[i%recentSize] > slowCall {
-			bad++
+		switch {
+		case r.failed[i%recentSize]:
+			failed++
+		case r.took[i%recentSize] > slowCall:
+			slow++
 		}
 	}
-	return sorted[n/2], sorted[min(n-1, n*99/100)], last >= fewCalls && 2*bad > last
+	if last >= fewCalls && 2*(failed+slow) > last {
+		degraded = fmt.Sprintf("of the last %d calls %d failed and %d took longer than %v", last, failed, slow, slowCall)
+	}
+	return sorted[n/2], sorted[min(n-1, n*99/100)], degraded
 }
 
 // residentBytes returns the resident memory of a process, or 0 if it is unknown.

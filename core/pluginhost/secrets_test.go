@@ -41,13 +41,13 @@ func TestAPluginIsDegradedWhenMostOfItsRecentCallsFailed(t *testing.T) {
 	for i := range 300 {
 		r.add(10, i%3 != 0)
 	}
-	if _, _, degraded := r.figures(); !degraded {
-		t.Error("two of three calls failed, and it is not degraded")
+	if _, _, degraded := r.figures(); degraded != "of the last 20 calls 14 failed and 0 took longer than 2s" {
+		t.Errorf("two of three calls failed, and it is degraded because %q", degraded)
 	}
 	for range 20 {
 		r.add(30, false)
 	}
-	if p50, p99, degraded := r.figures(); degraded || p50 != 10 || p99 != 30 {
-		t.Errorf("after 20 good calls: %v, %v, degraded %t", p50, p99, degraded)
+	if p50, p99, degraded := r.figures(); degraded != "" || p50 != 10 || p99 != 30 {
+		t.Errorf("after 20 good calls: %v, %v, degraded %q", p50, p99, degraded)
 	}
 }

@@ -420,7 +420,11 @@ func (s *slot[T]) status() Status {
 		Kind: s.target.kind, Name: s.target.label, Adapter: s.target.name, Path: s.target.path, State: Restarting,
 		SHA256: s.target.sha256, Restarts: s.restarts, Calls: s.calls, Failures: s.failures, LastErr: s.lastErr,
 	}
-	st.P50, st.P99, st.Degraded = s.recent.figures()
+	var why string
+	st.P50, st.P99, why = s.recent.figures()
+	if st.Degraded = why != ""; st.Degraded && st.LastErr == nil {
+		st.LastErr = errors.New(why)
+	}
 	if s.attached != nil {
 		st.State, st.Version, st.Since, st.Protocol = Attached, s.attached.attached.info.Version, s.attached.since, newestProtocol
 		return st

@@ -11,8 +11,8 @@ import (
 )
 
 // checks returns what /readyz tests: everything that a request may need. Registries are not included: only an
-// installation needs one, and a server that cannot install still serves its apps. Audit sinks are included if
-// actions that cannot be recorded are refused (audit.failClosed).
+// installation needs one, and a server that cannot install still serves its apps. If records cannot be written, the
+// server is only unready if it refuses actions that cannot be recorded (audit.failClosed).
 func (s *Server) checks() []httpapi.Check {
 	home := s.config().Home
 	all := []httpapi.Check{
@@ -25,13 +25,13 @@ func (s *Server) checks() []httpapi.Check {
 	}
 	all = append(all, httpapi.Check{Name: "auth", Run: func(ctx context.Context) error { return s.host.Probe(ctx, plugins.KindAuth) }, When: s.hasProviders})
 	all = append(all, httpapi.Check{Name: "identityProvider", Run: s.providers.check, When: s.hasProviders, Advisory: true})
-	if s.config().Audit.FailClosed {
-		all = append(all, httpapi.Check{Name: "audit", Run: s.checkAudit})
+	if s.audit.log != nil {
+		all = append(all, httpapi.Check{Name: "audit", Run: s.checkAudit, Advisory: !s.config().Audit.FailClosed})
 	}
 	return all
 }
 
-// checkAudit fails if an action would currently be refused because it cannot be recorded.
+// checkAudit fails if actions cannot be recorded at present.
 func (s *Server) checkAudit(ctx context.Context) error {
 	if err := s.audit.log.Ready(); err != nil {
 		return err

@@ -20,7 +20,7 @@ func (e *examination) checkApps(ctx context.Context) {
 	list, err := control.Dial(e.home).Apps(ctx)
 	if err != nil {
 		if e.running.Version == e.o.Version {
-			e.add("apps", failed, err.Error(), "look into the server's log")
+			e.addError("apps", "the server's list of apps", err, "look into the server's log")
 		}
 		return
 	}

@@ -18,6 +18,29 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
+func TestACheckThatRanOutOfTimeDidNotAnswer(t *testing.T) {
+	t.Parallel()
+	var r Report
+	r.addError("health", "GET /v1/health", fmt.Errorf("asking: %w", context.DeadlineExceeded), "restart the server")
+	r.addError("health", "GET /v1/health", errors.New("500"), "restart the server")
+	want := []Finding{
+		{"health", warning, "GET /v1/health did not answer in time", "run doctor again when this machine is less busy; if nothing changes, restart the server"},
+		{"health", failed, "GET /v1/health: 500", "restart the server"},
+	}
+	if !slices.Equal(r.Findings, want) {
+		t.Errorf("got %+v", r.Findings)
+	}
+	for message, remedy := range map[string]string{
+		"sessionStore: start: context deadline exceeded":           "less busy",
+		"sessionStore: dial tcp 10.0.0.1:6379: connection refused": "can be reached",
+		"sessionStore.url: must be a URL":                          "correct the section",
+	} {
+		if got := adapterRemedy(message); !strings.Contains(got, remedy) {
+			t.Errorf("%s: %s", message, got)
+		}
+	}
+}
+
 func TestChecksRunSideBySideAndTheirFindingsKeepTheOrder(t *testing.T) {
 	t.Parallel()
 	e := &examination{}

@@ -1,6 +1,9 @@
 package doctor
 
 import (
+	"context"
+	"errors"
+	"os"
 	"slices"
 	"strings"
 
@@ -33,6 +36,22 @@ func (r *Report) add(check, result, detail, remedy string) {
 		remedy = ""
 	}
 	r.Findings = append(r.Findings, Finding{check, result, detail, remedy})
+}
+
+// addError adds the finding of a check that err ended. A check that ran out of time says nothing about what it checks.
+func (r *Report) addError(check, what string, err error, remedy string) {
+	if timedOut(err) {
+		r.add(check, warning, what+" did not answer in time", "run doctor again when this machine is less busy; if nothing changes, "+remedy)
+		return
+	}
+	if what != "" {
+		what += ": "
+	}
+	r.add(check, failed, what+err.Error(), remedy)
+}
+
+func timedOut(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || os.IsTimeout(err) || strings.Contains(err.Error(), context.DeadlineExceeded.Error())
 }
 
 // reported reports whether a check already has a finding.

@@ -161,6 +161,10 @@ func (e *examination) checkRuntime(ctx context.Context, r program) {
 	run := exec.CommandContext(limited, path, r.args)
 	run.Env = append(os.Environ(), "PATH="+environment["PATH"]) // npm is a script that finds node there
 	out, err := run.CombinedOutput()
+	if limited.Err() != nil {
+		e.addError(r.name, path, limited.Err(), "install it again")
+		return
+	}
 	if err != nil {
 		e.add(r.name, failed, fmt.Sprintf("%s does not run: %v", path, err), "install it again")
 		return

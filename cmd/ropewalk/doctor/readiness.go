@@ -12,7 +12,7 @@ import (
 func (e *examination) checkReadiness(ctx context.Context) {
 	checks, err := control.Dial(e.home).Readiness(ctx)
 	if err != nil {
-		e.add("readiness", failed, err.Error(), "look into the server's log, and restart it")
+		e.addError("readiness", "the server", err, "look into the server's log, and restart it")
 		return
 	}
 	var passed []string
@@ -48,6 +48,8 @@ func (e *examination) readinessRemedy(check string) string {
 		return "check that the server of sessionStore.url runs and can be reached from here; `ropewalk plugin list` shows the state of the plugin"
 	case "identityProvider":
 		return "check that this machine reaches the address of the section auth; people who are logged in and API keys work meanwhile"
+	case "audit":
+		return "free some space on the disk of audit.file, and check what audit.sinks connect to; actions are not recorded meanwhile"
 	case "auth":
 		return "see the server's log for what the adapter wrote, and correct the section auth; `ropewalk plugin list` shows the state of the plugin"
 	}

@@ -82,6 +82,10 @@ func (e *examination) findServer(ctx context.Context) {
 // checkServer examines a running server, or checks that one could listen.
 func (e *examination) checkServer(ctx context.Context) {
 	if e.silent != nil {
+		if timedOut(e.silent) {
+			e.addError("server", "its control socket", e.silent, "restart the server")
+			return
+		}
 		e.add("server", failed, "its control socket does not answer: "+reason(e.silent), "run doctor as the user of the server, or restart the server")
 		return
 	}
@@ -91,6 +95,7 @@ func (e *examination) checkServer(ctx context.Context) {
 			e.add("server", warning, fmt.Sprintf("it runs version %s, this is %s", status.Version, e.o.Version), "restart the server")
 		}
 		e.checkAnswer(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
+		e.checkBaseURL(ctx)
 		e.checkReadiness(ctx)
 		e.checkKey(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
 		return
@@ -151,10 +156,34 @@ func (e *examination) checkAnswer(ctx context.Context, client apiclient.Client) 
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	if err := client.Get(ctx, "/v1/health", nil, nil); err != nil {
-		e.add("health", failed, "GET /v1/health: "+err.Error(), "look into the server's log, and restart it")
+		e.addError("health", "GET /v1/health", err, "look into the server's log, and restart it")
 		return
 	}
 	e.add("health", ok, "GET /v1/health answers 200 OK", "")
+}
+
+// checkBaseURL checks that the address in http.baseUrl leads to a Ropewalk server.
+func (e *examination) checkBaseURL(ctx context.Context) {
+	if e.config == nil || e.config.HTTP.BaseURL == "" {
+		return
+	}
+	address := e.config.HTTP.BaseURL
+	var health struct {
+		Status  string
+		Bundles []any
+	}
+	_, err := getJSON(ctx, address+"/v1/health", &health)
+	switch {
+	case err == nil && health.Status == "ok" && health.Bundles != nil:
+		e.add("baseUrl", ok, address+" leads to a Ropewalk server", "")
+		return
+	case err == nil:
+		err = errors.New("something else answers there")
+	default:
+		err = errors.New(reason(err))
+	}
+	e.add("baseUrl", warning, "http.baseUrl: "+address+": "+err.Error(),
+		"set http.baseUrl to the address where clients and browsers reach this server, or correct the proxy; logins and /mcp discovery use it. If only this machine cannot reach it, nothing is wrong")
 }
 
 // checkKey sends the running server the API key that commands take from the environment, unless that is for the

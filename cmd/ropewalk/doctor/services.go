@@ -43,6 +43,10 @@ func (e *examination) checkAdapters(ctx context.Context) {
 			problems = config.Problems{{Message: err.Error()}}
 		}
 		for _, p := range problems {
+			if strings.Contains(p.Message, context.DeadlineExceeded.Error()) {
+				e.add("adapters", warning, p.String(), adapterRemedy(p.Message))
+				continue
+			}
 			e.add("adapters", failed, p.String(), adapterRemedy(p.Message))
 		}
 	} else if len(found.Unchecked) == 0 {
@@ -57,11 +61,15 @@ func (e *examination) checkPlugins(ctx context.Context) {
 	}
 	list, err := control.Dial(e.home).Plugins(ctx)
 	if err != nil {
-		e.add("plugins", failed, err.Error(), "look into the server's log")
+		e.addError("plugins", "the server's list of plugins", err, "look into the server's log")
 		return
 	}
 	for _, p := range list {
 		name := p.Kind + " " + p.Name
+		if p.Degraded {
+			e.add("plugins", warning, name+" is degraded: "+p.LastErr, "check what it connects to; the server's log has its standard error")
+			continue
+		}
 		switch p.State {
 		case "running", "in-process", "attached":
 			e.add("plugins", ok, fmt.Sprintf("%s is %s, %d restarts", name, p.State, p.Restarts), "")
@@ -74,6 +82,10 @@ func (e *examination) checkPlugins(ctx context.Context) {
 // adapterRemedy says what to do about a problem with an adapter or plugin.
 func adapterRemedy(message string) string {
 	switch {
+	case strings.Contains(message, context.DeadlineExceeded.Error()):
+		return "it did not answer in time: run doctor again when this machine is less busy; if nothing changes, check what the adapter connects to"
+	case strings.Contains(message, "connection refused"), strings.Contains(message, "no such host"), strings.Contains(message, "network is unreachable"):
+		return "check that what the adapter connects to runs and can be reached from here; the settings may be right"
 	case strings.Contains(message, "does not match its sha256"):
 		return "the file has changed: put the original back or, if you replaced it on purpose, set sha256 to its new hash (`ropewalk plugin verify`)"
 	case strings.Contains(message, "plugin verify --accept"):
@@ -118,6 +130,10 @@ func (e *examination) checkState(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
 	if err := database.Examine(limited, at); err != nil {
+		if timedOut(err) {
+			e.addError(check, where, err, remedy)
+			return
+		}
 		detail := where + ": " + strings.TrimPrefix(err.Error(), where+": ")
 		if at.URL == "" {
 			detail, remedy = unexamined(where, detail, remedy, writable(e.config.Home))

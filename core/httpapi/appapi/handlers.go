@@ -42,6 +42,7 @@ type Apps interface {
 type Tools interface {
 	List(c core.Caller) []tools.Listed
 	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
+	Called(call tools.Call) (tool string)
 	ReadView(ctx context.Context, c core.Caller, app, uri string) (apps.Resource, error)
 	ShowsTool(c core.Caller, server, tool string) bool
 	ShowsEvent(c core.Caller, data json.RawMessage) bool

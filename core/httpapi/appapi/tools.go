@@ -40,7 +40,7 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 	if len(r.Meta) > 0 && r.Meta[0] != '{' {
 		return nil, core.Errorf(core.CodeBadRequest, "_meta must be an object")
 	}
-	c.Context().SetUserValue(toolKey{}, name)
+	c.Context().SetUserValue(toolKey{}, h.Tools.Called(tools.Call{Name: name, Arguments: r.Arguments}))
 	release, err := h.acquireCall(caller)
 	if err != nil {
 		return nil, err

@@ -62,6 +62,10 @@ func TestAReloadTurnsTheAccessLogOnAndOff(t *testing.T) {
 	if !logged("/v1/tools") {
 		t.Error("requests are not logged after a reload turned log.access on")
 	}
+	s.Do(t, "POST", "/v1/tools/call", `{"tool":"system__call_tool","arguments":{"name":"system__search_tools","arguments":{"query":"skills"}}}`)
+	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), "tool=system__search_tools") }) {
+		t.Errorf("the tool that is called through another one is not logged:\n%s", s.Log)
+	}
 	s.MustReload(t, "log: {access: false}\n", "log")
 	if logged("/v1/skills") {
 		t.Error("requests are still logged after a reload turned log.access off")
