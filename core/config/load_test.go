@@ -3,7 +3,6 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/ropewalk/ropewalk/core"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config/layer"
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 	"github.com/ropewalk/ropewalk/core/trust"
@@ -230,7 +230,7 @@ func TestALimitOnAwakeAppsLetsAppsSleep(t *testing.T) {
 	equal(t, "awake", c.MaxAwake, 10)
 	equal(t, "apps", c.Apps, map[string]App{"a": {Protected: true}})
 	equal(t, "unused", c.Idle, 10*time.Minute)
-	shown := func(c *config.Config) string {
+	shown := func(c *Config) string {
 		for _, v := range c.Effective() {
 			if v.Path == "idle" {
 				return fmt.Sprint(v.Value, " from ", v.Source)
