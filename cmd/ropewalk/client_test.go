@@ -362,7 +362,7 @@ func TestServeSaysWhyItCannotListen(t *testing.T) {
 	s := newScript(t)
 	other := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)
-	used := s.run("ropewalk", "serve", "--port", port(t, other.URL)).exits(1, "address already in use; choose another port with --port or http.port; `ropewalk doctor` says")
+	used := s.run("ropewalk", "serve", "--port", port(t, other.URL)).exits(1, "address already in use; choose another port with --port or http.port; `ropewalk doctor` reports")
 	if strings.Contains(used.text, "listen tcp") {
 		t.Error(used.text)
 	}

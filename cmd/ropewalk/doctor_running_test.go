@@ -11,7 +11,7 @@ func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	nowhere := t.TempDir()
-	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {baseUrl: \"http://127.0.0.1:1\"}\nmodels: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\", apiKey: \"${env:OF_THE_SERVER}\"}}}\n")
+	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\", apiKey: \"${env:OF_THE_SERVER}\"}}}\n")
 	s.run("ropewalk", "doctor").exits(1, "error    configuration", "set OF_THE_SERVER where the server is started", "home            "+s.home)
 	path := os.Getenv("PATH")
 	s.environ = []string{"OF_THE_SERVER=secret", "PATH=" + nowhere}
@@ -37,6 +37,8 @@ func TestDoctorReadsTheConfigurationAndTheSandboxOfTheRunningServer(t *testing.T
 	s.run("ropewalk", "doctor").exits(0, "ok       configuration   "+file, "ok       sandbox", "limits")
 	other := s.write("other.yaml", "")
 	s.run("ropewalk", "doctor", "--config", other).exits(0, "ok       configuration   "+other)
+	s.write("elsewhere.yaml", "http: {baseUrl: \"http://127.0.0.1:1\"}\n")
+	s.run("ropewalk", "doctor").exits(0, "warning  baseUrl", "http.baseUrl: http://127.0.0.1:1: ", "set http.baseUrl to the address")
 }
 
 func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
