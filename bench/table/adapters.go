@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// adapters measures the cost of plugins: an identity provider and a Redis, each behind a plugin, compared with
+// adapters measures the cost of plugins: an identity provider and Redis, each behind a plugin, compared with
 // dev mode and sessions in memory. It also counts the calls to the plugins.
 func (b *bench) adapters(ctx context.Context) error {
 	redis, err := b.redis(ctx)
