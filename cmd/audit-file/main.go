@@ -1,4 +1,4 @@
-// Command audit-file is a plugin executable with the built-in audit sink file.
+// Command audit-file is the built-in audit sink file as a plugin executable.
 package main
 
 import (

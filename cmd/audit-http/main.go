@@ -1,4 +1,4 @@
-// Command audit-http is a plugin executable with the built-in audit sink http.
+// Command audit-http is the built-in audit sink http as a plugin executable.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command auth-oidc is a plugin executable with the built-in auth adapter oidc.
+// Command auth-oidc is the built-in auth adapter oidc as a plugin executable.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command auth-static is a plugin executable with the built-in auth adapter static.
+// Command auth-static is the built-in auth adapter static as a plugin executable.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command auth-workos is a plugin executable with the built-in auth adapter workos.
+// Command auth-workos is the built-in auth adapter workos as a plugin executable.
 package main
 
 import (

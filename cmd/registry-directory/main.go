@@ -1,4 +1,4 @@
-// Command registry-directory is a plugin executable with the built-in registry adapter directory.
+// Command registry-directory is the built-in registry adapter directory as a plugin executable.
 package main
 
 import (

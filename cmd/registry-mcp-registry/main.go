@@ -1,4 +1,4 @@
-// Command registry-mcp-registry is a plugin executable with the built-in registry adapter mcp-registry.
+// Command registry-mcp-registry is the built-in registry adapter mcp-registry as a plugin executable.
 package main
 
 import (

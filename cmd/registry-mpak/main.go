@@ -1,4 +1,4 @@
-// Command registry-mpak is a plugin executable with the built-in registry adapter mpak.
+// Command registry-mpak is the built-in registry adapter mpak as a plugin executable.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command sessionstore-memory is a plugin executable with the built-in session store memory.
+// Command sessionstore-memory is the built-in session store memory as a plugin executable.
 package main
 
 import (

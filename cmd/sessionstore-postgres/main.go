@@ -1,4 +1,4 @@
-// Command sessionstore-postgres is a plugin executable with the built-in session store postgres.
+// Command sessionstore-postgres is the built-in session store postgres as a plugin executable.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command sessionstore-redis is a plugin executable with the built-in session store redis.
+// Command sessionstore-redis is the built-in session store redis as a plugin executable.
 package main
 
 import (
