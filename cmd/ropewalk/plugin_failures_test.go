@@ -175,7 +175,7 @@ func TestTheLastLineNamesWhyAPluginCannotBeUsed(t *testing.T) {
 	}
 }
 
-// wantLastLine fails the test unless the last line that is not empty contains all of the texts.
+// wantLastLine fails the test unless the last line that is not empty contains all of the strings.
 func wantLastLine(t *testing.T, s said, says []string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(s.text), "\n")

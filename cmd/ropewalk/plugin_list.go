@@ -89,7 +89,7 @@ func printPlugins(w io.Writer, list []control.Plugin) error {
 	return table.w.Flush()
 }
 
-// seconds formats a duration in seconds for people; "" for zero.
+// seconds formats a duration in seconds; "" for zero.
 func seconds(s float64) string {
 	if s == 0 {
 		return ""

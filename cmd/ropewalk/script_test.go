@@ -212,7 +212,7 @@ type said struct {
 	status     int
 }
 
-// exits checks the exit status, and that the output contains all of the texts.
+// exits checks the exit status, and that the output contains all of the strings.
 func (s said) exits(status int, texts ...string) said {
 	s.t.Helper()
 	if s.status != status {

@@ -42,7 +42,7 @@ func serveCommand() *cobra.Command {
 	return cmd
 }
 
-// upCommand is the command that a new user starts with.
+// upCommand returns `ropewalk up`, the command that a new user starts with.
 func upCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{

@@ -15,7 +15,7 @@ import (
 // direction of text. In JSON some of it is escaped, as an encoder would do, and some is not.
 const hostile = `\u001b]0;title\u0007\u001b]52;c;eA==\u0007\u001b[2J\r\b` + "\u009b2J\u202e\U000e0041"
 
-// hostileAnswers returns responses of the HTTP API by path. All texts in them are hostile.
+// hostileAnswers returns responses of the HTTP API by path. All strings in them are hostile.
 func hostileAnswers() map[string]string {
 	app := `{"name":"a HOSTILE","bundleName":"b HOSTILE","version":"HOSTILE","status":"dead","lastError":"e HOSTILE","toolCount":1}`
 	answers := map[string]string{
