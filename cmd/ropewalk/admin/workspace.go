@@ -88,7 +88,7 @@ type call struct {
 	creates      bool   // it creates a workspace, whose id is printed
 }
 
-// request is a command that makes one request and reports that it succeeded.
+// request returns a command that makes one request and reports that it succeeded.
 func request(c *cli.Connection, use, short string, args int, build func(ctx context.Context, client *apiclient.Client, args []string) (call, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(args),
