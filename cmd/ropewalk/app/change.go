@@ -142,7 +142,7 @@ func logsCommand(c *cli.Connection) *cobra.Command {
 	return cmd
 }
 
-// printLog prints a line of a log, which is text or an object with a text.
+// printLog prints a line of a log, which is a string or an object that contains one.
 func printLog(cmd *cobra.Command, c *cli.Connection, line json.RawMessage) error {
 	if c.JSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), string(line)+"\n")

@@ -52,7 +52,7 @@ func named(ctx context.Context, client *apiclient.Client, name string, err error
 	return fmt.Errorf("%w; `ropewalk app list` shows what is", err)
 }
 
-// do makes a request to a path of an app and prints the response.
+// do makes a request to one of an app's paths and prints the response.
 func do[T any](c *cli.Connection, cmd *cobra.Command, method, name, path string, body any, render func(*cli.Output, T) error) error {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
@@ -65,7 +65,7 @@ func do[T any](c *cli.Connection, cmd *cobra.Command, method, name, path string,
 	return cli.Print(c, cmd, response, render)
 }
 
-// operation is a command that only posts to a path of an app.
+// operation returns a command that only sends a POST request to one of an app's paths.
 func operation(c *cli.Connection, verb, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1),

@@ -132,7 +132,7 @@ func send(cmd *cobra.Command, client *apiclient.Client, f *installFlags, r *requ
 	return answer, err
 }
 
-// title is how to refer to the app when asking a person.
+// title returns the name for the app in questions to the user.
 func (r *request) title() string {
 	return cmp.Or(r.ServerName, r.Name, r.NPM, r.PyPI, filepath.Base(r.Command), r.Path)
 }
@@ -246,7 +246,8 @@ func (f *installFlags) settings(r *request) (err error) {
 	return nil
 }
 
-// listed joins the values of names that are given several times into one list, for fields with several values.
+// listed joins the values of a name that is given more than once into one JSON list, for fields that take several
+// values.
 func listed(given []string) (all []string) {
 	values := map[string][]string{}
 	for _, g := range given {
@@ -281,12 +282,12 @@ func environment(given []string) (map[string]string, error) {
 		all[name] = value
 	}
 	if len(all) == 0 {
-		return nil, nil //nolint:nilnil // no variable is a valid environment
+		return nil, nil //nolint:nilnil // an empty environment is valid
 	}
 	return all, nil
 }
 
-// local reports whether a server is on this machine, so that a path means the same there.
+// local reports whether a server is on this machine, so that a path means the same to both.
 func local(server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {

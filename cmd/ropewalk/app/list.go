@@ -51,7 +51,7 @@ func (a entry) statusText() string {
 	return a.Status
 }
 
-// shorten truncates a text to the width of a table cell.
+// shorten truncates a string to the width of a table cell.
 func shorten(text string, limit int) string {
 	if r := []rune(text); len(r) > limit {
 		return string(r[:limit-1]) + "…"

@@ -98,7 +98,7 @@ func permissionsCommand(c *cli.Connection) *cobra.Command {
 	}
 }
 
-// changeCommand is a command that decides about an app's permissions: allow, deny or revoke.
+// changeCommand returns a command that decides about an app's permissions: allow, deny or revoke.
 func changeCommand(c *cli.Connection, verb, short, long, example string, into func(*change) *[]access) *cobra.Command {
 	var f accessFlags
 	var requested bool

@@ -97,7 +97,7 @@ func (s search) print(cmd *cobra.Command, client *apiclient.Client, o *cli.Outpu
 	return o.Table([]string{"NAME", "VERSION", "REGISTRY", "TRUST", "DESCRIPTION"}, rows)
 }
 
-// score is a trust score for people. Registries without scores report 0.
+// score formats a trust score; "-" for 0, which registries without scores report.
 func score(trust int) string {
 	if trust == 0 {
 		return "-"

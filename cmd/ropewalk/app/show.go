@@ -27,7 +27,7 @@ func showCommand(c *cli.Connection) *cobra.Command {
 	}
 }
 
-// shownFirst are the fields of an app to print first, in this order. The others follow alphabetically.
+// shownFirst returns the fields of an app to print first, in this order. The others follow alphabetically.
 func shownFirst() []string {
 	return []string{"name", "displayName", "description", "bundleName", "version", "author", "status", "lastError", "lastOutput", "since", "restarts", "memoryBytes", "toolCount", "source", "trust"}
 }
@@ -126,7 +126,7 @@ func appendFields(lines []field, name string, value json.RawMessage) []field {
 	return lines
 }
 
-// plainValue returns a value for people. Objects in lists stay JSON.
+// plainValue returns a value in human-readable form. Objects in lists are left as JSON.
 func plainValue(name string, value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

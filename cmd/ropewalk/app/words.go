@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// inWords replaces an app's machine-readable fields with text for people, and omits fields without information.
+// inWords replaces an app's machine-readable fields with human-readable text, and omits fields without information.
 func inWords(fields map[string]json.RawMessage) {
 	sourceInWords(fields)
 	sandboxInWords(fields)
@@ -40,7 +40,7 @@ func inWords(fields map[string]json.RawMessage) {
 	}
 }
 
-// take decodes a field and removes it. A value of another type stays.
+// take decodes a field and removes it. A value of another type is left in place.
 func take(fields map[string]json.RawMessage, name string, into any) bool {
 	raw, ok := fields[name]
 	if !ok || string(raw) == "null" || json.Unmarshal(raw, into) != nil {
@@ -50,7 +50,7 @@ func take(fields map[string]json.RawMessage, name string, into any) bool {
 	return true
 }
 
-// put sets a field to a text.
+// put sets a field to a string.
 func put(fields map[string]json.RawMessage, name, text string) {
 	if raw, err := json.Marshal(text); err == nil { // encoding text cannot fail
 		fields[name] = raw
