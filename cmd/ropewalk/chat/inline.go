@@ -6,7 +6,7 @@ import (
 	"github.com/russross/blackfriday/v2"
 )
 
-// inline renders the emphasis, code and links in a piece of a line. Surrounding spaces stay.
+// inline renders the emphasis, code and links in a piece of a line. Surrounding spaces are kept.
 func (m *markdown) inline(text string) string {
 	words := strings.TrimSpace(text)
 	if words == "" {

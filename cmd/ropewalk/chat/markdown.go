@@ -10,8 +10,8 @@ import (
 
 // markdown renders Markdown on a terminal as it arrives. It determines the type of each line (heading, list
 // item, quote, code, text) on its own, because a block may take a long time to end. Emphasis, code and links
-// within a line are left to the parser. It writes the words of a line whose markers are closed, and holds the
-// rest back.
+// within a line are left to the parser. It writes the words of a line up to the last point where all markers
+// are closed, and holds back the rest.
 type markdown struct {
 	out   *cli.Output
 	begun bool                // the start of the line has been written
@@ -29,7 +29,7 @@ var (
 	number  = regexp.MustCompile(`^[ \t]*\d{1,9}[.)][ \t]+`)
 )
 
-// write appends a piece of the text.
+// write adds the next piece of the text.
 func (m *markdown) write(text string) error {
 	for {
 		line, after, ends := strings.Cut(text, "\n")
@@ -103,9 +103,8 @@ func (m *markdown) begin() string {
 	return marker
 }
 
-// advance writes the part of an unfinished line that cannot change. For a heading, a quote, code, a rule or a
-// table row that is nothing. For other lines it is the words up to the last space before which all markers are
-// closed.
+// advance writes the part of an unfinished line that cannot change any more: the words up to the last space
+// before which all markers are closed. It writes nothing of a heading, a quote, code, a rule or a table row.
 func (m *markdown) advance() error {
 	line := ""
 	if !m.begun {
