@@ -41,8 +41,8 @@ func (c *Connection) Bind(cmd *cobra.Command) {
 }
 
 // Client returns a client for the server. Flags take precedence over the environment, then comes the context,
-// then a server that runs on the home, or would run with the home's configuration. It is an error if a home was
-// chosen and has neither.
+// then the server that is running from the home or, if there is none, the address in the home's configuration.
+// It is an error if a home was chosen and has neither.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	client, err := c.Person(ctx)
 	if err != nil || client.Workspace == "" {
@@ -62,7 +62,7 @@ func (c *Connection) Person(ctx context.Context) (*apiclient.Client, error) {
 	client.Server, client.ServerFrom = firstFrom(source{"--server", c.server}, source{"ROPEWALK_SERVER", os.Getenv("ROPEWALK_SERVER")}, source{contextName, named.Server})
 	client.Key, client.KeyFrom = firstFrom(source{"ROPEWALK_API_KEY", os.Getenv("ROPEWALK_API_KEY")}, source{contextName, named.Key})
 	if client.Server != "" {
-		if client.Server == named.Server { // a login is only for the server of its context
+		if client.Server == named.Server { // a login is valid only for the server of its context
 			client.Login = named.Login
 		}
 		return client, nil
@@ -101,7 +101,7 @@ func (c *Connection) ownerToken(ctx context.Context) (string, error) {
 	return control.Dial(home).OwnerToken(ctx)
 }
 
-// Local returns the status of the server that runs on the home, or control.ErrNotRunning.
+// Local returns the status of the server that is running from the home, or control.ErrNotRunning.
 func (c *Connection) Local(ctx context.Context) (control.Status, error) {
 	home, err := config.FindHome(c.home, config.HostEnvironment())
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"golang.org/x/term"
 )
 
-// Output writes for people: aligned tables, and colour where appropriate.
+// Output writes human-readable output: aligned tables, and colour where appropriate.
 type Output struct {
 	io.Writer
 	colour   bool
 	terminal bool
 }
 
-// NewOutput returns an Output over w.
+// NewOutput returns an Output that writes to w.
 func NewOutput(w io.Writer) *Output {
 	terminal := IsTerminal(w)
 	return &Output{Writer: w, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// Styled returns an Output over w that uses colours and bold text, whatever w is.
+// Styled returns an Output that writes to w and uses colours and bold text even if w is not a terminal.
 func Styled(w io.Writer) *Output { return &Output{Writer: w, colour: true} }
 
 // IsTerminal reports whether w is a terminal.
@@ -104,7 +104,7 @@ func Count(n int, thing string) string {
 // IsStyled reports whether the output shows colours and bold text.
 func (o *Output) IsStyled() bool { return o.colour }
 
-// Faint renders text that matters less.
+// Faint renders less important text.
 func (o *Output) Faint(text string) string { return o.style("2", "22", text) }
 
 // Bold renders headings and strong emphasis.

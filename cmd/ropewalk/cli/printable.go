@@ -29,12 +29,12 @@ func isObeyed(r rune) bool {
 	return r != '\n' && r != '\t' && r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf)
 }
 
-// EscapeJSON escapes the characters in a JSON text that a terminal would interpret. The value stays the same.
+// EscapeJSON escapes the characters in a JSON text that a terminal would interpret. The value does not change.
 func EscapeJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch high, low := utf16.EncodeRune(r); {
-		case r == '\r' || !isObeyed(r): // a line break is between the tokens of the text
+		case r == '\r' || !isObeyed(r): // line breaks can only be between tokens
 			b.WriteRune(r)
 		case r > 0xffff:
 			_, _ = fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
@@ -55,7 +55,7 @@ func Plain(w io.Writer) io.Writer {
 
 type printableWriter struct{ w io.Writer }
 
-// Write writes whole characters: p must not end in the middle of one.
+// Write implements io.Writer. text must not end in the middle of a character.
 func (p printableWriter) Write(text []byte) (int, error) {
 	if _, err := io.WriteString(p.w, Printable(string(text))); err != nil {
 		return 0, err
@@ -63,7 +63,7 @@ func (p printableWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// clean makes every text in a decoded response Printable. JSON that is not decoded is escaped.
+// clean applies Printable to every string in a decoded response, and escapes JSON that is not decoded.
 func clean(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

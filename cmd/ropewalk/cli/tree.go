@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Prepare applies the shared conventions to a tree of commands: mistakes in the command line have status 2 and
-// suggest the most similar command, and groups do nothing by themselves.
+// Prepare applies the shared conventions to a tree of commands: a mistake on the command line exits with status
+// 2 and suggests the most similar command. A group without a subcommand prints its help and also exits with
+// status 2.
 func Prepare(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -26,8 +27,8 @@ func Prepare(root *cobra.Command) {
 	}
 }
 
-// Execute runs the command that args name. Asking for help about an unknown command is a mistake, although
-// cobra would print the group's help.
+// Execute runs the command that args name. Asking for help about an unknown command is an error here; cobra
+// would print the group's help instead.
 func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	group, rest, err := root.Find(args)
 	asksHelp := slices.Contains(rest, "--help") || slices.Contains(rest, "-h")
@@ -118,7 +119,8 @@ func misfit(cmd *cobra.Command, given []string, err error) string {
 	return err.Error()
 }
 
-// unknownCommand is what a group does by itself: it prints its help, or suggests the most similar command.
+// unknownCommand runs when a group is called without a known subcommand. It prints the group's help if there is no
+// subcommand, and otherwise suggests the most similar one. It always returns an error.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		cmd.SetOut(cmd.ErrOrStderr())
@@ -136,7 +138,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return Usage(fmt.Errorf("%s", text))
 }
 
-// startsLike returns the length of the common prefix of two words in bytes: people mistype the end more often.
+// startsLike returns the length of the common prefix of two words in bytes: typing errors are more common near the end.
 func startsLike(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
