@@ -10,7 +10,7 @@ import (
 
 const keyInEnvironment = "Set ROPEWALK_API_KEY to the key in the environment that the client is started in."
 
-// clients are the known clients, by their name on the command line.
+// clients returns the known clients, by their name on the command line.
 func clients() map[string]client {
 	return map[string]client{
 		"claude-code": {

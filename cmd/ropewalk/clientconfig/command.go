@@ -104,7 +104,7 @@ func (t client) printJSON(cmd *cobra.Command, e endpoint) error {
 	return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{key: map[string]any{e.Name: value}})
 }
 
-// remote is the entry for clients that connect by URL. Type may be "".
+// remote returns the entry for clients that connect by URL. Type may be "".
 func remote(kind string, e endpoint, reference string) map[string]any {
 	entry := map[string]any{"url": e.URL}
 	if kind != "" {
@@ -116,7 +116,7 @@ func remote(kind string, e endpoint, reference string) map[string]any {
 	return entry
 }
 
-// snippet returns the JSON of an entry, for people.
+// snippet returns the JSON of an entry, indented for reading.
 func snippet(key, name string, entry any) string {
 	text, err := json.MarshalIndent(map[string]any{key: map[string]any{name: entry}}, "", "  ")
 	if err != nil { // it consists of text only
