@@ -27,13 +27,13 @@ type toolCall struct {
 	MS     int64
 }
 
-// part says where a text or a tool call is in a message.
+// part says where a piece of text or a tool call is in a message.
 type part struct {
 	Type, Text string
 	Index      int
 }
 
-// print prints the texts and tool calls in their original order. If that is unknown, the calls come first,
+// print prints the text parts and tool calls in their original order. If that is unknown, the calls come first,
 // because the last text of an answer follows them.
 func (m message) print(o *cli.Output) {
 	o.Line("%s", o.Faint(m.Role+", "+m.Timestamp))
@@ -72,7 +72,7 @@ func compact(raw json.RawMessage) string {
 	return b.String()
 }
 
-// oneLine shortens a text to one line of at most 120 characters.
+// oneLine shortens text to one line of at most 120 characters.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > 120 {
