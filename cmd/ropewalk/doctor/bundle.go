@@ -49,7 +49,7 @@ func (e *examination) writeBundle(ctx context.Context, path string) (err error) 
 	return archive.Close()
 }
 
-// names are the names of environment variables, whose values may well be secret.
+// names returns the names of environment variables, because their values may be secret.
 func names(env config.Environment) []string {
 	var all []string
 	for name := range env {

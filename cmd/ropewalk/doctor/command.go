@@ -36,7 +36,7 @@ type examination struct {
 	deep    bool
 	home    string
 	config  *config.Config  // nil if it is broken
-	running *control.Status // nil if no server runs on the home, or it does not answer
+	running *control.Status // nil if no server is running from the home, or it does not answer
 	silent  error           // why a server's control socket does not answer
 }
 

@@ -151,8 +151,8 @@ func (e *examination) checkState(ctx context.Context) {
 	e.add(check, ok, where, "")
 }
 
-// unexamined is the result for a database file that could not be opened while writing to its directory failed
-// with blocked: SQLite needs space to open a file, so the file may be fine.
+// unexamined returns the result for a database file that could not be opened while writing to its directory
+// failed with blocked: SQLite needs space to open a file, so the file may be fine.
 func unexamined(where, detail, remedy string, blocked error) (string, string) {
 	if errors.Is(blocked, syscall.ENOSPC) || errors.Is(blocked, syscall.EDQUOT) {
 		return where + " cannot be examined: " + blocked.Error(), homeRemedy(blocked)
