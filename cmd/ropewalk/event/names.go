@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// known are the events of this version's server, each with when it is sent.
+// known returns the events that a server of this version sends, each with an explanation of when it is sent.
 func known() [][2]string {
 	return [][2]string{
 		{core.EventBundleProgress, "a step of an installation or an update has begun"},
@@ -44,7 +44,7 @@ func known() [][2]string {
 	}
 }
 
-// list returns the known events for people, one per line.
+// list returns the known events, one per line, for the help.
 func list() string {
 	var b strings.Builder
 	for _, e := range known() {
