@@ -27,7 +27,7 @@ type session struct {
 	User struct{ ID, Email, DisplayName, OrgRole string }
 }
 
-// name returns the user's name for people.
+// name returns the name to show for the user.
 func (s session) name() string {
 	for _, name := range []string{s.User.Email, s.User.DisplayName} {
 		if name != "" {
