@@ -51,7 +51,7 @@ func Serve(ctx context.Context, version string) error {
 	s.AddResource(&mcp.Resource{URI: viewURI, Name: "hello", Title: "Hello", MIMEType: viewMIME}, readView)
 	err := s.Run(ctx, &mcp.StdioTransport{})
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it was stopped, which is no failure
+		return nil //nolint:nilerr // it was stopped, which is not a failure
 	}
 	return err
 }
