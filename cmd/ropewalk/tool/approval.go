@@ -39,7 +39,7 @@ func ApprovalCommand() *cobra.Command {
 	return cmd
 }
 
-// decideCall is a command that decides about a call.
+// decideCall returns a command that decides about a call.
 func decideCall(c *cli.Connection, decision, short string) *cobra.Command {
 	var reason string
 	cmd := decide(c, "approvals", decision, short, map[string]*string{"reason": &reason}, approval.decided)
