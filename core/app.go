@@ -100,13 +100,13 @@ type Tool struct {
 	Mirrors  []Mirror        // arguments that requests repeat in headers, sorted by header; nil when the schema marks none
 }
 
-// FullName is the tool's name in its workspace: server__name, shortened to at most MaxToolName bytes.
+// FullName returns the tool's name in its workspace: server__name, shortened to at most MaxToolName bytes.
 func (t Tool) FullName() string { return shortened(t.LongName()) }
 
-// LongName is the tool's name in its workspace before it is shortened.
+// LongName returns the tool's name in its workspace before it is shortened.
 func (t Tool) LongName() string { return t.Server + "__" + t.Name }
 
-// OwnName is the name that the app gave the tool.
+// OwnName returns the name that the app gave the tool.
 func (t Tool) OwnName() string { return t.Name }
 
 // AppSandbox says how the processes of an app are confined.

@@ -23,13 +23,13 @@ type Prompt struct {
 	Raw    json.RawMessage // the prompt object from the app's prompts/list result
 }
 
-// FullName is the prompt's name in its workspace: server__name, shortened to at most MaxToolName bytes.
+// FullName returns the prompt's name in its workspace: server__name, shortened to at most MaxToolName bytes.
 func (p Prompt) FullName() string { return shortened(p.LongName()) }
 
-// LongName is the prompt's name in its workspace before it is shortened.
+// LongName returns the prompt's name in its workspace before it is shortened.
 func (p Prompt) LongName() string { return p.Server + "__" + p.Name }
 
-// OwnName is the name that the app gave the prompt.
+// OwnName returns the name that the app gave the prompt.
 func (p Prompt) OwnName() string { return p.Name }
 
 // Resource is one resource exactly as its app listed it.

@@ -68,8 +68,8 @@ func (r Requirement) Enabled(enabled func(flag string) bool) bool {
 	return len(r.Flags) == 0
 }
 
-// MayManageApps returns nil if c may install, start, stop and remove apps of its workspace, which takes an admin of
-// the workspace. Otherwise the error is CodeForbidden.
+// MayManageApps returns nil if c may install, start, stop and remove apps of its workspace, which requires an admin
+// of the workspace. Otherwise the error is CodeForbidden.
 func (c Caller) MayManageApps() error {
 	if c.Workspace.Role.Admin() {
 		return nil
@@ -90,9 +90,9 @@ func (c Caller) MayManageMembers(workspace string) error {
 // addresses. Like a path, such an address belongs to the server's own environment.
 func (c Caller) MayReachPrivate() bool { return c.User.OrgRole.Admin() }
 
-// MayInstall returns nil if c may install from a source of the given kind, else CodeForbidden. Bundles from a registry
-// and remote servers take an admin of the workspace. Everything else names files or runs code on the server's machine,
-// so it takes an admin of the organization as well.
+// MayInstall returns nil if c may install from a source of the given kind, otherwise CodeForbidden. Bundles from a
+// registry and remote servers require an admin of the workspace. Everything else names files or runs code on the
+// server's machine, so it requires an admin of the organization as well.
 func (c Caller) MayInstall(kind SourceKind) error {
 	if err := c.MayManageApps(); err != nil {
 		return err
@@ -111,6 +111,6 @@ func (c Caller) MayInstall(kind SourceKind) error {
 func (c Caller) MayInstallUnconfined() bool { return c.User.OrgRole.Admin() }
 
 // MayNameRoots reports whether the roots of c's client (MCP, client/roots) are passed to apps. Apps treat a root
-// as permission to work there, on the server's machine and not on the client's. Like a path, it therefore takes
-// an admin of the organization. For anyone else, apps are given an empty list of roots.
+// as permission to work there, on the server's machine and not on the client's. Like a path, it therefore
+// requires an admin of the organization. For anyone else, apps get an empty list of roots.
 func (c Caller) MayNameRoots() bool { return c.User.OrgRole.Admin() }

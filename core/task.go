@@ -34,7 +34,7 @@ type Task struct {
 	AppTask   string // the app's own id of the task; "" if the call runs on the server that holds the task
 
 	Status  TaskStatus
-	Message string          // for people; may be ""
+	Message string          // human-readable; may be ""
 	Payload json.RawMessage // the result, the error or the input requests, depending on Status; nil for none
 
 	Holder    string    // the server that makes the call or asks the app about its task
