@@ -27,7 +27,7 @@ const (
 type apiKeys struct {
 	store APIKeys
 	known *known[fingerprint, core.APIKey]
-	bad   *lru.Cache[fingerprint, time.Time] // texts that are not keys, and how long to assume so
+	bad   *lru.Cache[fingerprint, time.Time] // strings that are not keys, and how long to assume so
 }
 
 func newAPIKeys(store APIKeys, stale time.Duration, onStale func(error)) *apiKeys {
@@ -35,7 +35,7 @@ func newAPIKeys(store APIKeys, stale time.Duration, onStale func(error)) *apiKey
 	return &apiKeys{store: store, known: newKnown[fingerprint, core.APIKey](maxVerified, stale, onStale), bad: bad}
 }
 
-// forget drops the verdicts about the keys of a user, "" for all users, and about all texts that were not
+// forget drops the verdicts about the keys of a user, "" for all users, and about all strings that were not
 // keys: one of them may now be a key.
 func (k *apiKeys) forget(userID string) {
 	k.known.forget(func(_ fingerprint, key core.APIKey) bool { return userID == "" || key.User.ID == userID })

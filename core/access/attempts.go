@@ -15,7 +15,7 @@ const (
 	maxClients   = 10_000 // clients with counted attempts
 	attemptBurst = 10
 	attemptEvery = 6 * time.Second
-	proxyTimes   = 20 // so many times as many attempts may come through one proxy, whatever addresses it forwards
+	proxyTimes   = 20 // one proxy may forward this many times the attempts of one client, whatever addresses it forwards
 
 	// One client can have at most browserLoginBurst + pendingLife/browserLoginEvery = 800 logins pending at a time, so a
 	// single client cannot push out the logins of others (maxPending).

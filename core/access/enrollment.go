@@ -13,8 +13,8 @@ import (
 
 // Enrollment says what happens when a user of an identity provider is seen.
 type Enrollment struct {
-	// Admins lists the admins of the organization: email:ADDRESS, group:NAME or subject:NAME. An entry without a type is
-	// an email if it contains an @, else a subject or a group.
+	// Admins lists the admins of the organization: email:ADDRESS, group:NAME or subject:NAME. An entry without a type
+	// is an email if it contains an @, otherwise a subject or a group.
 	Admins     []string
 	FirstAdmin bool   // whether the first user becomes an admin when Admins is empty
 	Workspace  string // the workspace that users join once; "" for none

@@ -23,7 +23,7 @@ type key struct {
 	form form
 }
 
-// form is the kind of credential that a text looks like.
+// form is the kind of credential that a string looks like.
 type form int
 
 const (

@@ -43,8 +43,8 @@ func (m *members) forget(userID string) {
 	m.known.forget(func(who member, _ []core.Workspace) bool { return userID == "" || who.userID == userID })
 }
 
-// Workspaces returns the workspaces of an identity. The first one is used for requests without a
-// workspace id: the default workspace, else the personal one.
+// Workspaces returns the workspaces of an identity. The first one is used for requests without a workspace id:
+// the default workspace, otherwise the personal one.
 func (a *Access) Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error) {
 	list, err := a.scoped(ctx, id)
 	return slices.Clone(list), err

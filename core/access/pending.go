@@ -15,8 +15,8 @@ const (
 	pendingLife = 10 * time.Minute
 )
 
-// pending holds the state of browser logins between two steps. Its keys are texts that only whoever takes the next
-// step knows.
+// pending holds the state of browser logins between two steps. Its keys are strings that only whoever takes the
+// next step knows.
 type pending struct {
 	inMemory *lru.Cache[string, step]
 	shared   Logins // used instead of inMemory; nil for a single server

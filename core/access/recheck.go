@@ -19,7 +19,7 @@ const (
 	recheckPause = 20 * time.Second // between two attempts to check a login, here and on peer servers
 	awaitTimeout = 5 * time.Second  // how long to wait for a peer server's check
 	awaitPause   = 100 * time.Millisecond
-	recheckGrace = 3 // a login that cannot be checked is accepted for so many intervals, then refused until it can be
+	recheckGrace = 3 // a login that cannot be checked is accepted for this many intervals, then refused until it can be checked
 )
 
 // rechecks tracks the checks of logins at their providers.

@@ -120,8 +120,8 @@ func (a *Access) Forgotten(ctx context.Context, issuers []string) bool {
 	return !g.dev && g.isForgotten(ctx, issuers)
 }
 
-// candidates returns the providers to try for a token, in order: the provider of the issuer
-// that the token names, else all providers.
+// candidates returns the providers to try for a token, in order: the provider of the issuer that the token
+// names, otherwise all providers.
 func (g *gate) candidates(ctx context.Context, token string) []*trusted {
 	if len(g.providers) < 2 {
 		return g.providers
