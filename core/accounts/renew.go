@@ -89,7 +89,7 @@ func describe(issuer string, err error) string {
 func clip(text string) string { return text[:min(len(text), 100)] }
 
 // take copies the response of a token endpoint into an account. If the response has no refresh token or no scopes, the
-// old ones stay.
+// old ones are kept.
 func take(a *core.Account, token *oauth2.Token) {
 	a.Grant.AccessToken, a.Grant.RenewedAt, a.ExpiresAt = core.Secret(token.AccessToken), time.Now(), token.Expiry
 	if token.RefreshToken != "" {
