@@ -88,8 +88,8 @@ type outcome struct {
 	Bodies              []body
 }
 
-// pageOf converts a document into the data of the page. References to parameters and responses are
-// resolved; references to schemas stay, as $ref: Name.
+// pageOf converts a document into the data of the page. References to parameters and responses are resolved;
+// references to schemas are kept, as $ref: Name.
 func pageOf(raw []byte) (page, error) {
 	var d document
 	if err := yaml.Unmarshal(raw, &d); err != nil {
