@@ -228,7 +228,8 @@ func (m *Manager) isProtected(k interact.AppRef) bool {
 	return k.Workspace == core.DefaultWorkspaceID && m.setup.Load().declared[k.Name].Protected
 }
 
-// commandError returns err with the command's code and a text that says what was not done. core.CodeNotFound is kept.
+// commandError returns err with the command's code and a message that says what was not done. core.CodeNotFound is
+// kept.
 func commandError(code core.Code, err error, name, done string) error {
 	switch core.CodeOf(err) {
 	case core.CodeNotFound:

@@ -21,7 +21,7 @@ func notesRegistry(t *testing.T, name string) source.NamedRegistry {
 	return source.NamedRegistry{Name: name, Registry: memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}}
 }
 
-// refused expects core.CodeForbidden and a text in the error.
+// refused expects core.CodeForbidden and a substring of the message.
 func refused(t *testing.T, what string, err error, text string) {
 	t.Helper()
 	if core.CodeOf(err) != core.CodeForbidden || !strings.Contains(core.TextOf(err), text) {

@@ -68,7 +68,7 @@ func (l *listeners) Publish(workspace string, n Notification) {
 	}
 }
 
-// LevelNames returns the log levels of MCP, least severe first (RFC 5424).
+// LevelNames returns MCP's log levels, least severe first (RFC 5424).
 func LevelNames() []string {
 	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 }

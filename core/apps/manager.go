@@ -253,7 +253,7 @@ func (m *Manager) Instructions(workspace string) []core.Instructions {
 	return all
 }
 
-// SkillsExtension is the name of the extension of MCP with which servers serve skills.
+// SkillsExtension is the name of the MCP extension for servers that offer skills.
 const SkillsExtension = "io.modelcontextprotocol/skills"
 
 // Skilled returns the names of the workspace's running apps that serve skills, in order.

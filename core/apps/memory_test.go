@@ -197,7 +197,7 @@ func (m *memoryEvents) all() []timedEvent {
 	return slices.Clone(m.list)
 }
 
-// texts returns the events as short texts, such as "bundle.crashed 1".
+// texts returns the events as short strings, such as "bundle.crashed 1".
 func (m *memoryEvents) texts() []string {
 	var out []string
 	for _, e := range m.all() {

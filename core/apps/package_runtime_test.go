@@ -42,7 +42,7 @@ func nodeOf(t *testing.T) string {
 	return installer(t, "node", `exec "`+selfPath(t)+`" `+bundleArg+` `+modeNormal)
 }
 
-// called returns the arguments with which a program was called.
+// called returns the arguments that a program was called with.
 func called(t *testing.T, program string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(program, "said"))

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// memoryManager returns a manager whose only app is in memory and running, and the spec with which the app was started.
+// memoryManager returns a manager whose only app is in memory and running, and the spec that the app was started with.
 func memoryManager(t *testing.T) (*Manager, *memoryApp, instance.Spec) {
 	t.Helper()
 	m := &memoryApp{}

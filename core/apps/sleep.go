@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process"
 )
 
-// To clients, a sleeping app looks like a running one: its lists stay, nothing is announced, and its restart count and
-// start time do not change. But it has no process. The supervisor puts it to sleep and wakes it up. So there is a
+// To clients, a sleeping app looks like a running one: its lists are kept, nothing is announced, and its restart count
+// and start time do not change. But it has no process. The supervisor puts it to sleep and wakes it up. So there is a
 // single start no matter how many calls wait, and none while the old processes are still ending.
 
 // quietCPU is how much processor time an app may use in total while it counts as idle.

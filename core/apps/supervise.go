@@ -275,7 +275,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// limitExceeded returns the limit for which an instance was killed; "" for none, and if in is nil.
+// limitExceeded returns the limit that an instance exceeded and was killed for; "" for none, and if in is nil.
 func limitExceeded(in instance.Instance) string {
 	if limited, ok := in.(interface{ LimitExceeded() string }); ok {
 		return limited.LimitExceeded()

@@ -22,7 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// piped is an app behind a real link. It consists of a few goroutines of the test.
+// piped is an app behind a real link. The app consists of a few goroutines in the test process.
 type piped struct {
 	*link.Link
 	*instance.ListChanges
@@ -68,7 +68,7 @@ type wildMessage struct {
 	}
 }
 
-// live is one app.
+// live runs one app until it dies or its input ends.
 func (w *wildApps) live(in, out *os.File) {
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -150,7 +150,7 @@ func wildAnswer(m wildMessage, say func(format string, args ...any), answered, d
 	tell(3)
 }
 
-// moody is a client that answers questions sooner or later.
+// moody is a client that answers questions after a random delay.
 type moody struct{}
 
 func (moody) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
@@ -164,7 +164,7 @@ func (moody) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
 	}
 }
 
-// wildCall makes a call and checks that the outcome is one that is allowed.
+// wildCall makes a call and checks that its outcome is allowed.
 func wildCall(t *testing.T, y *Manager, key string) {
 	does := []string{"at once", "at once", "later", "ask", "silent", "die"}[min(rand.IntN(100)/19, 5)]
 	patience := 20 * time.Second // longer than the app's clock
@@ -191,7 +191,7 @@ func wildCall(t *testing.T, y *Manager, key string) {
 	before := time.Now()
 	result, err := y.Call(ctx, ws, "notes", c)
 	if core.CodeOf(err) == core.CodeUnavailable {
-		wait(t.Context(), time.Millisecond) // it may have been stopped: let others run
+		wait(t.Context(), time.Millisecond) // the app may have been stopped: let other goroutines run
 	}
 	if took := time.Since(before); took > 30*time.Second {
 		t.Errorf("%s %s took %v", does, key, took)
@@ -282,8 +282,8 @@ func (slow) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
 	return json.RawMessage(`{"action":"accept","content":{}}`), ctx.Err()
 }
 
-// A call that waits until its app has read earlier ones is not sent yet, but it still ends with its clock or its
-// context.
+// A call that is waiting for its app to read earlier ones has not been sent yet, but it still ends when its
+// clock runs out or its context is cancelled.
 func TestACallThatWaitsForItsAppToReadEndsWithItsClock(t *testing.T) {
 	w := &wildApps{awake: make(chan struct{}), dozing: make(chan struct{})}
 	w.open(t, 400*time.Millisecond)

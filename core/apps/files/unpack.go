@@ -48,7 +48,7 @@ func (s *Store) unpackStored(ctx context.Context, r core.Installation) error {
 func (s *Store) syncToDisk(ctx context.Context, dir string) {
 	_, done, err := s.o.Begin(context.WithoutCancel(ctx))
 	if err != nil {
-		return // the mark stays, so the files are unpacked again after the machine restarts
+		return // the mark is kept, so the files are unpacked again after the machine restarts
 	}
 	go func() {
 		defer done()

@@ -47,7 +47,7 @@ func (p *Process) Failure() *Failure {
 	}
 }
 
-// LimitExceeded returns the sandbox limit for which the process was killed; "" for none.
+// LimitExceeded returns the sandbox limit that the process exceeded and was killed for; "" for none.
 func (p *Process) LimitExceeded() string {
 	if exit, ok := errors.AsType[*process.ExitError](p.process.Err()); ok {
 		return exit.Limit

@@ -18,7 +18,7 @@ import (
 // ErrTimeout is the cancellation cause of a call whose app was silent for longer than Options.CallTimeout.
 var ErrTimeout = errors.New("the app did not answer in time")
 
-// Call is one call to an app. It becomes one request or several.
+// Call is one call to an app. It becomes one or more requests.
 type Call struct {
 	link.Request
 	Account string  // the linked account to call with; "" for an app without accounts
@@ -27,7 +27,7 @@ type Call struct {
 	Owner   string  // identifies a stateless client: only the owner can resume its suspended calls
 	Issued  string  // what servers of the previous version call the owner: the issuer and the subject
 	AsTask  bool    // the tool can only be called as a task (taskSupport: required)
-	Follow  *Follow // lets an app that speaks link.StatelessVersion answer with a task; nil if the client takes none
+	Follow  *Follow // lets an app that speaks link.StatelessVersion answer with a task; nil if the client does not accept tasks
 }
 
 // Asker passes an app's question to the client of a call.
@@ -81,9 +81,9 @@ func (f *inFlight) send(in instance.Instance, c Call) (json.RawMessage, error) {
 	return in.Call(f.ctx, r)
 }
 
-// route picks the instance for a call. This is the shared instance, unless the client speaks the other kind of MCP
-// revision or the app asks questions that this client can answer. An app that cannot run twice serves every client with
-// one instance.
+// route picks the instance for a call. This is the shared instance, unless the client is stateless and the instance is
+// not, or the app asks questions that this client can answer. An app that cannot run twice serves every client with one
+// instance.
 func (d *Dialog) route(f *inFlight, shared instance.Instance) (in instance.Instance, release func(), err error) {
 	keep := func() {}
 	if f.account != "" {
@@ -249,8 +249,8 @@ func (f *inFlight) withClock(notify func(rpc.Notification)) func(rpc.Notificatio
 	}
 }
 
-// codeHeaderMismatch is the error code of a remote app when the HTTP headers are not the ones that its schemas require
-// (MCP 2026-07-28).
+// codeHeaderMismatch is the error code that a remote app returns when the HTTP headers are not those that its schemas
+// require (MCP 2026-07-28).
 const codeHeaderMismatch = -32020
 
 // CallError turns the error of a request into the error for the caller: core.CodeUnavailable when the app died, was too

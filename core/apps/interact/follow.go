@@ -176,5 +176,5 @@ func (t *follower) cancel(ctx context.Context) {
 	_, _ = t.send(ctx, "tasks/cancel", map[string]any{"taskId": t.task.ID})
 }
 
-// TasksExtension is the name of the extension of MCP with which results may be tasks.
+// TasksExtension is the name of the MCP extension that allows results to be tasks.
 const TasksExtension = "io.modelcontextprotocol/tasks"

@@ -66,7 +66,8 @@ func (f *inFlight) sendWithInput(in instance.Instance, c Call) (json.RawMessage,
 	return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app keeps asking for input"}
 }
 
-// requestInput asks the client for all input of a result concurrently. The first error cancels the remaining requests.
+// requestInput asks the client concurrently for all the input that a result requires. The first error cancels the
+// remaining requests.
 func (f *inFlight) requestInput(required inputRequired) (map[string]json.RawMessage, error) {
 	if len(required.InputRequests) > maxRequests {
 		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asked for too much input at once"}

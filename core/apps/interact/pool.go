@@ -15,7 +15,7 @@ import (
 )
 
 // pool is the session pool: the instances that running apps have in addition to their shared one. An app has one for
-// each session whose client it asks, and one for clients that speak the other kind of MCP revision, because one
+// each session whose client it asks, and one for stateless clients if the shared instance is stateful, because one
 // connection cannot serve both kinds well. Instances start when a call needs them. They end with their session, with
 // their app, or after a time without use. Their number is limited.
 type pool struct {

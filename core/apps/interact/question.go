@@ -160,13 +160,13 @@ func (d *Dialog) ElicitationSession(n rpc.Notification) string {
 	return e.sessions[elicitation{d.key, elicitationID(n.Params)}]
 }
 
-// These are error codes with which an app says what the user or the client must do first.
+// With these error codes, an app says what the user or the client must do first.
 const (
 	codeURLElicitationRequired = -32042 // 2025-11-25: the user must visit the URLs in the data before the call is repeated
 	codeMissingCapability      = -32021 // link.StatelessVersion: the client did not declare a required capability
 )
 
-// urlElicitationResult turns the error with which an app sends the user to URLs into a result that asks for the same in
+// urlElicitationResult converts the error by which an app sends the user to URLs into the equivalent result of
 // link.StatelessVersion, which has no such error. Other errors are returned unchanged.
 func (f *inFlight) urlElicitationResult(err error) (json.RawMessage, error) {
 	rpcErr, ok := errors.AsType[*rpc.Error](err)

@@ -95,7 +95,8 @@ type peerResult struct {
 	Text   string          `json:"text,omitempty"`
 }
 
-// errUnknownState is the error for a requestState whose call does not exist, has expired, or belongs to someone else.
+// errUnknownState returns the error for a requestState whose call does not exist, has expired, or belongs to someone
+// else.
 func errUnknownState() error {
 	return &rpc.Error{Code: rpc.CodeInvalidParams, Message: "requestState is unknown or has expired: make the call again"}
 }

@@ -41,7 +41,7 @@ type reader struct {
 
 // Read reads the definition of one server. given holds the values of its inputs by name. An input that has neither a
 // given value nor a default is listed in Inputs with Missing set; the rest of the Definition must not be used in that
-// case. Error texts continue a sentence that starts with the location of the definition, and they never contain a
+// case. Error messages continue a sentence that starts with the location of the definition, and they never contain a
 // value.
 func Read(name string, raw json.RawMessage, given map[string]string) (Definition, error) {
 	if err := checkName(name); err != nil {
@@ -135,7 +135,7 @@ func (r *reader) field(key string, value json.RawMessage) {
 	}
 }
 
-// other reads the remaining fields, among them those that say whether and where a client runs a server.
+// other reads the remaining fields, including those that say whether and where a client runs a server.
 func (r *reader) other(key string, value json.RawMessage) {
 	word, _ := scalar(value)
 	isTrue, isFalse := strings.EqualFold(word, "true"), strings.EqualFold(word, "false")
@@ -307,7 +307,7 @@ func (r *reader) unwrap() {
 	}
 }
 
-// programName returns the name of a program without its directory and without the file name extensions of Windows.
+// programName returns the name of a program without its directory and without Windows file name extensions.
 func programName(command string) string {
 	name := command[strings.LastIndexAny(command, `/\`)+1:]
 	for _, extension := range []string{".exe", ".cmd", ".bat"} {

@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shape ends the error messages about a text that contains no servers.
+// shape ends the error messages about text that contains no servers.
 const shape = `it must be an object such as {"mcpServers": {"files": {"command": "npx", "args": ["-y", "a-package"]}}}`
 
 // Servers returns the server definitions in a client's configuration, by name. It reads JSON with comments and trailing
@@ -57,7 +57,7 @@ func unfenced(text []byte) []byte {
 // tomlLine matches a line of a TOML document: a table header, or a key and its value.
 var tomlLine = regexp.MustCompile(`(?m)^[ \t]*(\[\[?[A-Za-z0-9_."' -]+\]\]?[ \t]*(#.*)?$|[A-Za-z0-9_."-]+[ \t]*=)`)
 
-// decode converts a text to JSON.
+// decode converts text to JSON.
 func decode(text []byte) (json.RawMessage, error) {
 	document, err := hujson.Standardize(bytes.Clone(text))
 	if err == nil {

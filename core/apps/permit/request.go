@@ -216,10 +216,10 @@ func service(address string) (host, port string, ok bool) {
 	return u.Hostname(), cmp.Or(u.Port(), defaultPorts()[strings.ToLower(u.Scheme)]), true
 }
 
-// named finds URLs and host:port pairs in a text.
+// named finds URLs and host:port pairs in a string.
 var named = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'\\<>]+|[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}\b`)
 
-// LoopbackPorts returns the ports of this machine that a text names, such as the settings of a plugin.
+// LoopbackPorts returns the ports of this machine that a string names, such as the settings of a plugin.
 func LoopbackPorts(text string) (ports []int) {
 	for _, found := range named.FindAllString(text, -1) {
 		host, port, ok := service(found)

@@ -29,8 +29,8 @@ func remedyFor(output string) string {
 	return ""
 }
 
-// ensurePython makes sure that uv has a Python to query. If the machine has none, it fetches one. It does so outside
-// the sandbox, because a sandboxed uv could not.
+// ensurePython makes sure that uv has a Python interpreter to query. If the machine has none, it fetches one. It
+// does so outside the sandbox, because a sandboxed uv could not.
 func (r *Resolver) ensurePython(ctx context.Context, p program) error {
 	p.trusted = true
 	if r.runProgram(ctx, p, "uv", "python", "find", "--quiet") == nil {

@@ -38,7 +38,7 @@ runpy.run_module("pip", run_name="__main__", alter_sys=True)
 // buildRefused is part of pip's error message when it tried to build a package.
 const buildRefused = "ropewalk: no program may be started while packages are installed"
 
-// pipInstall returns the arguments with which Python runs pip install.
+// pipInstall returns the arguments that make Python run pip install.
 func pipInstall(options ...string) []string {
 	return append([]string{"-c", pipWithoutPrograms, "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"}, options...)
 }

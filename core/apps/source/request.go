@@ -202,7 +202,7 @@ func badRequest(format string, args ...any) error {
 	return core.Errorf(core.CodeBadRequest, format, args...)
 }
 
-// Kind returns the kind of source that r names. It returns core.CodeBadRequest if r names none or several.
+// Kind returns the kind of source that r names. It returns core.CodeBadRequest if r names no source or more than one.
 func (r Request) Kind() (core.SourceKind, error) {
 	var kinds []core.SourceKind
 	for _, source := range []struct {
