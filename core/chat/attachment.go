@@ -158,7 +158,7 @@ func userMessage(conversation string, r Request) (core.Message, model.Message, e
 		shown.Attachments = append(shown.Attachments, reference)
 		said.Blocks = append(said.Blocks, model.Block{Kind: model.File, ID: id, Name: a.Name, MIMEType: media, URL: a.URL, Data: content})
 	}
-	if strings.TrimSpace(r.Message) != "" { // providers reject empty texts
+	if strings.TrimSpace(r.Message) != "" { // providers reject empty text
 		said.Blocks = append(said.Blocks, model.Block{Kind: model.Text, Text: r.Message})
 	}
 	var err error

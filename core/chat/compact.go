@@ -223,7 +223,7 @@ func transcriptOf(messages []model.Message) string {
 	return b.String()
 }
 
-// withoutMiddle cuts a text to at most most bytes by replacing its middle with a note, which is not counted.
+// withoutMiddle cuts text to at most most bytes by replacing its middle with a note, which is not counted.
 func withoutMiddle(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -62,10 +62,10 @@ type turn struct {
 	stopMessage string // explains stopped to the person
 }
 
-// response returns the texts of all turns.
+// response returns the text of all turns.
 func (l *loop) response() string { return strings.Join(l.texts, turnSeparator) }
 
-// turnSeparator separates the texts of two turns in the response, in the history and in the streamed text.
+// turnSeparator separates the text of two turns in the response, in the history and in the streamed text.
 const turnSeparator = partSeparator
 
 func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// partSeparator separates the texts of two turns.
+// partSeparator separates the text of two turns.
 const partSeparator = "\n\n"
 
 // The types of a Part.
@@ -19,8 +19,8 @@ const (
 	PartSummary   = "summary"   // of earlier messages, which the model received in their place
 )
 
-// Part is one part of an assistant message, such as a text or a tool call. The parts of a message are in the order in
-// which they were streamed.
+// Part is one part of an assistant message, such as a piece of text or a tool call. The parts of a message are in the
+// order in which they were streamed.
 type Part struct {
 	Type  string `json:"type"`
 	Text  string `json:"text,omitempty"`  // not set for a tool call
@@ -53,7 +53,7 @@ func partsOfTurns(turns []turnParts) (parts []Part) {
 	return parts
 }
 
-// appendTextPart appends a text, or joins it to the last part if that is a text, too.
+// appendTextPart appends text as a new part, or adds it to the last part if that is text too.
 func appendTextPart(parts []Part, text string) []Part {
 	if n := len(parts); n > 0 && parts[n-1].Type == PartText {
 		parts[n-1].Text += partSeparator + text
@@ -63,7 +63,7 @@ func appendTextPart(parts []Part, text string) []Part {
 }
 
 // PartsMatch reports whether parts are complete for a message with the given content and number of tool calls: the
-// texts joined are the content, and each call appears once and in order.
+// text parts joined are the content, and each call appears once and in order.
 func PartsMatch(parts []Part, content string, calls int) bool {
 	var texts []string
 	next := int64(0)

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// beginning matches what Markdown would read as a list marker at the start of a text, as in "1. FC" and "+ 1".
+	// beginning matches what Markdown would read as a list marker at the start of some text, as in "1. FC" and "+ 1".
 	beginning = regexp.MustCompile(`^\s*(?:\d+[.)]|\+)[ \t]+`)
 	// tag matches HTML formatting tags and comments. Anything else between < and > is text, as in List<int>.
 	tag = regexp.MustCompile(`(?is)<!--.*?-->|</?(?:a|b|big|blockquote|center|code|del|div|em|font|h[1-6]|hr|html|body|head|title|i|img|ins|kbd|li|mark|ol|p|pre|` +
@@ -21,7 +21,7 @@ var (
 	ambiguous = regexp.MustCompile("(?m)`+[^`]*`+|^ {0,3}\\[[^\\]\n]+\\]:|_{1,3}[^\\s_](?:[^\n_]*[^\\s_])?_{1,3}")
 )
 
-// untagged returns a text without HTML tags; <br> becomes a space.
+// untagged returns text without HTML tags; <br> becomes a space.
 func untagged(html string) string {
 	return tag.ReplaceAllLiteralString(lineBreak.ReplaceAllLiteralString(html, " "), "")
 }
@@ -55,7 +55,7 @@ func withinName(before, after string) bool {
 		strings.ContainsRune("/.-:(", next) && (isWordly(beyond) || strings.ContainsRune("_)", beyond))
 }
 
-// plainText returns a text without Markdown and HTML markup. Of a link only the words remain; each block ends with a
+// plainText returns text without Markdown and HTML markup. Of a link only the words remain; each block ends with a
 // line break.
 func plainText(markdown string) string {
 	first := beginning.FindString(markdown)
@@ -99,8 +99,7 @@ func plainTitle(text string, length int) string {
 	return strings.TrimSpace(head(title, length))
 }
 
-// firstLine returns the first line of a text that is not blank, without surrounding quotation marks and a final full
-// stop.
+// firstLine returns the first non-blank line of text, without surrounding quotation marks and a final full stop.
 func firstLine(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(strings.TrimSuffix(strings.Trim(strings.TrimSpace(first), "\"'“”‘’«»„` "), "."))
@@ -108,7 +107,7 @@ func firstLine(text string) string {
 
 func isWordly(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// head returns the first n characters of a text.
+// head returns the first n characters of text.
 func head(text string, n int) string {
 	for at := range text {
 		if n == 0 {

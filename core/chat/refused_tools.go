@@ -332,7 +332,7 @@ func namedIn(why string, all []model.Tool, refused map[int]string) (named []int)
 	return nil
 }
 
-// hasWord reports whether a tool's name occurs in a text on its own, rather than as a part of a longer name.
+// hasWord reports whether a tool's name occurs in text on its own, rather than as a part of a longer name.
 func hasWord(text, name string) bool {
 	isPart := func(c byte) bool {
 		return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -138,7 +138,7 @@ func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 	return answer, err
 }
 
-// whileClaimed is Do except for the last event, which it returns. The conversation is free when it returns.
+// whileClaimed is like Do, but returns the last event instead of sending it. The conversation is free when it returns.
 func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last Event, err error) {
 	defer r.Abandon()
 	ctx, ok := r.claim.Start(ctx)

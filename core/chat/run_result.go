@@ -28,7 +28,7 @@ const (
 	Queued        StopReason = "queued"         // there is no run yet: the message waits for the one in progress
 )
 
-// StopReasons returns every reason with which the history may mark a run that did not end as Complete.
+// StopReasons returns every stop reason that a run in the history may have, apart from Complete.
 func StopReasons() []StopReason {
 	return []StopReason{MaxIterations, TokenBudget, Cancelled, NoToolCalls, ContentFilter, Refusal, ContextWindow, UnknownEnd, ProviderError, Incomplete}
 }

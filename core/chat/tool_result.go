@@ -53,7 +53,8 @@ func (r toolResult) contents() []content {
 }
 
 // textOfResult renders a CallToolResult as text for a model, and reports whether the tool succeeded. Images are
-// described, for models that cannot see them. Structured content follows, unless one of the texts is the same JSON.
+// described, for models that cannot see them. Structured content follows, unless one of the text parts is the same
+// JSON.
 func textOfResult(raw json.RawMessage) (text string, ok bool) {
 	var result toolResult
 	if err := json.Unmarshal(raw, &result); err != nil {
@@ -91,7 +92,7 @@ func compacted(raw json.RawMessage) string {
 	return b.String()
 }
 
-// sameJSON reports whether a text is the same JSON value, regardless of the order of members.
+// sameJSON reports whether text is the same JSON value, regardless of the order of members.
 func sameJSON(text, compact string) bool {
 	var a, b any
 	for from, to := range map[string]*any{text: &a, compact: &b} {
@@ -178,7 +179,7 @@ func (c content) embedded() string {
 	return fmt.Sprintf("[resource %s, %s, %d bytes]", r.URI, r.MIMEType, len(r.Blob)/4*3)
 }
 
-// truncate shortens a text that is too long, and adds a note.
+// truncate shortens text that is too long, and adds a note.
 func truncate(text string) string {
 	if len(text) <= failureLimit {
 		return text

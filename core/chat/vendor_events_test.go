@@ -88,7 +88,7 @@ func (in sent) said() (text string, answered bool) {
 	return "", answered
 }
 
-// events returns the events of an answer: reasoning and two calls if the person asks for something, a text once the
+// events returns the events of an answer: reasoning and two calls if the person asks for something, text once the
 // calls are answered, and a failure in the middle of it if the person asks for that.
 func (s *strict) events(in sent, turn int) []string {
 	text, answered := in.said()

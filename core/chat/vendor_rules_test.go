@@ -57,7 +57,7 @@ type sentPart struct {
 	Content   json.RawMessage
 }
 
-// parts returns the parts of the content; a string is one text.
+// parts returns the parts of the content; a string becomes one text part.
 func (m sentMessage) parts() (parts []sentPart) {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {
@@ -283,7 +283,7 @@ func (s *strict) checkParts(_ *http.Request, in sent) *refusal {
 	return nil
 }
 
-// stripped is the end of a part's type that the vendor leaves out of its words.
+// stripped returns the end of a part's type that the vendor leaves out of its messages.
 func (s *strict) stripped() string {
 	if s.badParts == http.StatusInternalServerError {
 		return "_url"
@@ -316,7 +316,7 @@ func (s *strict) checkReasoning(_ *http.Request, in sent) *refusal {
 	return nil
 }
 
-// returned is what came back with an assistant's message, in the form in which it was issued.
+// returned returns what came back with an assistant's message, in the form in which it was issued.
 func (s *strict) returned(m sentMessage) string {
 	switch s.reasons {
 	case "thinking":

@@ -22,7 +22,7 @@ type vendor struct {
 	members  string // the members that a request may have; "" for a vendor that ignores unknown ones
 	limit    string // the member that limits the answer; the other one is refused
 	unknown  string // its words for an unknown member, with the member's name
-	status   int    // with which it refuses a request
+	status   int    // that it sends when it refuses a request
 	failure  string // the body of a refusal: its words as JSON, and the member's name as JSON
 	parts    string // the types of parts of a person's message
 	badPart  string // its words for another part, with the part's type
@@ -145,7 +145,7 @@ type strict struct {
 	issued  map[string]string // what must come back with a tool call, by the call's id
 	marks   []string          // what must never reach another vendor
 	saw     map[string]bool   // what arrived
-	refused map[string]bool   // the words with which it refused requests
+	refused map[string]bool   // the words in which it refused requests
 	tools   func(name string) string
 }
 

@@ -125,7 +125,7 @@ func FromBreak(ctx context.Context, cause error) error {
 	return &Error{Failure: Broken, Message: "the connection broke", cause: cause}
 }
 
-// isTooLong recognizes the errors with which providers reject a conversation that is too long.
+// isTooLong recognizes the errors that providers return for a conversation that is too long.
 func isTooLong(kind, message string) bool {
 	m := strings.ToLower(message)
 	return kind == "context_length_exceeded" || kind == "request_too_large" || strings.Contains(m, "prompt is too long") ||

@@ -26,7 +26,7 @@ const (
 	Text       Kind = "text"
 	ToolUse    Kind = "tool_use"
 	ToolResult Kind = "tool_result"
-	File       Kind = "file"      // an image, a document or a text that the user attached
+	File       Kind = "file"      // an image, document or text file that the user attached
 	Reasoning  Kind = "reasoning" // the model's reasoning; Text is the part that a person may read
 	Opaque     Kind = "opaque"    // a part that only the provider understands
 	Summary    Kind = "summary"   // replaces the earlier messages for models

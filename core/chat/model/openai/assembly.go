@@ -98,7 +98,7 @@ type call struct {
 	extra json.RawMessage
 }
 
-// read adds all chunks of a body: an event stream, or the JSON object with which some servers answer although a
+// read adds all chunks of a body: an event stream, or the JSON object that some servers return although a
 // stream was requested.
 func (a *assembly) read(body io.Reader, to model.Pieces) error {
 	r := bufio.NewReader(io.LimitReader(body, maxBody))

@@ -223,7 +223,7 @@ func (a *assembly) addText(text string, to model.Pieces) {
 	a.watch.Say(to, text)
 }
 
-// addThinking adds a piece of a thinking part. Its text is a string or a list of texts.
+// addThinking adds a piece of a thinking part. Its text is a string or a list of strings.
 func (a *assembly) addThinking(element, inner json.RawMessage, to model.Pieces) {
 	p := a.last("thinking")
 	if p.raw == nil {
