@@ -47,8 +47,8 @@ func (k *check) run() Problems {
 	return k.problems
 }
 
-// add reports a problem at a path, unless something there (or at what it depends on) was already rejected: then
-// the value seen here is not what was written.
+// add reports a problem at a path, unless something there (or at what it depends on) was already rejected: in
+// that case, the value seen here is not what was written.
 func (k *check) add(path, format string, args ...any) {
 	k.addUnless(path, nil, format, args...)
 }
@@ -72,7 +72,7 @@ func (k *check) refused(path string) bool {
 	return false
 }
 
-// shown quotes a value for a problem, unless it came from the environment and so may be a secret.
+// shown quotes a value for use in a problem, unless it came from the environment, in which case it may be a secret.
 func (k *check) shown(path, value string) string {
 	if k.expanded[path] {
 		return "of that name"
@@ -119,7 +119,7 @@ func (k *check) checkViews() {
 	}
 }
 
-// checkStorageKeys rejects several sources of keys, because it would be unclear which one encrypts.
+// checkStorageKeys rejects several sources of keys, because it would be unclear which one to encrypt with.
 func (k *check) checkStorageKeys() {
 	s := k.doc.Storage
 	switch {

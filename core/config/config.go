@@ -300,7 +300,7 @@ func (c *Config) showDerived() {
 }
 
 // relaxInDevMode disables the limits that were not set in dev mode, where one person uses the server to try
-// things out. The size limits of bodies and answers stay.
+// things out. The size limits of bodies and answers still apply.
 func (c *Config) relaxInDevMode() {
 	if !c.Dev() {
 		return

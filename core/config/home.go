@@ -20,7 +20,7 @@ func CreateHome(dir string) error {
 	return homeError(dir, os.MkdirAll(dir, 0o700))
 }
 
-// CheckHome returns the error with which CreateHome would fail, or nil if the directory exists. To find out, it
+// CheckHome returns the error that CreateHome would return, or nil if the directory exists. To find out, it
 // creates and removes an empty directory in place of the home.
 func CheckHome(dir string) error {
 	around := existing(dir)
@@ -29,7 +29,7 @@ func CheckHome(dir string) error {
 	case obstacle(around) != "":
 		return homeError(dir, syscall.ENOTDIR)
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil // whatever uses it reports what is wrong with it
+		return nil // the code that uses it reports what is wrong with it
 	}
 	probe, err := os.MkdirTemp(around, ".ropewalk-*")
 	if err != nil {

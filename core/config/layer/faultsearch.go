@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxSearched is how many bytes the search for one place parses, over all the parts of a text that it tries. If
-// it would need more, it ends without a column, or with the line that the YAML package reports.
+// maxSearched is how many bytes the search for one place parses, over all the parts of the text that it tries.
+// If it would need more, it ends without a column, or with the line that the YAML package reports.
 const maxSearched = 4 << 20
 
 // search finds the place of a fault.
@@ -121,7 +121,7 @@ func (s *search) unclosed(message string, line int) string {
 	return said + " between here and the end of the file"
 }
 
-// consumed returns how much of a text was read before it was found to be wrong.
+// consumed returns how much of the text was read before it was found to be wrong.
 func consumed(text string) int {
 	counter := &byteReader{text: text}
 	var err error

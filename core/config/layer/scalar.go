@@ -43,7 +43,7 @@ func Plain(text string) any {
 	return text
 }
 
-// expand replaces ${env:NAME} in a text and returns the names that are not set. $${env:NAME} becomes
+// expand replaces ${env:NAME} in a string and returns the names that are not set. $${env:NAME} becomes
 // ${env:NAME}.
 func expand(text string, env map[string]string) (out string, missing []string) {
 	out = envForm.ReplaceAllStringFunc(text, func(m string) string {

@@ -58,7 +58,7 @@ func explanations() map[string]string {
 	}
 }
 
-// syntax adds the problem of a text that is not YAML.
+// syntax adds the problem with text that is not valid YAML.
 func (r *reader) syntax(text string) {
 	f := findFault(strings.TrimPrefix(text, "\ufeff"), maxSearched)
 	at := ""
@@ -72,7 +72,7 @@ func (r *reader) syntax(text string) {
 	r.Problems = append(r.Problems, Problem{Place: place, Message: "not YAML: " + at + f.message})
 }
 
-// fault is where a text stops being YAML, and why.
+// fault is where text stops being valid YAML, and why.
 type fault struct {
 	line, column int    // 1-based; 0 when it is not known
 	text         string // the line
@@ -80,8 +80,8 @@ type fault struct {
 }
 
 // findFault finds the place of the first fault. The YAML package counts some lines from 0, some from 1, says for
-// others where the surrounding mapping begins, and names no column. What it says of a part of the text shows the rest:
-// in all its attempts the search parses at most so many bytes.
+// others where the surrounding mapping begins, and names no column. findFault deduces the rest from what the package
+// says about parts of the text. In all these attempts together it parses at most the given number of bytes.
 func findFault(text string, bytes int) fault {
 	if f, found := unreadable(text); found {
 		return f
@@ -117,7 +117,7 @@ func findFault(text string, bytes int) fault {
 
 var syntaxLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 
-// parse returns what the YAML package finds wrong with a text, and the line that it names.
+// parse returns what the YAML package finds wrong with text, and the line that it names.
 func parse(text string) (message string, line int) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	for {
@@ -138,7 +138,7 @@ func parse(text string) (message string, line int) {
 	}
 }
 
-// kind is a message without the name of an anchor.
+// kind returns a message without the name of an anchor.
 func kind(message string) string {
 	if strings.HasPrefix(message, noAnchor) {
 		return noAnchor
@@ -168,7 +168,8 @@ func unreadable(text string) (fault, bool) {
 
 var settingKey = regexp.MustCompile(`^(?:- +)?([A-Za-z_][A-Za-z0-9_.-]{0,63}:)(?:\s|$)`)
 
-// lineKey is the key that a line begins with, "" without one. The rest of a line may be a secret.
+// lineKey returns the key that a line begins with, or "" if there is none. It leaves out the rest of the line, which
+// may be a secret.
 func lineKey(line string) string {
 	if m := settingKey.FindStringSubmatch(line); m != nil {
 		return m[1]

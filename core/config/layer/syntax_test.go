@@ -62,8 +62,8 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 	}
 }
 
-// The cases are texts, the number of bytes that the search may parse, and the lines at which their faults are
-// reported.
+// The cases are the text, the number of bytes that the search may parse, and the lines at which their faults
+// are reported.
 func TestThePlaceOfAFaultInALongText(t *testing.T) {
 	comments := strings.Repeat("# a comment\n", 500)
 	for name, c := range map[string]struct {

@@ -44,7 +44,7 @@ func convertValue(part map[string]any, v any, path string, expanded map[string]b
 	return v
 }
 
-// typed parses a text as a YAML scalar if the schema does not accept text.
+// typed parses a string as a YAML scalar if the schema does not accept text.
 func typed(part map[string]any, text string) any {
 	types := typesOf(part)
 	if len(types) == 0 || slices.Contains(types, "string") {

@@ -165,7 +165,7 @@ func (v *validation) refuse(location []string, format string, args ...any) {
 	v.bad = append(v.bad, location)
 }
 
-// miss reports that something is missing. Existing values stay.
+// miss reports that something is missing. Existing values are kept.
 func (v *validation) miss(location []string, name, message string) {
 	around := v.path(location)
 	path := around
