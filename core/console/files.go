@@ -96,7 +96,8 @@ func unzip(packed []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// contentType returns the media type for a file name extension. It does not use the machine's own tables.
+// contentType returns the media type for a file name extension. For the types of the console's own files it does not
+// rely on the machine's MIME tables.
 func contentType(name string) string {
 	switch path.Ext(strings.TrimSuffix(name, ".map")) {
 	case ".js":
