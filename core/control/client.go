@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// ErrNotRunning means that no server is running on a home.
+// ErrNotRunning means that no server is running from a home.
 var ErrNotRunning = errors.New("no server is running on this home")
 
 // Client talks to the server of a home.

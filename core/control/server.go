@@ -135,8 +135,8 @@ type Server struct {
 	closing chan struct{} // closed when the server is about to end
 }
 
-// Listen opens the socket of a home. Only one server may run on a home, so a socket left by a killed server is
-// replaced.
+// Listen opens the socket of a home. Only one server may run from a home, so a socket left by a killed server
+// is replaced.
 func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
