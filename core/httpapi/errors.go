@@ -132,7 +132,7 @@ func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body errorBody) {
 	ctx.SetBody(encoded)
 }
 
-// encodeBody returns body as JSON with < and > unescaped: messages are for people and are never embedded in a page.
+// encodeBody returns body as JSON with < and > unescaped: messages are for humans and are never embedded in a page.
 func encodeBody(body errorBody) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -82,15 +82,15 @@ func (s *Server) handler(r route) fiber.Handler {
 	}
 }
 
-// routes is the route table.
+// routes returns the route table.
 func (s *Server) routes() []route {
 	return slices.Concat(s.sessionRoutes(), s.appRoutes(), s.accountRoutes(), s.chatRoutes(), s.peopleRoutes(), s.serverRoutes())
 }
 
-// anybody is the requirement of routes that every caller of their audience may use.
+// anybody returns the requirement of routes that every caller in their audience may use.
 func anybody() core.Requirement { return core.Requirement{} }
 
-// sessionRoutes are the routes for logins, and for what a caller sees first.
+// sessionRoutes returns the routes for logins, and for what a caller sees first.
 func (s *Server) sessionRoutes() []route {
 	const get, post, patch = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch
 	return []route{
@@ -112,7 +112,7 @@ func (s *Server) sessionRoutes() []route {
 	}
 }
 
-// appRoutes are the routes for apps and their tools.
+// appRoutes returns the routes for apps and their tools.
 func (s *Server) appRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	manage := core.Requirement{Role: core.WorkspaceAdmin}
@@ -146,7 +146,7 @@ func (s *Server) appRoutes() []route {
 	}
 }
 
-// accountRoutes are the routes for linked accounts. The pages authenticate the browser themselves.
+// accountRoutes returns the routes for linked accounts. The pages authenticate the browser themselves.
 func (s *Server) accountRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	return []route{
@@ -161,7 +161,7 @@ func (s *Server) accountRoutes() []route {
 	}
 }
 
-// chatRoutes are the routes for chat and conversations.
+// chatRoutes returns the routes for chat and conversations.
 func (s *Server) chatRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	return []route{
@@ -189,7 +189,7 @@ func (s *Server) chatRoutes() []route {
 	}
 }
 
-// peopleRoutes are the routes for users, workspaces, members and API keys.
+// peopleRoutes returns the routes for users, workspaces, members and API keys.
 func (s *Server) peopleRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	manageViews := core.Requirement{Role: core.WorkspaceAdmin}
@@ -218,7 +218,7 @@ func (s *Server) peopleRoutes() []route {
 	}
 }
 
-// serverRoutes are the routes for the server itself.
+// serverRoutes returns the routes for the server itself.
 func (s *Server) serverRoutes() []route {
 	const get, patch = fiber.MethodGet, fiber.MethodPatch
 	organization := core.Requirement{Role: core.OrganizationAdmin}

@@ -49,7 +49,7 @@ func (h *Handlers) ExportConversation(c *fiber.Ctx, caller core.Caller) (any, er
 	return conversationExport{Format: exportFormat, Conversation: recordOf(conversation), Messages: messagesOf(messages)}, nil
 }
 
-// markdownOf renders a conversation for people.
+// markdownOf renders a conversation in human-readable form.
 func markdownOf(c core.Conversation, messages []core.Message) string {
 	var b strings.Builder
 	title := c.Title

@@ -74,8 +74,8 @@ func (l *lane) begin(client string, length int) (answered func()) {
 	}
 }
 
-// workingBodies is how many of a client's bodies of maxWeight or more the server and its apps process at a time: enough
-// to keep the machine's processors busy.
+// workingBodies returns how many of a client's bodies of maxWeight or more the server and its apps process at a time:
+// enough to keep the machine's processors busy.
 func workingBodies() int { return max(ownBodies, runtime.GOMAXPROCS(0)) }
 
 func (l *lane) join(client string) *share {

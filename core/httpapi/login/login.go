@@ -152,7 +152,7 @@ func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 	h.Log.Warn("browser login failed", args...)
 }
 
-// clip shortens a text from the address, where anybody may have put it.
+// clip shortens a string from the URL, where anybody may have put it.
 func clip(text string) string {
 	const most = 200
 	if len(text) > most {
