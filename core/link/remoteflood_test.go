@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// A server that sends notifications without pause is read at a limited pace, even if it keeps ending the
+// A server that sends notifications without pausing is read at a limited rate, even if it keeps ending the
 // stream.
 func TestAServersOwnMessagesAreReadAtAPace(t *testing.T) {
 	const limit = 64 << 10

@@ -271,7 +271,7 @@ func TestAQuestionNamesTheCallersOfPendingCalls(t *testing.T) {
 		t.Errorf("the callers are %v", got)
 	}
 	p.answer(messages[0], `{}`)
-	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // its answer is sent after the other answer was read
+	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // answered only after the other answer has been read
 	p.read()
 	if got := ask(); !slices.Equal(got, []Caller{namedCaller("bob")}) {
 		t.Errorf("the callers are %v", got)
@@ -289,7 +289,7 @@ func TestAQuestionDoesNotOvertakeTheNotificationsOfItsCallers(t *testing.T) {
 	holding, release := make(chan struct{}), make(chan struct{})
 	for _, r := range []Request{
 		{Caller: namedCaller("alice"), Notify: func(rpc.Notification) { holding <- struct{}{}; <-release; order <- "progress" }},
-		{Caller: namedCaller("bob"), Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // and loses the call
+		{Caller: namedCaller("bob"), Notify: func(rpc.Notification) { order <- "progress"; panic("bob fails") }}, // the panic ends the call
 		{Caller: namedCaller("carol")},
 	} {
 		r.Method, r.Params = "tools/call", json.RawMessage(`{"_meta":{"progressToken":1}}`)

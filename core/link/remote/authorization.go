@@ -83,7 +83,7 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		resp, err := c.exchange(out)
-		failed, ok := err.(*Error) //nolint:errorlint // exchange returns it as it is
+		failed, ok := err.(*Error) //nolint:errorlint // exchange returns it unwrapped
 		switch {
 		case !ok || failed.Status == 0:
 			return resp, err

@@ -8,8 +8,8 @@ import (
 )
 
 // The pace for reading the stream on which a server sends messages unprompted. Nothing waits for these messages
-// and each one takes work, so a server that sends without pause would keep a processor busy. Unread data stays
-// in the connection's buffers, and then with the server.
+// and each one takes work, so a server that sends without pausing would keep a processor busy. Unread data
+// stays in the connection's buffers, and then with the server.
 const (
 	pacePerSecond = 1 << 20  // bytes
 	paceAtOnce    = 64 << 10 // bytes per read

@@ -22,7 +22,7 @@ func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Resp
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	media = strings.TrimSpace(strings.ToLower(media))
 	said := &answer{status: resp.StatusCode, media: media}
-	if r.Method != http.MethodDelete { // DELETE ends a session after the answers that matter
+	if r.Method != http.MethodDelete { // a DELETE only ends the session: its answer does not explain a failure
 		c.answered.Store(said)
 	}
 	if nonce := nonceOf(resp.Header); nonce != "" && c.authorizer != nil {
@@ -68,8 +68,8 @@ func (c *roundTripper) receiveJSON(r *http.Request, resp *http.Response) (*http.
 	return resp, nil
 }
 
-// readUpTo reads until the end, or limit bytes. It doubles its buffer, because io.ReadAll would allocate five
-// times as much.
+// readUpTo reads to the end, or up to limit bytes. It doubles its buffer, because io.ReadAll would allocate
+// five times as much.
 func readUpTo(in io.Reader, limit int) ([]byte, error) {
 	data := make([]byte, 0, min(limit, firstRead))
 	for {
@@ -86,7 +86,7 @@ func readUpTo(in io.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// messageOrError returns data if it is one message, and otherwise an error for the call with that id.
+// messageOrError returns data if it is exactly one message, and otherwise an error response for the call with that id.
 func messageOrError(data []byte, limit int, discarded *framing.DiscardLog, id func() string) []byte {
 	reason := framing.ErrTooLarge.Error() + fmt.Sprintf(": the limit is %d bytes", limit)
 	code := CodeTooLarge
