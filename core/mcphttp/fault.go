@@ -143,7 +143,7 @@ func errorBody(id json.RawMessage, failure rpcError) []byte {
 	}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false) // messages are for people and are never embedded in a page
+	enc.SetEscapeHTML(false) // messages are for humans and are never embedded in a page
 	err := enc.Encode(struct {
 		Version string          `json:"jsonrpc"`
 		Error   rpcError        `json:"error"`

@@ -131,7 +131,7 @@ func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 	return workspace, true
 }
 
-// howToAuthorize is for people: clients read WWW-Authenticate.
+// howToAuthorize is for humans: clients read WWW-Authenticate.
 const howToAuthorize = "Authorization required: send a token of this server's identity provider, or an API key (`ropewalk key create NAME`), as a bearer token. " +
 	"The instance key (SERVICE_API_KEY) is for /v1 only."
 

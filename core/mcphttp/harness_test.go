@@ -99,7 +99,7 @@ func (h *fakeNamespace) ListJSON(c core.Caller, from tools.From, kind core.Kind)
 	for _, t := range h.ListFor(c, from) {
 		raws = append(raws, t.Raw)
 	}
-	text, _ := json.Marshal(raws) // the listed texts are JSON
+	text, _ := json.Marshal(raws) // the listed strings are JSON
 	return text
 }
 

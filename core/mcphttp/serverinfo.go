@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 )
 
-// capabilities returns the server capabilities. They do not depend on the apps installed now, so that an app installed
-// later does not need a new session.
+// capabilities returns the server capabilities. They do not depend on the apps installed now, so that clients see an
+// app installed later without opening a new session.
 func capabilities() *mcp.ServerCapabilities {
 	return &mcp.ServerCapabilities{
 		Completions: &mcp.CompletionCapabilities{},
@@ -66,8 +66,8 @@ const (
 	maxOmission        = 128      // bytes of the sentence about the apps that did not fit
 )
 
-// composeInstructions returns the server's instructions followed by a part for each app, with its name. An app's lines
-// are quoted, so that no app can write a part in another's name.
+// composeInstructions returns the server's instructions followed by a section for each app, headed by its name. Each
+// app's lines are quoted, so that no app can forge the section of another.
 func composeInstructions(all []core.Instructions) string {
 	var b strings.Builder
 	b.WriteString(instructions)
