@@ -151,8 +151,8 @@ func (l LockFile) RemoveCopies(name string) error {
 	return err
 }
 
-// removeUnused removes a plugin's kept files that no open plugin runs from. The last one stays when the server
-// ends.
+// removeUnused removes a plugin's kept files that no open plugin runs from. The last one is kept when the
+// server ends.
 func (h *Host) removeUnused(t target) {
 	kept, err := keptFiles(h.lockFile().Dir(), fmt.Sprintf("%s-%s", t.kind, t.name))
 	if err != nil {

@@ -28,7 +28,7 @@ type runner struct {
 
 	mu    sync.Mutex
 	proc  *process.Process
-	limit string // for which the plugin was ended
+	limit string // that the plugin exceeded and was ended for; "" if it was not
 }
 
 func newRunner(name string, c process.Command, hidden secrets, limits config.PluginLimits) *runner {
@@ -98,7 +98,7 @@ func (r *runner) ended() bool {
 	}
 }
 
-// overLimit returns the limit for which the plugin was ended, or "".
+// overLimit returns the limit that the plugin exceeded and was ended for, or "".
 func (r *runner) overLimit() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

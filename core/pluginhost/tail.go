@@ -37,7 +37,7 @@ type tail struct {
 
 	mu    sync.Mutex
 	last  []byte
-	cause []byte // the line with which a Go program reports its own crash; a stack trace follows
+	cause []byte // the line in which a Go program reports its own crash; a stack trace follows
 }
 
 // Read passes on what the plugin wrote.
