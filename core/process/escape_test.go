@@ -311,8 +311,7 @@ func TestATreeThatExceedsItsLimitEndsWithTheReason(t *testing.T) {
 	}
 }
 
-// endsOverItsLimit starts a program that uses more than it may, and waits until its whole tree is killed for
-// that.
+// endsOverItsLimit starts a program that exceeds its limit, and waits until its whole tree is killed for that.
 func endsOverItsLimit(t *testing.T, c process.Command, mark string) {
 	t.Helper()
 	p := start(t, c)

@@ -24,7 +24,7 @@ func removeGroup(g *cgroup.Group) error {
 	return g.Remove()
 }
 
-// watchGroup ends a tree that has more processes than it may. The kernel enforces memory limits by itself.
+// watchGroup ends a tree that has more processes than its limit allows. The kernel itself enforces memory limits.
 func (p *Process) watchGroup() {
 	tick := time.NewTicker(sandbox.WatchInterval)
 	defer tick.Stop()
@@ -42,7 +42,7 @@ func (p *Process) watchGroup() {
 	}
 }
 
-// overGroup returns the limit for which watchGroup ended the tree, or "".
+// overGroup returns the limit that the tree exceeded when watchGroup ended it, or "".
 func (p *Process) overGroup() string {
 	if over := p.over.Load(); over != nil {
 		return *over

@@ -39,7 +39,7 @@ type Process struct {
 	stdout  *os.File
 	pid     int
 
-	over     atomic.Pointer[string] // the limit for which watchGroup ended the tree
+	over     atomic.Pointer[string] // the limit that the tree exceeded when watchGroup ended it
 	stopping sync.Once
 	done     chan struct{}
 	err      error // set before done is closed

@@ -17,8 +17,8 @@ import (
 const (
 	costStarts = 20
 	costCalls  = 2000
-	maxMore    = 10 * time.Millisecond // of a start in the sandbox
-	maxSlower  = 1.1                   // for a call; allows for measurement noise
+	maxMore    = 10 * time.Millisecond // how much longer a start in the sandbox may take
+	maxSlower  = 1.1                   // ratio of call durations; allows for measurement noise
 )
 
 // The test alternates between the levels, so that other work on the machine affects all of them.

@@ -37,7 +37,7 @@ func metadata() []uintptr {
 	}, metadataHere()...)
 }
 
-// fileSetattr is file_setattr of Linux 6.17. Its number is the same on all architectures.
+// fileSetattr is file_setattr, new in Linux 6.17. Its number is the same on all architectures.
 const fileSetattr = 469
 
 // fileIoctls refuses the ioctls that change the attributes of an open file or create something in an open
