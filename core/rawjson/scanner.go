@@ -6,7 +6,7 @@ import "errors"
 // levels.
 const MaxDepth = 100
 
-// Why a text is rejected.
+// Why a JSON text is rejected.
 var (
 	ErrSyntax = errors.New("not valid JSON")
 	ErrDepth  = errors.New("nested more than 100 levels deep") // MaxDepth

@@ -30,7 +30,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// readAll reads all values in a text that has no spare capacity.
+// readAll reads all values in a buffer that has no spare capacity.
 func readAll(data []byte) {
 	s := Scanner{Data: data}
 	s.Space()

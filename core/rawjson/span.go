@@ -5,7 +5,7 @@ import "errors"
 // ErrDuplicate means that an object has a member twice, so that two readers could use different ones.
 var ErrDuplicate = errors.New("a name is given twice")
 
-// Span is the position of a part of a text. The zero Span is empty.
+// Span is the position of a part of a JSON text. The zero Span is empty.
 type Span struct{ From, To int }
 
 // Empty reports whether nothing was found.

@@ -27,7 +27,7 @@ func CheckUnique(data []byte) error {
 	return err
 }
 
-// uniqueness walks a text and collects the names in open objects.
+// uniqueness walks a JSON text and collects the names in open objects.
 type uniqueness struct {
 	Scanner
 	names [][]byte // in the open objects, innermost last
