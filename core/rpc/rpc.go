@@ -1,5 +1,5 @@
-// Package rpc holds what every layer of a call says in JSON-RPC 2.0: notifications and errors as they
-// pass from an app to a client, and the framing of responses, requests and notifications.
+// Package rpc defines the parts of JSON-RPC 2.0 that every layer of a call shares: notifications and errors as
+// they pass from an app to a client, and the framing of responses, requests and notifications.
 //
 // It does not read messages (link and mcphttp do, each as strictly as its peer requires) and knows
 // nothing of MCP's methods. It is a package of its own so that the HTTP packages need not import link,
@@ -22,8 +22,7 @@ const (
 	CodeInternalError  = -32603
 )
 
-// Error is a JSON-RPC error (JSON-RPC 2.0 part 5.1) that an app or a client answered with. Data is as
-// sent.
+// Error is a JSON-RPC error (JSON-RPC 2.0 part 5.1) that an app or a client answered with. Data is unchanged.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -38,8 +37,8 @@ type Notification struct {
 	Params json.RawMessage
 }
 
-// WithToken is a progress notification (notifications/progress) under another progress token. One that
-// has no token stays as it is.
+// WithToken returns a copy of a progress notification (notifications/progress) with another progress token. A
+// notification without a token is returned unchanged.
 func (n Notification) WithToken(token json.RawMessage) Notification {
 	if at, err := rawjson.Find(n.Params, "progressToken"); err == nil && !at.Empty() {
 		n.Params = rawjson.Replace(n.Params, at, token)
@@ -47,24 +46,24 @@ func (n Notification) WithToken(token json.RawMessage) Notification {
 	return n
 }
 
-// Question is a request of an app to its client: elicitation/create, sampling/createMessage or roots/list.
+// Question is a request from an app to its client: elicitation/create, sampling/createMessage or roots/list.
 type Question struct {
 	Method     string
 	Params     json.RawMessage
-	FromServer bool // this server asks, not the app
+	FromServer bool // asked by this server, not by the app
 
 	// Notify receives what the client says about the question before it answers, such as its progress, with the app's
-	// own progress token. It may wait for the app to take it. nil where that is not possible.
+	// own progress token. It may wait until the app has accepted it. It is nil where that is not possible.
 	Notify func(Notification)
 }
 
-// Encode is the notification as a message. Its params are not decoded.
+// Encode returns the notification as a message. It does not decode the params.
 func (n Notification) Encode() []byte {
 	b := make([]byte, 0, len(n.Method)+len(n.Params)+48)
 	return appendCall(append(b, `{"jsonrpc":"2.0",`...), n.Method, n.Params)
 }
 
-// Request is a request as a message. Its params are not decoded.
+// Request returns a request as a message. It does not decode the params.
 func Request(id json.RawMessage, method string, params json.RawMessage) []byte {
 	b := make([]byte, 0, len(id)+len(method)+len(params)+48)
 	b = append(append(b, `{"jsonrpc":"2.0","id":`...), id...)
@@ -80,7 +79,7 @@ func appendCall(b []byte, method string, params json.RawMessage) []byte {
 	return append(b, '}')
 }
 
-// Result is a response around a result that is not decoded, and may come in parts.
+// Result returns a response with the given result, which may consist of several parts. It does not decode the result.
 func Result(id json.RawMessage, result ...[]byte) []byte {
 	size := len(id) + 40
 	for _, part := range result {
