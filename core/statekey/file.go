@@ -9,7 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// WriteFile replaces a file of keys, or creates it with mode 0600. It is complete, or as it was before.
+// WriteFile replaces a key file, or creates it with mode 0600. The write is atomic: if it fails, the old file is
+// unchanged.
 func WriteFile(path string, keys *seal.Keys) (err error) {
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {

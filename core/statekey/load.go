@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	maxText        = 64 << 10 // bytes of a file of keys, or of the output of a command
+	maxText        = 64 << 10 // bytes of a key file, or of the output of a command
 	commandTimeout = 30 * time.Second
 )
 
-// SourceOf returns where the keys of the state come from: what the configuration says, else the file that Create made.
+// SourceOf returns where the keys of the state come from: where the configuration says, otherwise the file that Create
+// made.
 func SourceOf(c *config.Config) config.StorageKeys {
 	from := c.Storage.Keys
 	if from.Set() || c.Storage.URL != "" {
@@ -34,11 +35,12 @@ func SourceOf(c *config.Config) config.StorageKeys {
 	return from
 }
 
-// DefaultFile is where Create makes a key for the state of a home: next to the home, so that a copy of the home is not a
-// copy of the key.
+// DefaultFile returns the path of the key file that Create makes for a home. It is next to the home, so that a copy of
+// the home does not contain the key.
 func DefaultFile(home string) string { return filepath.Clean(home) + ".state-key" }
 
-// Create makes the first key of a home, in DefaultFile, and returns the path. It returns the key that is there already.
+// Create creates the first key of a home, in DefaultFile, and returns it with the path. If the file already exists, it
+// returns the keys in it.
 func Create(home string) (keys *seal.Keys, path string, err error) {
 	path = DefaultFile(home)
 	keys, err = ReadFile(path)
@@ -51,7 +53,7 @@ func Create(home string) (keys *seal.Keys, path string, err error) {
 	return keys, path, err
 }
 
-// Load returns the keys of the state, nil when there are none.
+// Load returns the keys of the state, or nil when there are none.
 func Load(ctx context.Context, c *config.Config) (*seal.Keys, error) {
 	from := SourceOf(c)
 	switch {
@@ -77,7 +79,7 @@ func parsed(what string, text core.Secret) (*seal.Keys, error) {
 	return keys, nil
 }
 
-// ReadFile reads a file of keys. A file that others may write is refused.
+// ReadFile reads a key file. It rejects a file that other users may write to.
 func ReadFile(path string) (*seal.Keys, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +103,7 @@ func ReadFile(path string) (*seal.Keys, error) {
 	return parsed("storage.keyFile: "+path, core.Secret(text))
 }
 
-// run returns what a command prints. It has the environment of the server.
+// run returns what a command prints. The command gets the server's environment.
 func run(ctx context.Context, command []string, env config.Environment) (core.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -141,7 +143,7 @@ func pairs(env config.Environment) []string {
 	return all
 }
 
-// missingFile is the error about a file of keys that does not exist. It is fs.ErrNotExist.
+// missingFile is the error for a key file that does not exist. It matches fs.ErrNotExist.
 type missingFile string
 
 func (f missingFile) Error() string {
