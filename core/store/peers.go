@@ -22,7 +22,7 @@ func (s *Store) ServerID() string {
 }
 
 // CheckNotices returns core.CodeUnavailable if notices of other servers are not arriving, or this server's notices are
-// not being written. With a file there are no other servers, and it returns nil.
+// not being written. If the state is an SQLite file, there are no other servers and it returns nil.
 func (s *Store) CheckNotices(context.Context) error {
 	if s.cluster == nil {
 		return nil
@@ -32,7 +32,7 @@ func (s *Store) CheckNotices(context.Context) error {
 
 // Changes returns a channel with the changes that other servers make, which arrive within 2 s. It is closed when ctx
 // ends. A slow reader does not miss changes, but repeated changes of the same thing are delivered once. This server's
-// own changes are not included. With a file there are no other servers.
+// own changes are not included. If the state is an SQLite file, there are no other servers.
 func (s *Store) Changes(ctx context.Context) <-chan core.Change {
 	if s.cluster != nil {
 		return s.cluster.Changes(ctx)

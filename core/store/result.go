@@ -20,9 +20,9 @@ const (
 // deleteExpiredResults deletes at most $2 kept results that have expired by $1.
 const deleteExpiredResults = `DELETE FROM results WHERE id IN (SELECT id FROM results WHERE expires_at <= $1 LIMIT $2)`
 
-// KeepResult stores the text of a result until it expires, and deletes the person's oldest results beyond the limits. The
-// result is also deleted with its API key or the person's membership. The error is core.CodePayloadTooLarge for a text that
-// alone exceeds the limit, and core.CodeForbidden if the person is no longer a member.
+// KeepResult stores the text of a result until it expires, and deletes the person's oldest results beyond the limits.
+// The result is also deleted with its API key or the person's membership. The error is core.CodePayloadTooLarge for
+// text that alone exceeds the limit, and core.CodeForbidden if the person is no longer a member.
 func (s *Store) KeepResult(ctx context.Context, r core.KeptResult) error {
 	text := clean(r.Text)
 	if len(text) > maxKeptBytes {

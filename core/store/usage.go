@@ -121,7 +121,7 @@ func usageGroups(ctx context.Context, tx *sql.Tx, q core.UsageQuery, by, order s
 	})
 }
 
-// groupKey returns a group's key in the form that a report shows. In the database it is a text, a number or NULL.
+// groupKey returns a group's key in the form that a report shows. In the database it is a string, a number or NULL.
 func groupKey(key any, by core.UsageGroup) string {
 	switch key := key.(type) {
 	case string:

@@ -10,7 +10,7 @@ import (
 
 // Limits holds the numbers of conversations at which a search changes its method. They do not affect the result.
 type Limits struct {
-	ByNumber int // up to so many matches are read by their numbers; more are looked for in the page's order
+	ByNumber int // up to this many matches are read by their numbers; more are looked for in the page's order
 	Scan     int // conversations to go through, in order, in one query
 	Later    int // maximum number of conversations with other numbers that were changed later (by_number.go)
 }

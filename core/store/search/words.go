@@ -9,14 +9,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// This file splits texts into the words of the index. Case, width and accents are ignored. Scripts
-// without spaces (Han, Kana, Thai …) are split into overlapping pairs of characters.
+// This file splits text into the words of the index. Case, width and accents are ignored. Scripts without
+// spaces (Han, Kana, Thai …) are split into overlapping pairs of characters.
 
 const (
 	maxWord   = 40     // in characters; the rest of a longer word is not searched
 	maxText   = 64_000 // of one text, in bytes; the rest is not searched
 	maxTerms  = 8      // words of a query; the rest is ignored
-	minPrefix = 3      // in characters; the last word of a query also matches as a prefix if it has at least so many
+	minPrefix = 3      // in characters; the last word of a query also matches as a prefix if it is at least this long
 )
 
 // distinct returns the words of texts without duplicates, in byte order, so that neighbouring rows are
@@ -30,7 +30,7 @@ func distinct(texts ...string) []string {
 	return slices.Compact(words)
 }
 
-// split returns the words of a text, in order.
+// split returns the words of text, in order.
 func split(text string) []string {
 	if len(text) > maxText {
 		text = text[:maxText]
