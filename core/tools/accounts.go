@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// Accounts manages the linked accounts with which remote apps are called. *accounts.Manager implements it.
+// Accounts manages the linked accounts that are used to call remote apps. *accounts.Manager implements it.
 type Accounts interface {
 	// Choose returns the account of a call, or the zero Account if the app does not use accounts. The error is
 	// core.CodeLoginNeeded with core.AccountNeeded in its details if the person has to log in first, and

@@ -349,8 +349,8 @@ type callResult struct {
 	linked     bool // a part of its content names a resource
 }
 
-// readResult reads a result in one pass, because its texts may be large. It returns the zero value if the result is
-// not an object.
+// readResult reads a result in one pass, because its text parts may be large. It returns the zero value if the
+// result is not an object.
 func readResult(result []byte) (r callResult) {
 	s := rawjson.Scanner{Data: result}
 	s.Space()

@@ -35,8 +35,8 @@ const (
 
 	readResultName = "read_result"
 
-	// metaResultBudget is the _meta member of tools/call with which a caller requests results that fit: true, or a
-	// number of tokens. In tools/list, it requests that system__read_result be listed.
+	// metaResultBudget is the _meta member of tools/call that requests results of limited size: true, or a number
+	// of tokens. In tools/list, it requests that system__read_result be listed.
 	metaResultBudget = "ropewalk/resultBudget"
 	// metaResult is the _meta member of a result that was shortened to fit. It describes what was stored.
 	metaResult = "ropewalk/result"
@@ -185,7 +185,7 @@ func keptBy(c core.Caller, id string) core.KeptResult {
 	return core.KeptResult{ID: id, Workspace: c.Workspace.ID, User: c.User.ID, Key: c.Scope.Key}
 }
 
-// shape describes a text.
+// shape describes the form of some text.
 type shape struct {
 	mediaType  string
 	kind       string // in words
@@ -214,7 +214,7 @@ func shapeOf(text string) shape {
 // noteBytes is how many bytes of a budget are reserved for the note in an excerpt.
 const noteBytes = 380
 
-// excerpt returns the beginning and the end of a text that exceeds a budget. A note between them says what was left
+// excerpt returns the beginning and the end of text that exceeds a budget. A note between them says what was left
 // out and how to read on. If id is "", the text is not stored.
 func excerpt(text string, budget int, s shape, id string) string {
 	room := max(4*budget-noteBytes, 0)
@@ -231,7 +231,7 @@ func excerpt(text string, budget int, s shape, id string) string {
 	return head + "\n\n" + note + "\n\n" + tail
 }
 
-// cut returns the last position at or before at where a text can be cut without splitting a character. cutAfter
+// cut returns the last position at or before at where text can be cut without splitting a character. cutAfter
 // returns the first such position at or after at.
 func cut(text string, at int) int {
 	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {

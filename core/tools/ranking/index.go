@@ -34,7 +34,7 @@ const (
 	asTypo    = 0.6
 )
 
-// The parameters of BM25: how quickly further occurrences of a word stop counting, and how much long texts are penalized.
+// The parameters of BM25: how quickly further occurrences of a word stop counting, and how much long text is penalized.
 const (
 	saturation = 1.2
 	byLength   = 0.5

@@ -7,7 +7,7 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// words splits a text into stems: at characters that are neither letters nor digits, and before a capital letter that
+// words splits text into stems: at characters that are neither letters nor digits, and before a capital letter that
 // starts a new word of a name (getUser, HTTPServer).
 func words(text string) (stems []string) {
 	var word []rune

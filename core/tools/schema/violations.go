@@ -87,7 +87,7 @@ func named(names []string) []string {
 	return first
 }
 
-// shortened truncates a text to at most limit bytes.
+// shortened truncates a string to at most limit bytes.
 func shortened(text string, limit int) string {
 	if len(text) <= limit {
 		return text
