@@ -10,6 +10,6 @@
 // not sampled, starting a span allocates nothing and returns the context unchanged. The context still carries
 // the client's trace context, so that it reaches the app.
 //
-// Spans contain only names, ids, counts and codes. They never contain arguments, results, error messages,
-// conversation texts, resource URIs or credentials.
+// Spans contain only names, ids, counts and codes. They never contain arguments, results, error messages, the
+// text of conversations, resource URIs or credentials.
 package tracing

@@ -99,7 +99,7 @@ func (s *tracedStream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
 	if err != nil {
 		s.once.Do(func() {
-			if err == io.EOF { //nolint:errorlint // gRPC returns it as it is
+			if err == io.EOF { //nolint:errorlint // gRPC returns it unwrapped
 				s.span.endGRPC(nil)
 				return
 			}

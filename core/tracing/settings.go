@@ -83,7 +83,7 @@ func exports(env map[string]string, log hclog.Logger) bool {
 	return on
 }
 
-// samplers are the values of OTEL_TRACES_SAMPLER that the SDK knows.
+// samplers returns the values of OTEL_TRACES_SAMPLER that the SDK knows.
 func samplers() []string {
 	return []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
 }

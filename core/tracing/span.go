@@ -84,7 +84,7 @@ func child(ctx context.Context, kind trace.SpanKind, name string, attributes []a
 		return ctx, Span{}
 	}
 	ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(kind))
-	span.SetAttributes(attributes...) // as an option of Start they would be copied twice
+	span.SetAttributes(attributes...) // passing them to Start would copy them twice
 	return ctx, Span{span, tracer}
 }
 
