@@ -13,10 +13,10 @@ import (
 const (
 	maxDifferences = 50   // listed at most
 	maxText        = 2000 // bytes shown of a value
-	around         = 80   // bytes shown before and after the part in which two long texts differ
+	around         = 80   // bytes shown before and after the part in which two long values differ
 )
 
-// Differences lists where two definitions differ, for people to read. An empty definition has no members.
+// Differences lists where two definitions differ, in human-readable form. An empty definition has no members.
 func Differences(before, after string) []core.Difference {
 	var found []core.Difference
 	compare("", parse(before), parse(after), &found)
@@ -84,7 +84,7 @@ func text(value any) string {
 	}
 }
 
-// shorten removes the common beginning and end of two long texts.
+// shorten removes the common prefix and suffix of two long values.
 func shorten(a, b string) (shortA, shortB string) {
 	if max(len(a), len(b)) <= maxText/4 {
 		return a, b
