@@ -26,7 +26,7 @@ func Bearer(authorization string) string {
 }
 
 // Single returns a header's value, or nil if it is absent. It returns false for a header that appears more than
-// once, because two readers could use different ones. The value belongs to the request.
+// once, because two readers could use different ones. The value is valid only as long as the request.
 func Single(h *fasthttp.RequestHeader, name string) (value []byte, ok bool) {
 	values := h.PeekAll(name)
 	if len(values) == 0 {

@@ -11,7 +11,8 @@ import (
 
 // HostAllowed reports whether the request's Host is a name of this server: a loopback name, a configured one or
 // the public address. On an address that other machines can reach, any well-formed name is accepted unless
-// names are configured, because the token protects the server. In dev mode no such name is.
+// names are configured, because the token protects the server. In dev mode there is no token, so these names
+// are rejected.
 func (p *Policy) HostAllowed(ctx *fasthttp.RequestCtx) bool {
 	return p.hostAllowed(strings.ToLower(string(ctx.Request.Header.Host())), ctx.LocalIP())
 }
@@ -44,8 +45,8 @@ func loopback(name string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// hostname returns a Host value without the port, in lower case. It rejects what cannot be a host, because the
-// value is repeated in headers and documents.
+// hostname returns the lower-case name in a Host value, without the port. It rejects a value that cannot be a
+// host, because the value is repeated in headers and documents.
 func hostname(host string) (string, bool) {
 	name := host
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {

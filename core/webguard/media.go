@@ -11,8 +11,8 @@ import (
 
 const typeJSON = "application/json"
 
-// JSON reports whether the Content-Type of a request is application/json, which no form of a page of
-// another site can send, and returns the charset that it names, "" for none.
+// JSON reports whether the Content-Type of a request is application/json, which an HTML form on another site
+// cannot send. It also returns the charset that the header names, or "" if there is none.
 func JSON(h *fasthttp.RequestHeader) (charset string, ok bool) {
 	value := h.ContentType()
 	if string(value) == typeJSON { // nearly always
@@ -22,27 +22,28 @@ func JSON(h *fasthttp.RequestHeader) (charset string, ok bool) {
 	return params["charset"], err == nil && media == typeJSON
 }
 
-// Encoded reports whether the body of a request has a Content-Encoding, which neither HTTP package decodes:
-// what a small body expands to has no limit.
+// Encoded reports whether the body of a request has a Content-Encoding. Neither HTTP package decodes these,
+// because there is no limit to what a small body may expand to.
 func Encoded(h *fasthttp.RequestHeader) bool {
 	encoding := h.Peek(fasthttp.HeaderContentEncoding)
 	return len(encoding) > 0 && !strings.EqualFold(string(encoding), "identity")
 }
 
-// Accepts reports whether the Accept of a request names a media type, or a range with it, and does not refuse it (q=0).
+// Accepts reports whether the Accept header of a request names a media type, or a range that includes it, and does not
+// refuse it (q=0).
 func Accepts(h *fasthttp.RequestHeader, media string) bool {
 	weight, named := weigh(h, media)
 	return named && weight > 0
 }
 
-// Weight is how much a request wants a media type, 0 when its Accept refuses it or names others only. Without Accept all
-// are wanted.
+// Weight returns the weight (q) that the Accept header of a request gives to a media type: 0 if the header refuses the
+// type or does not name it, and 1 if there is no such header.
 func Weight(h *fasthttp.RequestHeader, media string) float64 {
 	weight, _ := weigh(h, media)
 	return weight
 }
 
-// weigh returns the weight of the most specific range that a media type is in (RFC 9110 section 12.5.1).
+// weigh returns the weight of the most specific range that includes a media type (RFC 9110 section 12.5.1).
 func weigh(h *fasthttp.RequestHeader, media string) (weight float64, named bool) {
 	family := media[:strings.IndexByte(media, '/')+1]
 	best := -1
@@ -72,7 +73,7 @@ func weigh(h *fasthttp.RequestHeader, media string) (weight float64, named bool)
 	return weight, best >= 0
 }
 
-// weightIn is the parameter q, 1 without one; one that is not a number refuses.
+// weightIn returns the parameter q, or 1 if it is missing. A q that is not a number counts as 0, a refusal.
 func weightIn(params []byte) float64 {
 	for param := range strings.SplitSeq(string(params), ";") {
 		name, value, _ := strings.Cut(param, "=")

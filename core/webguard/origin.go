@@ -8,10 +8,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// OriginAllowed judges a request by the headers that browsers set and pages cannot. It allows requests
-// that do not come from a page, those of the server's own pages and of configured origins, and in dev mode
-// those of pages that this machine serves. Without an Origin, Sec-Fetch-Site of another site refuses what
-// may change something, and in dev mode, where no credential protects the answers, reads as well.
+// OriginAllowed judges a request by headers that browsers set and pages cannot. It allows requests that do not
+// come from a page, requests from the server's own pages and from configured origins and, in dev mode, requests
+// from pages that this machine serves. If a request has no Origin but its Sec-Fetch-Site names another site, it
+// is rejected if it may change something. In dev mode, where no credential protects the answers, most reads are
+// rejected as well (readAllowed).
 func (p *Policy) OriginAllowed(ctx *fasthttp.RequestCtx) bool {
 	origins := ctx.Request.Header.PeekAll(fasthttp.HeaderOrigin)
 	switch {
@@ -25,19 +26,19 @@ func (p *Policy) OriginAllowed(ctx *fasthttp.RequestCtx) bool {
 	return (ctx.IsGet() || ctx.IsHead()) && (!p.Dev || p.readAllowed(ctx))
 }
 
-// crossSite reports whether a browser says that a page of another site made the request.
+// crossSite reports whether, according to the browser, a page of another site made the request.
 func crossSite(ctx *fasthttp.RequestCtx) bool {
 	site := fetchSite(ctx)
-	return site != "" && site != "same-origin" && site != "none" // "none": a person typed the address
+	return site != "" && site != "same-origin" && site != "none" // "none": the user typed the address
 }
 
 func fetchSite(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.Request.Header.Peek("Sec-Fetch-Site"))
 }
 
-// readAllowed judges a read that a page of another origin makes without an Origin header: a frame, an
-// image, a script. The page is one that may read when it is served under a name of this machine too
-// (same-site covers every port of it) or when the Referer, which pages can omit but not forge, says so.
+// readAllowed judges a read that a page of another origin makes without an Origin header: a frame, an image, a
+// script. The page may read if it is served from this machine too (same-site, on any port), or if the origin in
+// the Referer, which pages can omit but not forge, is allowed.
 func (p *Policy) readAllowed(ctx *fasthttp.RequestCtx) bool {
 	host := string(ctx.Request.Header.Host())
 	if fetchSite(ctx) == "same-site" && Loopback(host) {
@@ -47,7 +48,7 @@ func (p *Policy) readAllowed(ctx *fasthttp.RequestCtx) bool {
 	return err == nil && from.Host != "" && p.originAllowed(from.Scheme+"://"+from.Host, host, p.Scheme(ctx))
 }
 
-// originAllowed judges an Origin of a request to a host that came over a scheme.
+// originAllowed reports whether a request to the given host, over the given scheme, may come from an Origin.
 func (p *Policy) originAllowed(origin, host, scheme string) bool {
 	origin = strings.ToLower(origin)
 	from, err := url.Parse(origin)
@@ -69,7 +70,7 @@ func (p *Policy) originAllowed(origin, host, scheme string) bool {
 	return p.Dev && Loopback(from.Host)
 }
 
-// OriginOf is what browsers call the pages of a public address, "" when it has no host.
+// OriginOf returns the origin that browsers send for pages at a public address, or "" if the address has no host.
 func OriginOf(base string) string {
 	u, err := url.Parse(strings.ToLower(base))
 	if err != nil || u.Host == "" {
@@ -78,7 +79,7 @@ func OriginOf(base string) string {
 	return withoutUsualPort(u)
 }
 
-// withoutUsualPort is an address's origin as browsers write it.
+// withoutUsualPort returns an address's origin in the form that browsers send, without a default port.
 func withoutUsualPort(u *url.URL) string {
 	return u.Scheme + "://" + strings.TrimSuffix(u.Host, map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
 }

@@ -7,18 +7,18 @@ import (
 
 // Policy describes the names and surroundings of a server. It is safe for concurrent use.
 type Policy struct {
-	Dev            bool           // nobody proves anything: pages of this machine may act, and no unknown Host is served
-	Hosts          []string       // Host values served besides loopback ones: host or host:port, lower case
-	Origins        []string       // pages that may act besides the server's own: scheme://host[:port], lower case
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto count
+	Dev            bool           // there is no authentication: pages served by this machine may act, and requests with an unknown Host are rejected
+	Hosts          []string       // Host values accepted in addition to loopback names: host or host:port, lower case
+	Origins        []string       // origins whose pages may act, in addition to the server's own: scheme://host[:port], lower case
+	TrustedProxies []netip.Prefix // proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted
 	BaseURL        string         // the public address; "" when it is not configured
 
-	// UnknownTLS lets the server's own pages over https call it over http: TLS may end at a proxy that is
-	// not trusted to say so.
+	// UnknownTLS accepts an https Origin of the server's own host on a request that arrived over http: TLS may
+	// end at a proxy that is not among TrustedProxies.
 	UnknownTLS bool
 }
 
-// public is the configured address, nil when there is none.
+// public returns the configured address, or nil when there is none.
 func (p *Policy) public() *url.URL {
 	if p.BaseURL == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// request is one from 127.0.0.1 with headers given as "Name: value".
+// request returns a request from 127.0.0.1 with the given headers, each written as "Name: value".
 func request(method string, headers ...string) *fasthttp.RequestCtx {
 	var r fasthttp.Request
 	r.Header.SetMethod(method)

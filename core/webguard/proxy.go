@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Scheme is what the client connected with: https or http. X-Forwarded-Proto counts from trusted proxies
-// only; a chain of them lists the client's first.
+// Scheme returns the scheme that the client used: https or http. X-Forwarded-Proto is trusted only from trusted
+// proxies. If a chain of them lists several schemes, the first is the client's.
 func (p *Policy) Scheme(ctx *fasthttp.RequestCtx) string {
 	if ctx.IsTLS() {
 		return "https"
@@ -32,13 +32,14 @@ func (p *Policy) fromTrustedProxy(ctx *fasthttp.RequestCtx) bool {
 	return ok && p.Trusted(peer.Unmap())
 }
 
-// Trusted reports whether an address is that of a proxy that is believed.
+// Trusted reports whether an address is that of a trusted proxy.
 func (p *Policy) Trusted(peer netip.Addr) bool {
 	return slices.ContainsFunc(p.TrustedProxies, func(prefix netip.Prefix) bool { return prefix.Contains(peer) })
 }
 
-// ClientAddress is the address of the client: the peer's, or, when that is a trusted proxy, the last
-// address of X-Forwarded-For that is none. What stands further left was written by the client.
+// ClientAddress returns the address of the client: the peer's, unless the peer is a trusted proxy. In that case
+// it is the last address in X-Forwarded-For that is not a trusted proxy. The client could have forged
+// everything to its left.
 func (p *Policy) ClientAddress(ctx *fasthttp.RequestCtx) string {
 	peer, ok := netip.AddrFromSlice(ctx.RemoteIP())
 	if !ok {
@@ -62,8 +63,8 @@ func (p *Policy) ClientAddress(ctx *fasthttp.RequestCtx) string {
 	return peer.String()
 }
 
-// Address is the public address of the server without a trailing slash: the configured one, or else
-// the one the client used.
+// Address returns the public address of the server without a trailing slash: the configured one, otherwise the
+// one that the client used.
 func (p *Policy) Address(ctx *fasthttp.RequestCtx) string {
 	if p.BaseURL != "" {
 		return strings.TrimSuffix(p.BaseURL, "/")
@@ -71,9 +72,9 @@ func (p *Policy) Address(ctx *fasthttp.RequestCtx) string {
 	return p.Scheme(ctx) + "://" + string(ctx.Request.Header.Host())
 }
 
-// ClientCertificate is the SHA-256 of the certificate that the client showed to a trusted proxy, base64url without
-// padding; "" when there is none. The proxy names it in X-Forwarded-Client-Cert, and must remove what clients
-// wrote there: a header with several certificates is not used.
+// ClientCertificate returns the SHA-256 of the certificate that the client presented to a trusted proxy, in
+// base64url without padding, or "" when there is none. The proxy sends it in X-Forwarded-Client-Cert, and must
+// remove any value from the client: a header with several certificates is ignored.
 func (p *Policy) ClientCertificate(ctx *fasthttp.RequestCtx) string {
 	value, single := Single(&ctx.Request.Header, "X-Forwarded-Client-Cert")
 	if !single || len(value) == 0 || strings.Contains(string(value), ",") || !p.fromTrustedProxy(ctx) {

@@ -5,12 +5,12 @@ import (
 	"regexp"
 )
 
-// javaScript are the media types that a browser executes, all of them (MIME Sniffing Standard, JavaScript MIME type): with
-// "X-Content-Type-Options: nosniff" it takes no other for a script, a module or a worker.
+// javaScript matches every media type that browsers execute as JavaScript (MIME Sniffing Standard, JavaScript MIME
+// type). With "X-Content-Type-Options: nosniff", they load nothing else as a script, module or worker.
 var javaScript = regexp.MustCompile(`^(application|text)/(x-)?(java|ecma)script$|^text/(javascript1\.[0-5]|jscript|livescript)$`)
 
-// ServedType returns the type to serve what an app or a person supplied with: the one that they declared, or plain text when
-// a page of this origin could load it as a script.
+// ServedType returns the media type to use when serving content from an app or a user. It is the declared type, unless
+// a page of this origin could then load the content as a script: in that case it is plain text.
 func ServedType(declared string) string {
 	media, _, err := mime.ParseMediaType(declared)
 	if err != nil || javaScript.MatchString(media) {
