@@ -131,7 +131,7 @@ func (s *store) Delete(_ context.Context, id string) error {
 	return s.update(func(all *bbolt.Bucket) error { return all.Delete([]byte(id)) })
 }
 
-// Replace is what lets a server take over a session of another one, or of its own last run.
+// Replace lets a server take over a session from another server, or from its own previous run.
 func (s *store) Replace(_ context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (replaced bool, err error) {
 	err = s.update(func(all *bbolt.Bucket) error {
 		replaced = false // the function may be run again
