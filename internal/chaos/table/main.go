@@ -166,7 +166,7 @@ func join(a, b string) string {
 	return a + "; " + b
 }
 
-// shortened cuts a text to at most 60 characters.
+// shortened cuts a string to at most 60 characters.
 func shortened(text string) string {
 	const limit = 60
 	if r := []rune(text); len(r) > limit {
