@@ -53,7 +53,7 @@ type Record struct {
 	Action    string          `json:"action"`           // such as tools.call, tools.call.ended or POST /v1/apps/install
 	Target    string          `json:"target,omitempty"` // the object of the action
 	Outcome   string          `json:"outcome"`          // ok, allowed, input_required, tool_error, rpc_error, cancelled, or an error code such as forbidden
-	Reason    string          `json:"reason,omitempty"` // why it was refused or failed, for people
+	Reason    string          `json:"reason,omitempty"` // why it was refused or failed, human-readable
 	RequestID string          `json:"requestId,omitempty"`
 	TraceID   string          `json:"traceId,omitempty"`
 	Duration  float64         `json:"durationMs,omitempty"` // milliseconds, for completed actions
