@@ -74,10 +74,10 @@ const (
 	sSilent = "No token, code or secret may appear in an error, a log line or anything else that the adapter prints"
 )
 
-// Clause is a reason for which Verify must reject a token. Samples and reports use these names.
+// Clause is a reason why Verify must reject a token. Samples and reports use these names.
 type Clause string
 
-// The reasons for which Verify must reject a token.
+// The reasons why Verify must reject a token.
 const (
 	Signature  Clause = "a bad signature"
 	Algorithm  Clause = "another algorithm"

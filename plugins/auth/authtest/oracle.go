@@ -260,7 +260,7 @@ func seconds(value any) (time.Time, bool) {
 	return time.Unix(int64(at), 0), true
 }
 
-// anyText reports whether a text occurs anywhere in a value, as a member name, a string or a word of a string.
+// anyText reports whether a string occurs anywhere in a value, as a member name, a string or a word of a string.
 func anyText(value any, text string) bool {
 	switch value := value.(type) {
 	case string:

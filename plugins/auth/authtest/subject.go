@@ -237,7 +237,7 @@ func (st *stage) settle(err error) error {
 	return err
 }
 
-// patience is how long a call may take unless the contract says otherwise.
+// patience returns how long a call may take unless the contract says otherwise.
 func patience(trial *kit.Trial) time.Duration { return 10*time.Second + 2*trial.Start }
 
 // call makes one call to Verify with a deadline, and compares the result with the oracle's.

@@ -430,7 +430,7 @@ func spellings() property {
 	return all
 }
 
-// junk returns texts that clients without a token send.
+// junk returns strings that clients without a token send.
 func junk() []string {
 	return []string{
 		"", " ", ".", "..", "...", "null", "{}", "Bearer x", "undefined", "not-a-token-at-all", "eyJhbGciOiJub25lIn0.e30.", "a.b.c", "e30.e30.e30", "bnVsbA.bnVsbA.bnVsbA", strings.Repeat("x", 20_000), strings.Repeat(".", 5000), "\x00\x01",

@@ -92,7 +92,7 @@ func history1(f *kit.Failure, step string) *kit.Failure {
 	return f
 }
 
-// tryTexts sends texts that are not tokens, and texts that differ slightly from a good token.
+// tryTexts sends strings that are not tokens, and strings that differ slightly from a good token.
 func (st *stage) tryTexts(ctx context.Context, trial *kit.Trial, good string) error {
 	texts := junk()
 	for _, spelling := range spellings().values {

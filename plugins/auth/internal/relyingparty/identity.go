@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// ranks are the organization roles, highest first.
+// ranks returns the organization roles, highest first.
 func ranks() []string { return []string{"owner", "admin", "member"} }
 
 // KnownRole reports whether the server knows a role.
