@@ -31,7 +31,7 @@ func (o *Output) String() string {
 	return o.b.String()
 }
 
-// Secret is a text that an implementation was given and that must not appear in its output.
+// Secret is a string that an implementation was given and that must not appear in its output.
 type Secret struct {
 	What string // "the login code"
 	Text string
@@ -40,7 +40,7 @@ type Secret struct {
 // shortest is the minimum length in bytes of a secret to look for: a shorter one may occur by chance.
 const shortest = 16
 
-// Tells returns an error if a text contains one of the secrets: unencoded, in base64 (possibly as part of something
+// Tells returns an error if text contains one of the secrets: unencoded, in base64 (possibly as part of something
 // longer), in hex, with URL or JSON escapes, or as a list of bytes. The error does not repeat the secret.
 func Tells(text string, secrets []Secret) error {
 	readings := readingsOf(text)
@@ -72,8 +72,8 @@ func unescaped(text string) string {
 	})
 }
 
-// readingsOf returns the ways in which a text may be read: with escapes decoded once and twice, with line
-// breaks removed, and in lower case for hex.
+// readingsOf returns the ways in which text may be read: with escapes decoded once and twice, with line breaks
+// removed, and in lower case for hex.
 func readingsOf(text string) []string {
 	once := unescaped(text)
 	all := []string{text, once, unescaped(once), strings.NewReplacer("\r", "", "\n", "", `\r`, "", `\n`, "").Replace(text)}
