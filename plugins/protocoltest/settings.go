@@ -26,7 +26,7 @@ type wrong struct {
 }
 
 // wrongSettings returns variants of the good settings: with unknown names, with a value of the wrong type for each
-// setting, and with all of these at once. It also returns texts that are not a JSON object.
+// setting, and with all of these at once. It also returns JSON that is not an object.
 func (b *bench) wrongSettings() (all []wrong, err error) {
 	good := map[string]any{}
 	if len(b.Settings) > 0 {
