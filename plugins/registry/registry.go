@@ -14,9 +14,9 @@ import (
 //     reached; the server reports it.
 //   - A version is immutable: the same name and version always resolve to the same bytes.
 type Registry interface {
-	// Search returns the bundles that match a text, best first. An empty text lists all bundles. Pass the NextCursor of
-	// a page as Query.Cursor to get the next page. A search without results returns an empty page. A limit below 0 or
-	// above 100 is plugins.ErrInvalid.
+	// Search returns the bundles that match q.Text, best first. An empty Text lists all bundles. Pass the NextCursor
+	// of a page as Query.Cursor to get the next page. A search without results returns an empty page. A limit below 0
+	// or above 100 is plugins.ErrInvalid.
 	Search(ctx context.Context, q Query) (Page, error)
 
 	// Resolve returns the package of a bundle for one platform. An empty version means the latest; the

@@ -81,7 +81,7 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 	return page, nil
 }
 
-// matching returns the newest version of each bundle that matches a text, best match first, then by name.
+// matching returns the newest version of each bundle that matches a query, best match first, then by name.
 func matching(all map[string][]*bundle, text string) []*bundle {
 	var found []*bundle
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -160,7 +160,7 @@ func realPlatform(ref registry.Ref) bool {
 	return slices.Contains([]string{"linux", "darwin", "windows"}, ref.OS) && slices.Contains([]string{"amd64", "arm64"}, ref.Arch)
 }
 
-// fits is the model of Search for one bundle: whether a search for a text must find it, and whether it may.
+// fits is the model of Search for one bundle: whether a search for a query must find it, and whether it may.
 func (b Bundle) fits(text string) (must, may bool) {
 	if text == "" || text == b.Name {
 		return true, true

@@ -110,7 +110,7 @@ func (b *Bundle) file(r *rand.Rand, version string, p place, large bool) File {
 	return File{OS: p.os, Arch: p.arch, SHA256: hex.EncodeToString(sum[:]), Size: int64(body.Len()), Path: hex.EncodeToString(sum[:8]) + ".mcpb", Body: body.Bytes()}
 }
 
-// near returns texts that become text when they are decoded, normalized, trimmed, truncated or compared loosely.
+// near returns strings that become text when they are decoded, normalized, trimmed, truncated or compared loosely.
 func near(text string) []string {
 	if text == "" {
 		return nil

@@ -145,8 +145,9 @@ func (c Catalogue) found(q registry.Query, got []registry.Entry, changes int) er
 	return nil
 }
 
-// texts returns the texts that the kit searches for: the bundles' names, parts of their descriptions, texts that look
-// like patterns or are special to some layer between a search and its backend, and words that occur nowhere.
+// texts returns the queries that the kit searches for: the bundles' names, parts of their descriptions, strings
+// that look like patterns or are special to some layer between a search and its backend, and words that occur
+// nowhere.
 func texts(r *rand.Rand, c Catalogue, some []Bundle) []string {
 	all := []string{
 		"", `"`, "'", `\`, "' OR '1'='1", "(", "[a", "日本語 🪢", "e\u0301", "a&b=c#d%", "100%", "%zz", "\t", " ", strings.Repeat("x", 1500), "\x00",
@@ -249,7 +250,7 @@ func longest(c Catalogue) Bundle {
 	return slices.MaxFunc(c.Bundles, func(a, b Bundle) int { return len(a.Name) - len(b.Name) })
 }
 
-// shared returns a text that matches many bundles.
+// shared returns a query that matches many bundles.
 func shared(c Catalogue) string {
 	words := strings.FieldsFunc(c.Bundles[len(c.Bundles)-1].Name, func(r rune) bool { return strings.ContainsRune("@/-_.", r) })
 	return slices.MaxFunc(words, func(a, b string) int { return count(c, a) - count(c, b) })
