@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/postgres"
 )
 
-// unavailable checks that every call soon returns plugins.ErrUnavailable (the store's timeout is 500 ms).
+// unavailable checks that every call promptly returns plugins.ErrUnavailable (the store's timeout is 500 ms).
 func unavailable(ctx context.Context, t *testing.T, store *postgres.Store) {
 	t.Helper()
 	calls := map[string]func() error{

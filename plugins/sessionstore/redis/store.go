@@ -217,7 +217,7 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.timeout)
 }
 
-// millis returns a lifetime in milliseconds, the unit of Redis, and at least one.
+// millis returns a lifetime in milliseconds, the unit that Redis uses, and at least one.
 func millis(d time.Duration) int64 { return max(1, d.Milliseconds()) }
 
 // away wraps an error in plugins.ErrUnavailable. Whatever went wrong, the caller must not conclude that a session does

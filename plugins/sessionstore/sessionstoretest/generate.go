@@ -24,7 +24,7 @@ func one[T any](p pick, of ...T) T { return of[p(len(of))] }
 
 const maxText, maxState = 1024, 64 << 10 // bytes
 
-// text returns a text of at most limit bytes.
+// text returns a string of at most limit bytes.
 func text(p pick, limit int) string {
 	all := kit.Texts()
 	part := all[p(len(all))]

@@ -231,7 +231,7 @@ func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand,
 	return r.check(ctx)
 }
 
-// short returns a record with plain texts and one of a few owners.
+// short returns a record with plain strings and one of a few owners.
 func short(random *rand.Rand, id string, number int) sessionstore.Record {
 	return sessionstore.Record{
 		ID: id, Subject: fmt.Sprint(number), Issuer: fmt.Sprint(number), WorkspaceID: fmt.Sprint(number), State: fmt.Sprint(number), Owner: owners[random.IntN(3)],

@@ -121,7 +121,7 @@ func many(ctx context.Context, trial *kit.Trial, s Subject) error {
 	for n := trial.Count(6000); len(ids) < n; {
 		ids = append(ids, newIDs(1)...)
 	}
-	var more []string // so many that a store with a limit drops something
+	var more []string // enough for a store with a limit to drop something
 	for n := trial.Count(5000); len(more) < n; {
 		more = append(more, newIDs(0)...)
 	}
