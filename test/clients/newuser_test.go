@@ -20,7 +20,7 @@ import (
 )
 
 // readmeExample returns the README's configuration with an OpenID Connect provider. Each replacement is a pair:
-// a text in the example and the text to use instead, such as an address on this machine.
+// a string in the example and the string to use instead, such as an address on this machine.
 func readmeExample(t *testing.T, replacements ...string) string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(testenv.Root(t), "README.md"))

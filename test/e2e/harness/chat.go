@@ -22,7 +22,7 @@ func ModelsYAML(p *testenv.ModelProvider, wire string) string {
 		"    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n    openai: {baseUrl: '" + p.URL + "/v1', apiKey: k}\n"
 }
 
-// Quote returns a text as a JSON string.
+// Quote returns text as a JSON string.
 func Quote(text string) string {
 	raw, _ := json.Marshal(text)
 	return string(raw)

@@ -29,8 +29,8 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 });
 `
 
-// A Node.js that nvm installed in a home directory can start a package that npm installed next to it. The app
-// cannot read anything else in that home directory.
+// A Node.js version that nvm installed in a home directory can start a package that npm installed next to it.
+// The app cannot read anything else in that home directory.
 func TestARuntimeInAHomeStartsAndReadsNothingNextToIt(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")

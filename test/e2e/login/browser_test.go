@@ -99,7 +99,7 @@ func TestABrowserLogsInThroughTheProvider(t *testing.T) {
 	}
 }
 
-// logged waits until the server's log contains a text, and reports whether it does.
+// logged waits until the server's log contains a string, and reports whether it does.
 func logged(s *harness.Server, text string) bool {
 	return testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), text) })
 }

@@ -27,7 +27,7 @@ func serveAudited(t *testing.T, settings string) audited {
 	return audited{harness.Serve(t, harness.Config("audit: {file: "+file+"}\n"+settings)), file}
 }
 
-// trail returns the records whose target contains a text, in order.
+// trail returns the records whose target contains a string, in order.
 func (a audited) trail(t *testing.T, target string) (found []core.AuditRecord) {
 	t.Helper()
 	raw, err := os.ReadFile(a.file)

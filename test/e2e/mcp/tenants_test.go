@@ -66,7 +66,7 @@ func (c tenantServer) installFor(t *testing.T, r tenant) string {
 // tenantOf returns the tenant of the i-th caller.
 func (c tenantServer) tenantOf(i int) tenant { return c.tenants[i%len(c.tenants)] }
 
-// textOf returns a text that no other caller sends.
+// textOf returns a string that no other caller sends.
 func (c tenantServer) textOf(i int) string { return fmt.Sprintf("%s-%04d", c.tenantOf(i).name, i) }
 
 // openGate lets the calls that wait in the tenants' apps continue.

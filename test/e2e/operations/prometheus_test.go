@@ -28,8 +28,8 @@ import (
 // scrapeInterval is how often the tests' Prometheus reads the metrics.
 const scrapeInterval = time.Second
 
-// A Prometheus reads the metrics of a server under load while one of its apps dies. After that there is data
-// for each query in a dashboard panel, and for each value in an alert.
+// Prometheus reads the metrics of a server under load while one of its apps dies. After that there is data for
+// each query in a dashboard panel, and for each value in an alert.
 func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -153,7 +153,7 @@ func alertValues(t *testing.T) (queries []string) {
 // prometheus is a running Prometheus.
 type prometheus struct{ url string }
 
-// startPrometheus starts a Prometheus that reads the metrics of target until the test ends.
+// startPrometheus starts a Prometheus server that reads the metrics of target until the test ends.
 func startPrometheus(t *testing.T, target string) prometheus {
 	t.Helper()
 	dir := t.TempDir()
