@@ -32,7 +32,7 @@ func newKeyOf(t *testing.T, d *people.Directory, c core.Caller, k people.NewKey)
 	return made, text.Reveal()
 }
 
-// directory returns a people.Directory, which makes and revokes keys in a state.
+// directory returns a people.Directory, which creates and revokes keys in a store.
 func directory(state *counted) *people.Directory {
 	return people.New(state, everyProvider{}, hclog.NewNullLogger())
 }
