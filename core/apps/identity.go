@@ -17,7 +17,7 @@ import (
 )
 
 // identity identifies this server together with its state. A permission is valid only where it was decided. A copy of
-// the home on another machine has a different identity. So does a state that was restored from a backup, because
+// the home on another machine has a different identity. So does state that was restored from a backup, because
 // backups omit stateSetting. The identity is created when the first permission is recorded.
 type identity struct {
 	mu   sync.Mutex
