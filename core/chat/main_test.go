@@ -138,7 +138,7 @@ func open(t *testing.T, protocol string, change func(*config.Models)) *fixture {
 	return openOn(t, home, state, provider.Provider(t), protocol, change)
 }
 
-// openOn opens an engine on a state that may be shared with others.
+// openOn opens an engine on a store that may be shared with others.
 func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, protocol string, change func(*config.Models)) *fixture {
 	t.Helper()
 	h := &fixture{t: t, home: home, model: p, apps: newFakeApps(), bus: &fakes.Events{}}
