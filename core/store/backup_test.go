@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// home is the place of a state: a file or a database.
+// home is where the state is stored: a file or a database.
 type home struct {
 	name string
 	make func(t *testing.T) Options

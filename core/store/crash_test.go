@@ -135,8 +135,8 @@ func writeUntil(t *testing.T, place string, end func(*os.Process)) (acknowledged
 	return acknowledged
 }
 
-// holdsAcknowledged checks that a state contains everything that was acknowledged, and each turn either completely
-// or not at all.
+// holdsAcknowledged checks that the state contains everything that was acknowledged, and each turn either
+// completely or not at all.
 func holdsAcknowledged(t *testing.T, place string, acknowledged []string) {
 	t.Helper()
 	s, err := Open(t.Context(), optionsFor(place))

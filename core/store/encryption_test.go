@@ -73,7 +73,7 @@ func keysOf(t *testing.T, texts ...core.Secret) *seal.Keys {
 	return k
 }
 
-// opening opens a state, calls use with it, and closes it again.
+// opening opens the state, calls use with it, and closes it again.
 func opening(t *testing.T, o Options, use func(s *Store)) {
 	t.Helper()
 	s, err := Open(t.Context(), o)
@@ -212,7 +212,7 @@ func TestABackupIsRestoredWithItsKeyIntoEitherDatabase(t *testing.T) {
 	for _, h := range homes() {
 		to := h.make(t)
 		to.Keys = keysOf(t, present, old)
-		opening(t, to, func(*Store) {}) // what a server creates at its first start does not count as a state
+		opening(t, to, func(*Store) {}) // what a server creates at its first start does not count as existing state
 		replace := to.URL == ""
 		if err := backup.CheckKeys(t.Context(), file, to.Keys); err != nil {
 			t.Fatal(err)

@@ -241,7 +241,7 @@ func TestSettingsAreKeptAcrossAStart(t *testing.T) {
 	wantError(t, err, "not_found")
 }
 
-// makeState opens a state, calls do with it, and closes it.
+// makeState opens the state, calls do with it, and closes it.
 func makeState(t *testing.T, path string, do ...func(*Store) error) {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Path: path})

@@ -23,8 +23,8 @@ import (
 )
 
 // Restore replaces the state with a backup, all or nothing. It returns an error if the file is not a valid backup,
-// if a server has the state open, or if a state exists and replace is not set. A replaced SQLite file is kept
-// next to the new one, under the name that is returned; the rows of a PostgreSQL database are deleted.
+// if a server has the state open, or if there is state already and replace is not set. A replaced SQLite file is
+// kept next to the new one, under the name that is returned; the rows of a PostgreSQL database are deleted.
 func Restore(ctx context.Context, at database.Location, file string, replace bool) (kept string, err error) {
 	if err := Verify(ctx, file); err != nil {
 		return "", fmt.Errorf("restore from %s: %w", file, err)
@@ -89,7 +89,7 @@ func forgetState(ctx context.Context, part string) (err error) {
 }
 
 // keepOld gives the state a second name. It also moves the log next to it, which must not be read with another
-// state. If the state is intact, the log is first written into it.
+// database. If the state is intact, the log is first written into it.
 func keepOld(ctx context.Context, path string) (kept string, err error) {
 	kept = path + ".replaced-" + time.Now().UTC().Format("20060102-150405.000")
 	if db, err := database.OpenSQLite(path, database.Visitor()); err == nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // A database without a schema usually means a first start. But if there are files of installed apps, it is more
-// likely that the database was lost, or that storage.url names the wrong one. To start with it would look as if
-// everything had been deleted.
+// likely that the database was lost, or that storage.url names the wrong one. Starting with an empty database
+// would look as if everything had been deleted.
 
 // CheckNewFile returns an error if the database file at path would have to be created although there are installed apps.
 func CheckNewFile(path string) error {

@@ -96,7 +96,7 @@ func OpenFile(ctx context.Context, path string, log hclog.Logger) (_ *Database, 
 	return db, err
 }
 
-// BackupSums is the table with the checksums of a backup. It is removed when a backup is opened as a state,
+// BackupSums is the table with the checksums of a backup. It is removed when a backup is opened as the state,
 // because the tables then change.
 const BackupSums = "backup_parts"
 
