@@ -15,9 +15,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// A result that is too long for a model's context is stored as a resource. The model receives the beginning, the end and a
-// description of it, and can read on with system__read_result. This happens in chats (FitText), and for callers who request
-// it (fitResult).
+// A result that is too long for a model's context is stored as a resource. The model receives the beginning, the end
+// and a description of it, and can read the rest with system__read_result. This happens in chats (FitText), and for
+// callers who request it (fitResult).
 
 // Results stores results that are too long for their callers. *store.Store implements it.
 type Results interface {
@@ -215,7 +215,7 @@ func shapeOf(text string) shape {
 const noteBytes = 380
 
 // excerpt returns the beginning and the end of text that exceeds a budget. A note between them says what was left
-// out and how to read on. If id is "", the text is not stored.
+// out and how to read it. If id is "", the text is not stored.
 func excerpt(text string, budget int, s shape, id string) string {
 	room := max(4*budget-noteBytes, 0)
 	head := wholeLines(text[:cut(text, room*3/4)])

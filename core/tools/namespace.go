@@ -126,8 +126,8 @@ func New(o Options) *Namespace {
 	return n
 }
 
-// Bits of a mask above those of the server's own tools: the client reads on in results, and the discovery flags that
-// are on.
+// Bits of a mask above those of the server's own tools: the client reads the rest of long results, and the discovery
+// flags that are on.
 const (
 	maskReadsOn uint64 = 1 << (61 + iota)
 	maskToolDiscovery

@@ -27,7 +27,8 @@ func (n *Namespace) viewsOf(c core.Caller) *view.Set {
 }
 
 // showsSystem reports whether the caller's views show one of the server's own tools. The tools that find and call
-// other tools, and the one that reads on in results, are always shown: they only reach what the views show.
+// other tools, and the one that reads the rest of long results, are always shown: they only reach what the views
+// show.
 func (n *Namespace) showsSystem(views *view.Set, i int) bool {
 	return n.system[i].isSurface() || views.Shows(n.own[i].Tool)
 }
