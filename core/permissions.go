@@ -99,7 +99,7 @@ func (c Caller) MayInstall(kind SourceKind) error {
 	}
 	if kind != SourceName && kind != SourceURL && !c.User.OrgRole.Admin() {
 		if kind == SourcePath {
-			return Errorf(CodeForbidden, "installing from a path of the server needs the organization role admin or owner")
+			return Errorf(CodeForbidden, "installing from a path on the server needs the organization role admin or owner")
 		}
 		return Errorf(CodeForbidden, "installing from %s needs the organization role admin or owner", kind)
 	}

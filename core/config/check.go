@@ -95,7 +95,7 @@ func (k *check) checkKey() {
 	case n < minKey:
 		k.add("apiKey", "must have at least %d characters; leave it out for dev mode", minKey)
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		k.add("apiKey", "must be printable ASCII without spaces: it travels in a header")
+		k.add("apiKey", "must be printable ASCII without spaces, because it is sent in a header")
 	case n < goodKey:
 		k.warn("the API key has %d characters: use %d or more", n, goodKey)
 	}
@@ -124,11 +124,11 @@ func (k *check) checkStorageKeys() {
 	s := k.doc.Storage
 	switch {
 	case s.KeyFile != "" && len(s.KeyCommand) > 0:
-		k.add("storage.keyCommand", "storage.keyFile is set too: keep one of them")
+		k.add("storage.keyCommand", "storage.keyFile is also set: remove one of them")
 	case s.Key != "" && s.KeyFile != "":
-		k.add("storage.keyFile", "storage.key (%s) is set too: keep one of them", EnvStorageKey)
+		k.add("storage.keyFile", "storage.key (%s) is also set: remove one of them", EnvStorageKey)
 	case s.Key != "" && len(s.KeyCommand) > 0:
-		k.add("storage.keyCommand", "storage.key (%s) is set too: keep one of them", EnvStorageKey)
+		k.add("storage.keyCommand", "storage.key (%s) is also set: remove one of them", EnvStorageKey)
 	}
 }
 
@@ -182,6 +182,6 @@ func (k *check) checkPlugin(kind string, p Plugin, section map[string]any) {
 
 func (k *check) checkPluginKeys() {
 	if k.cfg.Plugins.RequireSignature && len(k.cfg.Plugins.TrustedKeys) == 0 {
-		k.addUnless("plugins.requireSignature", []string{"plugins.trustedKeys"}, "requires plugins.trustedKeys: without a key no signature counts")
+		k.addUnless("plugins.requireSignature", []string{"plugins.trustedKeys"}, "requires plugins.trustedKeys: without a key, no signature can be verified")
 	}
 }

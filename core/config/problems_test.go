@@ -216,7 +216,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 			name: "keys set twice, keys that are no text, merges and tags",
 			file: "log: {level: info}\nlog: {level: debug}\n? [a]\n: b\nbase: &b {c: d}\nhttp: {<<: *b}\nfeatures: !!set {}\n",
 			want: `2: log: set twice; first on line 1
-3: a key must be a text
+3: a key must be a string
 5: base: unknown key; known are apiKey, apps, audit, auth, chat, features, http, idle, install, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools, views
 6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
 		},

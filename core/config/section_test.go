@@ -46,7 +46,7 @@ func TestTheStorageIsReadWithoutTheVariablesOfOtherSections(t *testing.T) {
 		"models: {providers: {m: {type: openai, apiKey: \"${env:NONE}\"}}}\nstorage: {url: \"postgres://h/db\"}\n": "",
 		"storage: {url: \"postgres://u:${env:NONE}@h/db\"}\n":                                                      "storage.url: the environment variable NONE is not set",
 		"storge: {url: \"postgres://h/db\"}\n":                                                                     "storge: unknown key",
-		"storage: {keyFile: /a, keyCommand: [b]}\n":                                                                "storage.keyCommand: storage.keyFile is set too",
+		"storage: {keyFile: /a, keyCommand: [b]}\n":                                                                "storage.keyCommand: storage.keyFile is also set",
 	} {
 		file := filepath.Join(t.TempDir(), "ropewalk.yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -220,7 +220,7 @@ func TestABackupThatCannotBeMadeSaysWhyAndLeavesNothing(t *testing.T) {
 	}{
 		"onto a file that exists":   {Options{Path: state}, there, "the file exists"},
 		"into a folder that is not": {Options{Path: state}, filepath.Join(t.TempDir(), "no", "file"), "does not exist: create it"},
-		"of no state":               {Options{Path: state + "x"}, filepath.Join(t.TempDir(), "b"), "there is no state to back up"},
+		"of no state":               {Options{Path: state + "x"}, filepath.Join(t.TempDir(), "b"), "there is nothing to back up"},
 		"of a damaged state":        {Options{Path: damaged}, filepath.Join(t.TempDir(), "b"), "is damaged or is not a database"},
 		"of an empty database":      {Options{URL: core.Secret(newDatabase(t))}, filepath.Join(t.TempDir(), "b"), "has schema 0, this program knows"},
 		"of a server that is away":  {Options{URL: "postgres://u:canary@127.0.0.1:1/d"}, filepath.Join(t.TempDir(), "b"), "cannot be reached"},

@@ -74,7 +74,7 @@ func (f *inFlight) send(in instance.Instance, c Call) (json.RawMessage, error) {
 	case stateless && c.Follow != nil:
 		return f.sendFollowed(in, r, c.Follow)
 	case c.Follow != nil && c.Follow.ID != "":
-		return nil, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "the app does not support tasks any more"}
+		return nil, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "the app no longer supports tasks"}
 	case c.AsTask && !stateless:
 		return f.sendAsTask(in, r)
 	}
@@ -128,7 +128,7 @@ func (d *Dialog) accountError(err error) error {
 	if _, known := errors.AsType[*core.Error](err); known || !ok {
 		return err
 	}
-	return core.Wrap(core.CodeUnavailable, err, "app "+d.key.Name+" could not be reached with the account: "+failure.Reason)
+	return core.Wrap(core.CodeUnavailable, err, "app "+d.key.Name+" could not be reached using the account: "+failure.Reason)
 }
 
 // Connect starts the instance of an account, if there is none yet, ahead of the first call.

@@ -151,7 +151,7 @@ func (r *reader) other(key string, value json.RawMessage) {
 	case "envfile":
 		r.fail(".%s is a file on the client's machine: give its variables as env", key)
 	case "cwd", "workingdirectory", "workdir":
-		r.fail(".%s is a folder on the client's machine: remove it, and give absolute paths of the server's machine in args", key)
+		r.fail(".%s is a folder on the client's machine: remove it, and use absolute paths on the server's machine in args", key)
 	case "name", "description", "source", "settings", "bundled", "title", "displayname", "icon", "id", "$schema", "version":
 	default:
 		if len(fields(value)) > 0 || len(list(value)) > 0 || fields(value) == nil && list(value) == nil {
@@ -179,7 +179,7 @@ func (r *reader) command(key string, value json.RawMessage) {
 		words = r.texts(key, value)
 	}
 	if len(words) == 0 || words[0] == "" {
-		r.fail(".%s is neither a text nor a list of texts", key)
+		r.fail(".%s is neither a string nor a list of strings", key)
 		return
 	}
 	r.Command, r.Args = words[0], append(words[1:], r.Args...)
@@ -249,7 +249,7 @@ func (r *reader) transport(key, kind string) {
 		r.Transport = "sse"
 	case "", "stdio", "local", "remote", "custom":
 	case "builtin", "platform":
-		r.fail(".%s: %.50s is a part of the client, without a command or url", key, kind)
+		r.fail(".%s: %.50s is built into the client and has no command or url", key, kind)
 	default:
 		r.fail(".%s is %.50q; it can be stdio, http or sse", key, kind)
 	}
@@ -277,7 +277,7 @@ func (r *reader) toolFilter(key string, value json.RawMessage) {
 	case len(array) == 1 && text(array[0]) == "*" && !excludes(name):
 	case len(array) == 0 && array != nil && (excludes(name) || name == "availabletools"), len(fields(value)) == 0 && fields(value) != nil:
 	default:
-		r.fail(".%s limits the tools of the app, which an import does not take over: remove it to install the app with all of its tools", key)
+		r.fail(".%s limits the tools of the app, which cannot be imported: remove it to install the app with all of its tools", key)
 	}
 }
 

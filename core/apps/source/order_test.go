@@ -45,7 +45,7 @@ func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
 func TestADefinitionThatOnlyTheClientCanUseIsRefusedWithWhatToDo(t *testing.T) {
 	for definition, want := range map[string]string{
 		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`: "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace: put the value there",
-		`{"command":"node","args":["server.js"],"cwd":"/home/me"}`:           "mcpServers.x.cwd is a folder on the client's machine: remove it, and give absolute paths of the server's machine in args",
+		`{"command":"node","args":["server.js"],"cwd":"/home/me"}`:           "mcpServers.x.cwd is a folder on the client's machine: remove it, and use absolute paths on the server's machine in args",
 		`{"command":"npx","args":["server"],"envFile":".env"}`:               "mcpServers.x.envFile is a file on the client's machine: give its variables as env",
 		`{"command":"npx","args":["server"],"disabled":true}`:                "mcpServers.x is disabled in this configuration: remove `disabled` to install it",
 	} {

@@ -85,7 +85,7 @@ func (r Request) check() error {
 		return err
 	}
 	if r.URL == "" && r.Transport != nil {
-		return badRequest("transport goes with url only")
+		return badRequest("transport can only be used with url")
 	}
 	if r.Args != nil && r.Command == "" && r.NPM == "" && r.PyPI == "" {
 		return badRequest("args goes with command, npm and pypi only")

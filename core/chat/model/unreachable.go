@@ -40,7 +40,7 @@ func reason(err error) string {
 func connectionReason(err error) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
-			return "DNS does not know the name " + dns.Name
+			return "DNS has no record for " + dns.Name
 		}
 		return "DNS did not answer for " + dns.Name
 	}

@@ -91,7 +91,7 @@ func (r *reader) mapping(n *yaml.Node, path string, depth int) map[string]any {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
-			r.problem(key, path, "a key must be a text")
+			r.problem(key, path, "a key must be a string")
 			continue
 		}
 		if key.Tag == "!!merge" {

@@ -52,7 +52,7 @@ func restoreFile(ctx context.Context, path, file string, replace bool) (kept str
 	_, err = os.Lstat(path)
 	there := err == nil
 	if there && !replace {
-		return "", fmt.Errorf("%s already contains a state: move it away, or set --replace, which keeps it next to the new one under another name", path)
+		return "", fmt.Errorf("%s already contains data: move it away, or set --replace, which keeps it next to the new one under another name", path)
 	}
 	if err := removeStale(filepath.Dir(path)); err != nil {
 		return "", err
@@ -192,7 +192,7 @@ func fillServer(ctx context.Context, source, db *sql.DB, c *pgx.ConnConfig, repl
 			return err
 		}
 		if used && !replace {
-			return fmt.Errorf("%s already contains a state: use an empty database, or set --replace, which deletes what is there", database.Address(c))
+			return fmt.Errorf("%s already contains data: use an empty database, or set --replace, which deletes what is there", database.Address(c))
 		}
 		for _, table := range slices.Backward(Tables()) {
 			if _, err := to.ExecContext(ctx, `DELETE FROM `+table); err != nil {
