@@ -65,7 +65,7 @@ func (c client) Verify(ctx context.Context, req VerifyRequest) (Identity, error)
 	}
 	id, err := fromProto(resp.GetIdentity())
 	if err == nil && id.ExpiresAt.IsZero() {
-		err = errors.New("the auth plugin answered with an identity that never expires")
+		err = errors.New("the auth plugin returned an identity that never expires")
 	}
 	if err != nil {
 		return Identity{}, err
@@ -80,7 +80,7 @@ func (c client) Metadata(ctx context.Context) (json.RawMessage, error) {
 	}
 	document := json.RawMessage(resp.GetDocumentJson())
 	if !json.Valid(document) {
-		return nil, errors.New("the auth plugin answered with metadata that is not JSON")
+		return nil, errors.New("the auth plugin returned metadata that is not JSON")
 	}
 	return document, nil
 }
@@ -152,7 +152,7 @@ func (c client) VerifyLogout(ctx context.Context, token string) (Logout, error) 
 		TokenID: resp.GetTokenId(), ExpiresAt: resp.GetExpiresAt().AsTime(),
 	}
 	if l.Issuer == "" || l.TokenID == "" || l.Subject == "" && l.SessionID == "" {
-		return Logout{}, errors.New("the auth plugin answered with a logout without an issuer, an identifier, or a subject or session")
+		return Logout{}, errors.New("the auth plugin returned a logout without an issuer, an identifier, or a subject or session")
 	}
 	return l, nil
 }

@@ -25,7 +25,7 @@ func toProto(id Identity) *authv1.Identity {
 // fromProto rejects an identity without an issuer or a subject.
 func fromProto(message *authv1.Identity) (Identity, error) {
 	if message.GetIssuer() == "" || message.GetSubject() == "" {
-		return Identity{}, errors.New("the auth plugin answered with an identity that has no issuer or no subject")
+		return Identity{}, errors.New("the auth plugin returned an identity that has no issuer or no subject")
 	}
 	id := Identity{
 		Issuer: message.GetIssuer(), Subject: message.GetSubject(), Email: message.GetEmail(), DisplayName: message.GetDisplayName(),

@@ -14,7 +14,7 @@ import (
 // ErrDisconnected means that the connection broke before the plugin responded, so its process has probably ended. Such
 // an error is also plugins.ErrUnavailable. A plugin that itself returns "unavailable", because its backend is
 // unreachable, does not cause it.
-var ErrDisconnected = errors.New("the connection to the plugin broke before it answered")
+var ErrDisconnected = errors.New("the connection to the plugin broke before it responded")
 
 // DialOption returns a dial option that makes ErrDisconnected possible on connections that Wrap wraps.
 func DialOption() grpc.DialOption { return grpc.WithStatsHandler(answerWatcher{}) }

@@ -48,7 +48,7 @@ func (c client) Resolve(ctx context.Context, ref Ref) (Package, error) {
 		return Package{}, err
 	}
 	if resp.GetPackage() == nil {
-		return Package{}, errors.New("the registry answered without a package")
+		return Package{}, errors.New("the registry returned no package")
 	}
 	return fromProto(resp.GetPackage()), nil
 }

@@ -63,7 +63,7 @@ func (g *guard) admit(method string) error {
 
 func (g *guard) recover(method string, err *error) {
 	if value := recover(); value != nil {
-		g.log.Error("a call of this plugin panicked", "method", method, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+		g.log.Error("a call to this plugin panicked", "method", method, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
 		*err = status.Error(codes.Internal, "the plugin panicked; its log has the stack"+detail(method, value))
 	}
 }

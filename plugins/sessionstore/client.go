@@ -39,7 +39,7 @@ func (c client) Get(ctx context.Context, id string) (Record, error) {
 		return Record{}, err
 	}
 	if resp.GetRecord() == nil {
-		return Record{}, errors.New("the session store answered without a record")
+		return Record{}, errors.New("the session store returned no record")
 	}
 	rec := fromProto(resp.GetRecord())
 	rec.ExpiresAt = timeFromProto(resp.GetExpiresAt())

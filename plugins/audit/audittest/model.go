@@ -337,7 +337,7 @@ func (w *world) insist(ctx context.Context, s *stream, records []audit.Record) e
 			return nil
 		}
 		if time.Now().After(until) || ctx.Err() != nil {
-			return w.failure("the error "+err.Error(), "OK, because nothing is wrong any more", notNow)
+			return w.failure("the error "+err.Error(), "OK, because nothing is wrong now", notNow)
 		}
 		timer := time.NewTimer(50 * time.Millisecond)
 		<-timer.C

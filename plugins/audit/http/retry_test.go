@@ -61,7 +61,7 @@ func (a *answersThenNone) RoundTrip(req *http.Request) (*http.Response, error) {
 // The caller knows its own deadline, so the error names the collector's last response instead.
 func TestAtTheDeadlineTheErrorIsTheLastOneOfTheCollector(t *testing.T) {
 	for want, answers := range map[string]answersThenNone{
-		"the collector answered Service Unavailable; the time for it is over": {500, 502, 503},
+		"the collector returned Service Unavailable; the deadline has passed": {500, 502, 503},
 		`Post "http://collector": context deadline exceeded`:                  nil,
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -50,13 +50,13 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	case s.URL == "":
 		problems.Add("url", "is missing; set it to something like https://collector.example.com/audit")
 	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
-		problems.Add("url", "must be an address that begins with https:// or http://")
+		problems.Add("url", "must be an address that starts with https:// or http://")
 	case hostport.Check(at) != nil:
 		problems.Add("url", "%v", hostport.Check(at))
 	case at.User != nil:
 		problems.Add("url", "must not hold a user or a password; use token or headers")
 	case at.Scheme == "http" && s.TLS != (TLS{}):
-		problems.Add("tls", "needs a url that begins with https://")
+		problems.Add("tls", "needs a url that starts with https://")
 	}
 	if s.Timeout <= 0 {
 		problems.Add("timeout", "must be a positive duration such as 5s")
@@ -64,7 +64,7 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	for name, value := range s.Headers {
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
-			problems.Add("headers", "has a name that cannot be one of a header")
+			problems.Add("headers", "has a name that is not a valid header name")
 		case !httpguts.ValidHeaderFieldValue(value.Reveal()):
 			problems.Add("headers."+name, "must be text without line breaks")
 		case s.Token != "" && http.CanonicalHeaderKey(name) == "Authorization":

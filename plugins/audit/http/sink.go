@@ -120,13 +120,13 @@ func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) 
 		return struct{}{}, err
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0))
 	if err != nil && ctx.Err() != nil && last != nil {
-		return fmt.Errorf("%w; the time for it is over", last)
+		return fmt.Errorf("%w; the deadline has passed", last)
 	}
 	return err
 }
 
 // errTooLarge is returned for a batch that must be split.
-var errTooLarge = errors.New("the collector answered 413 Request Entity Too Large")
+var errTooLarge = errors.New("the collector returned 413 Request Entity Too Large")
 
 func (s *Sink) post(ctx context.Context, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.settings.Timeout))
@@ -154,7 +154,7 @@ func (s *Sink) post(ctx context.Context, body []byte) error {
 	case answer.StatusCode == http.StatusRequestEntityTooLarge:
 		return backoff.Permanent(errTooLarge)
 	case answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= 500:
-		return fmt.Errorf("the collector answered %s", answer.Status)
+		return fmt.Errorf("the collector returned %s", answer.Status)
 	}
-	return backoff.Permanent(fmt.Errorf("the collector answered %s", answer.Status))
+	return backoff.Permanent(fmt.Errorf("the collector returned %s", answer.Status))
 }

@@ -223,7 +223,7 @@ func documentLies() map[string]func(*right) {
 
 func introspectionLies() map[string]func(*right) {
 	return map[string]func(*right){
-		"accepts tokens that are not active":           believes("not active", always),
+		"accepts tokens that are not active":           believes("no longer active", always),
 		"accepts tokens about another subject":         believes("about another subject", always),
 		"refuses tokens that it cannot ask about":      outageLies()["answers UNAUTHENTICATED when the provider is down"],
 		"accepts tokens that it cannot ask about":      outageLies()["accepts what it cannot check"],

@@ -63,7 +63,7 @@ func defaults() Settings {
 func (s *Settings) Check(problems *plugins.ConfigError) {
 	switch {
 	case s.Issuer != "" && s.IDPDomain != "":
-		problems.Add("idpDomain", "says the same as issuer: leave one of them out")
+		problems.Add("idpDomain", "means the same as issuer: leave one of them out")
 	case s.Issuer == "" && s.IDPDomain == "":
 		problems.Add("issuer", "must be set to the provider's issuer URL, such as https://id.example.com")
 	case s.IDPDomain != "" && (strings.ContainsAny(s.IDPDomain, "/:?#@ ") || relyingparty.CheckURL(s.issuer()) != nil):
@@ -84,10 +84,10 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 		problems.Add("clientId", "must be set when clientSecret is")
 	}
 	if s.Introspect && (s.ClientID == "" || s.ClientSecret == "") {
-		problems.Add("introspect", "needs clientId and clientSecret, with which the provider is asked")
+		problems.Add("introspect", "needs clientId and clientSecret to authenticate at the provider")
 	}
 	if !slices.Contains(s.Scopes, "openid") {
-		problems.Add("scopes", `must contain "openid", or the provider gives no id token`)
+		problems.Add("scopes", `must contain "openid", or the provider does not issue an id token`)
 	}
 	if s.OrganizationID != "" && s.OrganizationClaim == "" {
 		problems.Add("organizationClaim", "must name the claim that holds the organization")
@@ -96,7 +96,7 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 		problems.Add("roleClaim", "must name the claim that roles maps")
 	}
 	if len(s.Algorithms) == 0 {
-		problems.Add("algorithms", "must name one at least; leave it out to get RS256")
+		problems.Add("algorithms", "must name at least one; leave it out to get RS256")
 	}
 	for i, name := range s.Algorithms {
 		if !slices.Contains([]string{"RS256", "ES256", "EdDSA"}, name) {

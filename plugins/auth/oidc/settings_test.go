@@ -14,7 +14,7 @@ import (
 func TestSettingsThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: "issuer: must be set",
-		`{"issuer":"https://a.example","idpDomain":"a.example"}`:                     "idpDomain: says the same",
+		`{"issuer":"https://a.example","idpDomain":"a.example"}`:                     "idpDomain: means the same",
 		`{"idpDomain":"https://a.example"}`:                                          "idpDomain: must be a host",
 		`{"issuer":"http://a.example"}`:                                              "issuer: must be an https URL",
 		`{"issuer":"a.example"}`:                                                     "issuer: must be an absolute URL",
@@ -29,7 +29,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`{"issuer":"https://a.example","organizationId":"o","organizationClaim":""}`: "organizationClaim: must name the claim",
 		`{"issuer":"https://a.example","roles":{"boss":"admin"}}`:                    "roleClaim: must name the claim",
 		`{"issuer":"https://a.example","roleClaim":"r","roles":{"boss":"root"}}`:     "roles.boss: must be owner, admin or member",
-		`{"issuer":"https://a.example","algorithms":[]}`:                             "algorithms: must name one at least",
+		`{"issuer":"https://a.example","algorithms":[]}`:                             "algorithms: must name at least one",
 		`{"issuer":"https://a.example","algorithms":["RS256","HS256"]}`:              "algorithms[1]: must be RS256, ES256 or EdDSA",
 		`{"issuer":"https://a.example","introspect":true,"clientSecret":"hidden"}`:   "introspect: needs clientId and clientSecret",
 		`{"issuer":"https://a.example","clientID":"c"}`:                              `did you mean "clientId"`,

@@ -81,7 +81,7 @@ func (e *Entry) check() error {
 	case (e.Token == "") == (e.TokenSHA256 == ""):
 		return errors.New("needs either token or tokenSha256")
 	case e.Token != "" && len(e.Token) < minToken:
-		return fmt.Errorf("token must have %d bytes at least", minToken)
+		return fmt.Errorf("token must have at least %d bytes", minToken)
 	case e.Subject == "":
 		return errors.New("needs a subject")
 	case !slices.Contains([]string{"", "owner", "admin", "member"}, e.OrgRole):

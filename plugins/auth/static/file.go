@@ -66,7 +66,7 @@ func (f *file) reload() {
 		f.badSince = time.Now()
 	}
 	f.bad = err
-	f.log.Error("The token file cannot be used; what it held before stays good for a minute", "path", f.path, "error", err)
+	f.log.Error("The token file cannot be used; its previous contents stay valid for a minute", "path", f.path, "error", err)
 }
 
 // changed reports whether the file has changed: by identity, modification time or length.

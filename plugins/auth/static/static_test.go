@@ -267,7 +267,7 @@ func TestFilesThatAreRefusedNameThePlaceAndNoToken(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"neither token nor digest": {"tokens: [{subject: a, expires: 2099-01-01T00:00:00Z}]", "tokens[0]: needs either token or tokenSha256"},
 		"both":                     {"tokens: [{token: " + secret + ", tokenSha256: x, subject: a}]", "tokens[0]: needs either"},
-		"a short token":            {"tokens: [{token: short, subject: a, expires: 2099-01-01T00:00:00Z}]", "16 bytes at least"},
+		"a short token":            {"tokens: [{token: short, subject: a, expires: 2099-01-01T00:00:00Z}]", "at least 16 bytes"},
 		"no subject":               {"tokens: [{token: " + secret + "}]", "needs a subject"},
 		"no expiry":                {"tokens: [{token: " + secret + ", subject: a}]", "expires must be a time"},
 		"an expiry without zone":   {"tokens: [{token: " + secret + ", subject: a, expires: 2099-01-01}]", "expires must be a time"},

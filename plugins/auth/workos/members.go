@@ -76,10 +76,10 @@ func (m *members) role(ctx context.Context, user string) (string, error) {
 		}
 	}
 	if ok && time.Since(last.at) < memberKeep {
-		m.log.Warn("WorkOS does not say who is a member; an answer of the last minutes holds", "error", err)
+		m.log.Warn("could not get the membership from WorkOS; the last result is used", "error", err)
 		return last.role, nil
 	}
-	return "", fmt.Errorf("%w: WorkOS does not say who is a member: %w", plugins.ErrUnavailable, err)
+	return "", fmt.Errorf("%w: could not get the membership from WorkOS: %w", plugins.ErrUnavailable, err)
 }
 
 func (m *members) recall(user string) (member, bool) {
@@ -103,7 +103,7 @@ func (m *members) learn(user string, found []membership) (string, error) {
 		return f.rank(), nil
 	}
 	delete(m.known, user)
-	return "", fmt.Errorf("%w: the user is no active member of the organization", plugins.ErrUnauthenticated)
+	return "", fmt.Errorf("%w: the user is not an active member of the organization", plugins.ErrUnauthenticated)
 }
 
 // membership is an entry in WorkOS's list: https://workos.com/docs/reference/authkit/organization-membership.
@@ -140,7 +140,7 @@ func (m *members) ask(user string) ([]membership, error) {
 		Data []membership `json:"data"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil || list == nil || list.Data == nil {
-		return nil, fmt.Errorf("%s answered with something else than a list", m.address)
+		return nil, fmt.Errorf("%s returned something other than a list", m.address)
 	}
 	return list.Data, nil
 }

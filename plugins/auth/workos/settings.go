@@ -37,7 +37,7 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	case s.IDPDomain == "" && s.Issuer == "":
 		problems.Add("idpDomain", "must be set to the subdomain of your AuthKit domain: example for https://example.authkit.app")
 	case s.IDPDomain != "" && s.Issuer != "":
-		problems.Add("issuer", "says the same as idpDomain: leave one of them out")
+		problems.Add("issuer", "means the same as idpDomain: leave one of them out")
 	case s.IDPDomain != "" && !regexp.MustCompile(`^[a-zA-Z0-9-]{1,63}$`).MatchString(s.IDPDomain):
 		problems.Add("idpDomain", "must be the subdomain alone: example for https://example.authkit.app")
 	}

@@ -54,7 +54,7 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 		// Roles count only in a configured organization: the role in a token applies to the token's own organization.
 	case settings.APIKey == "":
 		options.RoleClaim = "role"
-		a.log.Warn("There is no API key of WorkOS: membership and role are believed as the token states them. Set WORKOS_API_KEY to have them asked for.")
+		a.log.Warn("No WorkOS API key is set: membership and role are taken from the token. Set WORKOS_API_KEY to look them up at WorkOS.")
 	default:
 		a.members = newMembers(settings.APIURL, settings.APIKey, settings.OrganizationID, a.log)
 	}

@@ -160,7 +160,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		`{}`:                                  "idpDomain: must be set",
 		`{"idpDomain":"example.authkit.app"}`: "idpDomain: must be the subdomain alone",
 		`{"idpDomain":"example/../x"}`:        "idpDomain: must be the subdomain alone",
-		`{"idpDomain":"example","issuer":"https://id.example.com"}`:                     "issuer: says the same",
+		`{"idpDomain":"example","issuer":"https://id.example.com"}`:                     "issuer: means the same",
 		`{"issuer":"http://id.example.com"}`:                                            "issuer: must be an https URL",
 		`{"idpDomain":"example","apiUrl":"http://api.example.com"}`:                     "apiUrl: must be an https URL",
 		`{"idpDomain":"example","apiUrl":""}`:                                           "apiUrl: must not be empty",

@@ -150,7 +150,7 @@ func trusted(ctx context.Context, root *os.Root, b *bundle) (string, error) {
 		return "", fmt.Errorf("%w: %s: %w", plugins.ErrUnavailable, b.file, err)
 	}
 	if want != "" && want != sum {
-		return "", fmt.Errorf("%w: the sha256 of %s is not the one that was written down for it, so it is not given away", plugins.ErrUnavailable, b.file)
+		return "", fmt.Errorf("%w: the sha256 of %s differs from the recorded one, so it is not served", plugins.ErrUnavailable, b.file)
 	}
 	return sum, nil
 }
@@ -169,7 +169,7 @@ func (r *Registry) offers(ctx context.Context, root *os.Root, file string) error
 			}
 		}
 	}
-	return fmt.Errorf("%w: %s is not a bundle, so this registry never gave it", plugins.ErrInvalid, file)
+	return fmt.Errorf("%w: %s is not a bundle, so it did not come from this registry", plugins.ErrInvalid, file)
 }
 
 // Fetch implements registry.Registry. The artifact is the file's name in the folder.
@@ -187,7 +187,7 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 	defer func() { _ = root.Close() }()
 	info, err := root.Stat(pkg.Artifact)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: the folder has no file %s any more", plugins.ErrNotFound, pkg.Artifact)
+		return nil, fmt.Errorf("%w: the folder no longer has the file %s", plugins.ErrNotFound, pkg.Artifact)
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %s is not a file of the folder", plugins.ErrInvalid, pkg.Artifact)

@@ -51,5 +51,5 @@ func lookup(root *os.Root, index, file string) (string, error) {
 	if err := lines.Err(); err != nil {
 		return "", fmt.Errorf("the digest of %s cannot be read from %s: %w", file, index, err)
 	}
-	return "", fmt.Errorf("%s says nothing about %s", index, file)
+	return "", fmt.Errorf("%s has no entry for %s", index, file)
 }

@@ -59,9 +59,9 @@ func convert(l listing) (registry.Package, error) {
 		}
 	}
 	if len(reasons) == 0 {
-		reasons = []string{"it names no package and no remote"}
+		reasons = []string{"it has no package and no remote"}
 	}
-	return registry.Package{}, fmt.Errorf("%w: %s %s is there, but cannot be installed: %s",
+	return registry.Package{}, fmt.Errorf("%w: %s %s exists, but cannot be installed: %s",
 		plugins.ErrNotFound, base.Name, base.Version, strings.Join(reasons, "; "))
 }
 
@@ -69,7 +69,7 @@ func convert(l listing) (registry.Package, error) {
 func unusable(p pack, kind registry.Kind) string {
 	switch {
 	case p.Transport.Type != "" && p.Transport.Type != "stdio":
-		return "speaks " + p.Transport.Type + " and not stdio"
+		return "uses " + p.Transport.Type + ", not stdio"
 	case kind == registry.KindMCPB && !sha256Hex.MatchString(strings.ToLower(p.FileSHA256)):
 		return "has no fileSha256"
 	case kind == registry.KindMCPB:

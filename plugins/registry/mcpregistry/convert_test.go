@@ -74,13 +74,13 @@ func TestWhatCannotBeInstalledSaysWhy(t *testing.T) {
 		fields object
 		want   string
 	}{
-		"nothing":     {nil, "it names no package and no remote"},
+		"nothing":     {nil, "it has no package and no remote"},
 		"a container": {packages(object{"registryType": "oci"}), "oci packages cannot be installed"},
 		"a range":     {packages(npm(object{"version": "^1.0.0"})), `npm has the version "^1.0.0"`},
 		"part of a version, which npm takes for a range": {packages(npm(object{"version": "1.2"})), `npm has the version "1.2"`},
 		"a tag":                     {packages(npm(object{"version": "latest"})), `npm has the version "latest"`},
 		"no version":                {packages(npm(object{"version": ""})), `npm has the version ""`},
-		"a server of its own":       {packages(npm(object{"transport": object{"type": "sse", "url": "http://localhost:8080"}})), "npm speaks sse and not stdio"},
+		"a server of its own":       {packages(npm(object{"transport": object{"type": "sse", "url": "http://localhost:8080"}})), "npm uses sse, not stdio"},
 		"a registry of its own":     {packages(npm(object{"registryBaseUrl": "https://npm.evil.example"})), "npm lives in a package registry of its own"},
 		"an mcpb without a digest":  {packages(object{"registryType": "mcpb", "identifier": "https://x/y.mcpb"}), "mcpb has no fileSha256"},
 		"a remote of another kind":  {object{"remotes": []object{{"type": "websocket", "url": "wss://x"}}}, `a remote of type "websocket"`},

@@ -130,11 +130,11 @@ func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Pack
 		return registry.Package{}, fmt.Errorf("%w: %s %s was deleted from the registry", plugins.ErrNotFound, ref.Name, l.Server.Version)
 	}
 	if l.Server.Name != ref.Name || ref.Version != "" && l.Server.Version != ref.Version {
-		return registry.Package{}, fmt.Errorf("%w: the registry was asked for %s %s and answered with %s %s",
+		return registry.Package{}, fmt.Errorf("%w: the registry was asked for %s %s and returned %s %s",
 			plugins.ErrUnavailable, ref.Name, ref.Version, l.Server.Name, l.Server.Version)
 	}
 	if l.status() == statusDeprecated {
-		r.log.Warn("a bundle is resolved that its registry calls deprecated", "name", ref.Name, "version", l.Server.Version)
+		r.log.Warn("resolved a bundle that its registry marks as deprecated", "name", ref.Name, "version", l.Server.Version)
 	}
 	return convert(l)
 }
@@ -190,5 +190,5 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 			return r.client.Download(ctx, p.Identifier)
 		}
 	}
-	return nil, fmt.Errorf("%w: %s %s has no file of that sha256 any more", plugins.ErrNotFound, name, version)
+	return nil, fmt.Errorf("%w: %s %s no longer has a file with that sha256", plugins.ErrNotFound, name, version)
 }

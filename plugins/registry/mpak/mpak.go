@@ -121,7 +121,7 @@ func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Pack
 	}
 	want := cmp.Or(ref.Version, b.LatestVersion)
 	if !bundleVersion.MatchString(want) || b.Name != ref.Name {
-		return registry.Package{}, fmt.Errorf("%w: the registry was asked for %s and answered with %.200q %.100q", plugins.ErrUnavailable, ref.Name, b.Name, want)
+		return registry.Package{}, fmt.Errorf("%w: the registry was asked for %s and returned %.200q %.100q", plugins.ErrUnavailable, ref.Name, b.Name, want)
 	}
 	var v version
 	if err := r.client.Get(ctx, versionPath(ref.Name, want), nil, &v); err != nil {
@@ -144,7 +144,7 @@ func pick(b bundle, v version, want string, p platform) (registry.Package, error
 		for _, a := range v.Artifacts {
 			has = append(has, a.Platform.OS+"/"+a.Platform.Arch)
 		}
-		return registry.Package{}, fmt.Errorf("%w: %s %s is there for %s, but not for %s/%s", plugins.ErrNotFound, b.Name, want, strings.Join(has, ", "), p.OS, p.Arch)
+		return registry.Package{}, fmt.Errorf("%w: %s %s is available for %s, but not for %s/%s", plugins.ErrNotFound, b.Name, want, strings.Join(has, ", "), p.OS, p.Arch)
 	}
 	where := url.Values{"name": {b.Name}, "version": {want}, "os": {a.Platform.OS}, "arch": {a.Platform.Arch}}
 	return registry.Package{

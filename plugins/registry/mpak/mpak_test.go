@@ -52,7 +52,7 @@ func TestTheArtifactOfThePlatform(t *testing.T) {
 		"any architecture":                  {[]string{"any/any", "linux/any", "linux/arm64"}, "linux", "amd64", "linux/any", ""},
 		"anything":                          {[]string{"any/any", "darwin/any"}, "linux", "arm64", "any/any", ""},
 		"windows is win32":                  {[]string{"win32/x64", "linux/x64"}, "windows", "amd64", "win32/x64", ""},
-		"another architecture will not do":  {[]string{"linux/arm64"}, "linux", "amd64", "", "is there for linux/arm64, but not for linux/x64"},
+		"another architecture will not do":  {[]string{"linux/arm64"}, "linux", "amd64", "", "is available for linux/arm64, but not for linux/x64"},
 		"any system of one architecture no": {[]string{"any/x64"}, "linux", "amd64", "", "but not for linux/x64"},
 	} {
 		t.Run(name, func(t *testing.T) {

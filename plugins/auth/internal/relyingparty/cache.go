@@ -72,7 +72,7 @@ func (c *cache[T]) renew(ctx context.Context) (T, error) {
 	var none T
 	select {
 	case <-ctx.Done():
-		return none, unavailable("the provider's %s did not come in time: %w", c.what, ctx.Err())
+		return none, unavailable("the provider's %s did not arrive in time: %w", c.what, ctx.Err())
 	case done := <-c.inFlight.DoChan("", c.attempt):
 		if done.Err != nil {
 			return none, done.Err
@@ -109,8 +109,8 @@ func (c *cache[T]) attempt() (any, error) {
 		if needed, ok := errors.AsType[*waiting](err); ok {
 			c.next = needed.until
 		}
-		c.failed = unavailable("the provider's %s cannot be had: %w", c.what, err)
-		c.log.Warn("The identity provider did not give its "+c.what+"; what is known of them stays in use.", "error", err)
+		c.failed = unavailable("the provider's %s could not be fetched: %w", c.what, err)
+		c.log.Warn("The identity provider did not return its "+c.what+"; the last copy stays in use.", "error", err)
 		return nil, c.failed
 	}
 	c.value, c.fetched, c.failed = value, time.Now(), nil

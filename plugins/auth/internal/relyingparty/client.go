@@ -63,7 +63,7 @@ var errRedirect = errors.New("the redirect is not followed")
 
 func sameHost(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
-		return fmt.Errorf("%w: it is one more than %d", errRedirect, maxRedirects)
+		return fmt.Errorf("%w: the limit is %d", errRedirect, maxRedirects)
 	}
 	if first := via[0].URL; req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
 		return fmt.Errorf("%w: it leads to another host", errRedirect)
@@ -78,7 +78,7 @@ type statusError struct {
 }
 
 // Error implements error.
-func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d", e.address, e.code) }
+func (e *statusError) Error() string { return fmt.Sprintf("%s returned %d", e.address, e.code) }
 
 // Fetch gets a document of at most limit bytes. Any response other than 200 is an error. It sends bearer as a bearer
 // token unless it is empty.

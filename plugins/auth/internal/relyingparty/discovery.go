@@ -89,7 +89,7 @@ func (d document) check(place, issuer string, needKeys bool) error {
 		return fmt.Errorf("%s is about the issuer %q, not %q: write the issuer exactly as the provider does", place, d.Issuer, issuer)
 	}
 	if needKeys && d.JWKSURI == "" {
-		return fmt.Errorf("%s names no jwks_uri", place)
+		return fmt.Errorf("%s has no jwks_uri", place)
 	}
 	for name, address := range map[string]string{
 		"jwks_uri": d.JWKSURI, "authorization_endpoint": d.AuthorizationEndpoint, "token_endpoint": d.TokenEndpoint,

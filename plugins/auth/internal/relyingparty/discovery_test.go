@@ -97,7 +97,7 @@ func TestAProviderThatDoesNotAnswerIsAskedForOneDocumentAndLogged(t *testing.T) 
 	if len(p.asked) != 1 {
 		t.Errorf("the provider was asked for %v, want one", p.asked)
 	}
-	if !log.Contains("did not give its metadata") || !log.Contains("connection refused") {
+	if !log.Contains("did not return its metadata") || !log.Contains("connection refused") {
 		t.Errorf("the log says %q", log)
 	}
 }

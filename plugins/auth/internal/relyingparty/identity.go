@@ -32,7 +32,7 @@ func (p *Party) identity(claims Claims) (auth.Identity, error) {
 	}
 	if wanted := p.options.Organization; wanted != "" {
 		if !slices.Contains(organizations, wanted) {
-			return auth.Identity{}, refuse("the token is of another organization (%s)", p.options.OrganizationClaim)
+			return auth.Identity{}, refuse("the token belongs to another organization (%s)", p.options.OrganizationClaim)
 		}
 		organization = wanted
 	}

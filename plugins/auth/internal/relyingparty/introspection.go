@@ -19,7 +19,7 @@ func (p *Party) introspect(ctx context.Context, compact string, claims Claims) e
 		return err
 	}
 	if doc.IntrospectionEndpoint == "" {
-		return unavailable("the provider's metadata names no introspection_endpoint, which the setting introspect needs")
+		return unavailable("the provider's metadata has no introspection_endpoint, which the setting introspect needs")
 	}
 	form := url.Values{"token": {compact}, "token_type_hint": {"access_token"}}
 	methods := doc.IntrospectionAuthMethods
@@ -43,11 +43,11 @@ func (p *Party) introspect(ctx context.Context, compact string, claims Claims) e
 	answer, err := p.readIntrospection(req)
 	switch {
 	case err != nil:
-		return unavailable("the provider's introspection endpoint cannot be asked: %w", err)
+		return unavailable("the request to the provider's introspection endpoint failed: %w", err)
 	case !*answer.Active:
-		return refuse("the provider says that the token is not active any more")
+		return refuse("the provider reports that the token is no longer active")
 	case answer.Subject != "" && answer.Subject != claims.Text("sub"):
-		return refuse("the provider says that the token is about another subject")
+		return refuse("the provider reports that the token is about another subject")
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (p *Party) readIntrospection(req *http.Request) (answer introspection, err 
 		return answer, err
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Active == nil {
-		return answer, fmt.Errorf("%s did not say whether the token is active", req.URL)
+		return answer, fmt.Errorf("%s did not report whether the token is active", req.URL)
 	}
 	return answer, nil
 }

@@ -108,7 +108,7 @@ func TestATokenIsNotAcceptedWhileTheProviderCannotBeAsked(t *testing.T) {
 	}{
 		"no metadata":                   {http.HandlerFunc(http.NotFound), "metadata"},
 		"metadata without the endpoint": {map[string]any{"issuer": issuer}, "introspection_endpoint, which the setting introspect needs"},
-		"an endpoint that fails":        {map[string]any{"issuer": issuer, "introspection_endpoint": issuer + "/introspect"}, "/introspect answered 500"},
+		"an endpoint that fails":        {map[string]any{"issuer": issuer, "introspection_endpoint": issuer + "/introspect"}, "/introspect returned 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)

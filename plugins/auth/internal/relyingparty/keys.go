@@ -50,7 +50,7 @@ func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 		return found, nil
 	}
 	if k.isUnknown(kid) {
-		return nil, refuse("no key %q at the provider", clip(kid))
+		return nil, refuse("the provider has no key %q", clip(kid))
 	}
 	asked := time.Now()
 	if set, err = k.set.renew(ctx); err != nil {
@@ -62,7 +62,7 @@ func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 	if k.set.fetchedSince(asked) {
 		k.markUnknown(kid)
 	}
-	return nil, refuse("no key %q at the provider", clip(kid))
+	return nil, refuse("the provider has no key %q", clip(kid))
 }
 
 // renewed returns the provider's current key set, or known if the current one cannot be fetched within keysWait.

@@ -132,7 +132,7 @@ func TestKeysOutliveTheirProviderForADay(t *testing.T) {
 	})
 }
 
-func TestAWithdrawnKeyIsUsedForAQuarterOfAnHourAtMost(t *testing.T) {
+func TestAWithdrawnKeyIsRefusedAfterTheKeysWereRefreshed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		party := p.party()

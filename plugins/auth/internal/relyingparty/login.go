@@ -51,17 +51,17 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 	}
 	compact, _ := answer.Extra("id_token").(string)
 	if compact == "" {
-		return auth.Identity{}, refuse("the provider gave no id token: the scope openid is missing")
+		return auth.Identity{}, refuse("the provider returned no id token: the scope openid is missing")
 	}
 	claims, key, err := p.check(ctx, compact, []string{p.options.ClientID})
 	if err != nil {
 		return auth.Identity{}, err
 	}
 	if subtle.ConstantTimeCompare([]byte(claims.Text("nonce")), []byte(req.Nonce)) != 1 {
-		return auth.Identity{}, refuse("the id token's nonce is not the one of this login")
+		return auth.Identity{}, refuse("the id token's nonce does not match this login")
 	}
 	if azp, present := claims["azp"]; present && claims.Text("azp") != p.options.ClientID {
-		return auth.Identity{}, refuse("the id token was given to another client: %s", clip(string(azp)))
+		return auth.Identity{}, refuse("the id token was issued to another client: %s", clip(string(azp)))
 	}
 	return p.loggedIn(ctx, claims, answer, newRenewal(key, claims, answer))
 }
@@ -105,12 +105,12 @@ func (p *Party) userInfo(ctx context.Context, claims Claims, access string) Clai
 	defer cancel()
 	body, err := Fetch(ctx, p.client, doc.UserinfoEndpoint, access, documentLimit)
 	if err != nil {
-		p.options.Log.Warn("the provider's UserInfo endpoint did not answer; name and e-mail address may be missing", "error", err)
+		p.options.Log.Warn("the request to the provider's UserInfo endpoint failed; name and e-mail address may be missing", "error", err)
 		return nil
 	}
 	var all Claims
 	if json.Unmarshal(body, &all) != nil || all.Text("sub") != claims.Text("sub") {
-		p.options.Log.Warn("the answer of the provider's UserInfo endpoint is not about the subject of the id token; it is not used")
+		p.options.Log.Warn("the provider's UserInfo endpoint returned another subject than the id token has; its response is ignored")
 		return nil
 	}
 	some := Claims{}
@@ -137,7 +137,7 @@ func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, err
 		return nil, err
 	}
 	if doc.AuthorizationEndpoint == "" || doc.TokenEndpoint == "" {
-		return nil, unavailable("the provider's metadata names no authorization or token endpoint")
+		return nil, unavailable("the provider's metadata has no authorization or token endpoint")
 	}
 	return &oauth2.Config{
 		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret,
@@ -159,11 +159,11 @@ func (p *Party) style(methods []string) oauth2.AuthStyle {
 func exchangeError(err error) error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || answer.Response == nil {
-		return unavailable("the provider's token endpoint cannot be asked: %w", err)
+		return unavailable("the request to the provider's token endpoint failed: %w", err)
 	}
 	status := answer.Response.StatusCode
 	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {
-		return unavailable("the provider's token endpoint answered %d", status)
+		return unavailable("the provider's token endpoint returned %d", status)
 	}
 	return refuse("the provider refused the code: %d %s", status, clip(answer.ErrorCode))
 }

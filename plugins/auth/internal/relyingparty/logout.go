@@ -46,7 +46,7 @@ func (p *Party) VerifyLogout(ctx context.Context, compact string) (auth.Logout, 
 
 func (p *Party) checkLogout(claims Claims, now time.Time) error {
 	if iss := claims.Text("iss"); iss != p.options.Issuer {
-		return refuse("the logout token is of the issuer %q", clip(iss))
+		return refuse("the logout token is from the issuer %q", clip(iss))
 	}
 	if !slices.Contains(claims.audience(), p.options.ClientID) {
 		return refuse("the logout token is for another client")
@@ -75,7 +75,7 @@ func (p *Party) checkLogout(claims Claims, now time.Time) error {
 	}
 	var events map[string]json.RawMessage
 	if json.Unmarshal(claims["events"], &events) != nil || !bytes.HasPrefix(bytes.TrimSpace(events[logoutEvent]), []byte("{")) {
-		return refuse("the token has no logout event: it is no logout token")
+		return refuse("the token has no logout event, so it is not a logout token")
 	}
 	return nil
 }

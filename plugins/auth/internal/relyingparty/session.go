@@ -55,7 +55,7 @@ func thumbprint(key jwk.Key) string {
 func (p *Party) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
 	var r renewal
 	if json.Unmarshal([]byte(req.Renewal.Reveal()), &r) != nil || r.Key == "" {
-		return auth.Identity{}, refuse("the renewal is not one of this adapter")
+		return auth.Identity{}, refuse("the renewal is not from this adapter")
 	}
 	if err := p.keys.published(ctx, r.Key); err != nil {
 		return auth.Identity{}, err
@@ -139,14 +139,14 @@ func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
 		return refuse("the provider's UserInfo endpoint refuses the access token of the login: %d", answer.code)
 	}
 	if err != nil {
-		return unavailable("the provider's UserInfo endpoint cannot be asked: %w", err)
+		return unavailable("the request to the provider's UserInfo endpoint failed: %w", err)
 	}
 	var claims Claims
 	if json.Unmarshal(body, &claims) != nil || claims.Text("sub") == "" {
-		return unavailable("the provider's UserInfo endpoint answered something else than claims")
+		return unavailable("the provider's UserInfo endpoint returned something other than claims")
 	}
 	if claims.Text("sub") != subject {
-		return refuse("the provider's UserInfo endpoint answers about another subject")
+		return refuse("the provider's UserInfo endpoint returned another subject")
 	}
 	return nil
 }
@@ -158,9 +158,9 @@ func refreshError(err error) error {
 	}
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if ok && answer.Response != nil {
-		return unavailable("the provider's token endpoint answered %d %s to a refresh", answer.Response.StatusCode, clip(answer.ErrorCode))
+		return unavailable("the provider's token endpoint returned %d %s for a refresh", answer.Response.StatusCode, clip(answer.ErrorCode))
 	}
-	return unavailable("the provider's token endpoint cannot be asked: %w", err)
+	return unavailable("the request to the provider's token endpoint failed: %w", err)
 }
 
 // published returns nil if a key is in a key set that was fetched from the provider at most keysChecked ago.
@@ -179,5 +179,5 @@ func (k *keys) published(ctx context.Context, print string) error {
 			return nil
 		}
 	}
-	return refuse("the key that the login was signed with is no longer among the provider's")
+	return refuse("the provider no longer has the key that signed the login")
 }

@@ -52,16 +52,16 @@ func (p *Party) signer(ctx context.Context, read token) (jwk.Key, error) {
 
 func (p *Party) checkClaims(claims Claims, audiences []string) error {
 	if iss := claims.Text("iss"); iss != p.options.Issuer {
-		return refuse("the token is of the issuer %q", clip(iss))
+		return refuse("the token is from the issuer %q", clip(iss))
 	}
 	if sub := claims.Text("sub"); sub == "" || len(sub) > 255 {
 		return refuse("the token has no subject of 1 to 255 bytes")
 	}
 	if _, bound := claims["cnf"]; bound {
-		return refuse("the token is bound to a key of its holder (cnf) and no bearer token")
+		return refuse("the token is bound to a key of its holder (cnf), so it is not a bearer token")
 	}
 	if _, event := claims["events"]; event {
-		return refuse("the token states an event (events): it is a logout token or another one of RFC 8417, and nobody's access token")
+		return refuse("the token has the claim events: it is a logout token or another RFC 8417 token, not an access token")
 	}
 	if err := checkTimes(claims, time.Now()); err != nil {
 		return err

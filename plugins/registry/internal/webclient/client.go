@@ -109,7 +109,7 @@ func (c *Client) checkTarget(u *url.URL) error {
 	if u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && u.Host != "" && isLoopback(c.base.Hostname()) {
 		return nil
 	}
-	return errors.New("it is no https URL")
+	return errors.New("it is not an https URL")
 }
 
 // Get sends a GET request to the registry and decodes the JSON response into answer. path is escaped and starts with a
@@ -131,14 +131,14 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, answer 
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return away(resp.Request.URL, "broke off: %v", err)
+		return away(resp.Request.URL, "did not finish its response: %v", err)
 	case len(body) > maxAnswer:
-		return away(resp.Request.URL, "answered with more than %d bytes", maxAnswer)
+		return away(resp.Request.URL, "returned more than %d bytes", maxAnswer)
 	case resp.StatusCode != http.StatusOK:
 		return refusal(resp, body)
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
-		return away(resp.Request.URL, "answered something that is not this registry's API: %v", err)
+		return away(resp.Request.URL, "returned something that is not this registry's API: %v", err)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, answer 
 func (c *Client) Download(ctx context.Context, address string) (io.ReadCloser, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || c.checkTarget(u) != nil {
-		return nil, fmt.Errorf("%w: the file's address is no https URL", plugins.ErrInvalid)
+		return nil, fmt.Errorf("%w: the file's address is not an https URL", plugins.ErrInvalid)
 	}
 	resp, err := c.do(ctx, c.loading, address)
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *Client) do(ctx context.Context, client *http.Client, address string) (*
 		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err // the URL may carry a signature
 		}
-		return nil, fmt.Errorf("%w: %s could not be asked: %w", plugins.ErrUnavailable, req.URL.Host, err)
+		return nil, fmt.Errorf("%w: the request to %s failed: %w", plugins.ErrUnavailable, req.URL.Host, err)
 	}
 	return resp, nil
 }

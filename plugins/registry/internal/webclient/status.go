@@ -17,13 +17,13 @@ func refusal(resp *http.Response, body []byte) error {
 		if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 			return fmt.Errorf("%w: %s does not have it", plugins.ErrNotFound, from.Host)
 		}
-		return away(from, "answered %d, and not as a registry does: check the url setting", resp.StatusCode)
+		return away(from, "returned %d without an error of a registry: check the url setting", resp.StatusCode)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return fmt.Errorf("%w: %s refused the question (%d)", plugins.ErrInvalid, from.Host, resp.StatusCode)
+		return fmt.Errorf("%w: %s refused the request (%d)", plugins.ErrInvalid, from.Host, resp.StatusCode)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return away(from, "answered %d: check the token setting", resp.StatusCode)
+		return away(from, "returned %d: check the token setting", resp.StatusCode)
 	default:
-		return away(from, "answered %d", resp.StatusCode)
+		return away(from, "returned %d", resp.StatusCode)
 	}
 }
 
