@@ -120,7 +120,7 @@ func TestASearchWithoutAResultSaysWhatWasAskedAndWhatToDo(t *testing.T) {
 	bundles := t.TempDir()
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "registries:\n- {name: ours, adapter: directory, dir: "+bundles+"}\n- {name: theirs, adapter: directory, dir: "+t.TempDir()+"}\n")
 	s.up()
-	s.run("ropewalk", "app", "search").exits(0, "There is no bundle in registries ours, theirs.")
+	s.run("ropewalk", "app", "search").exits(0, "There are no bundles in registries ours, theirs.")
 	packed(t, filepath.Join(bundles, "notes.mcpb"), manifest("@acme/notes", "Keeps notes"))
 	s.run("ropewalk", "app", "search").exits(0, "@acme/notes")
 	const lists = "`ropewalk app search` without words lists every bundle."

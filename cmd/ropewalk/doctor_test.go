@@ -69,7 +69,7 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 		},
 		"a registry whose answer is not JSON": {
 			"registries: [{name: official, adapter: mcp-registry, url: \"" + broken.URL + "\", allowPrivateNetwork: true}]\n",
-			[]string{"registry", "official: " + broken.URL + " answers, but cannot be searched", "adapter mcp-registry understands"},
+			[]string{"registry", "official: " + broken.URL + " responds, but cannot be searched", "adapter mcp-registry understands"},
 		},
 		"a port that another program has": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program listens there", "http.port"}},
 		"a port of another server":        {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
@@ -196,7 +196,7 @@ func TestAModelWithoutItsKeyHidesNothing(t *testing.T) {
 		says   []string
 	}{
 		"no default":        {`{fast: "anthropic:y"}`, 0, []string{"warning  model", "no model is configured", fast}},
-		"another default":   {`{default: "m:x", fast: "anthropic:y", providers: {m: {type: openai, baseUrl: "` + provider.URL + `/v1", apiKey: k}}}`, 0, []string{fast, "m:x answers"}},
+		"another default":   {`{default: "m:x", fast: "anthropic:y", providers: {m: {type: openai, baseUrl: "` + provider.URL + `/v1", apiKey: k}}}`, 0, []string{fast, "m:x responds"}},
 		"prices of no file": {`{default: "anthropic:x", prices: ` + s.dir + `/none.json}`, 1, []string{"models.default names the provider anthropic, which has no key", "none.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -376,7 +376,7 @@ func TestDoctorNamesAFileThatARegistryPassesOver(t *testing.T) {
 	s.write(filepath.Join(folder, "broken-1.0.0.mcpb"), "no zip file")
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "registries: [{name: ours, adapter: directory, dir: "+folder+"}]\n")
 	out, _, status := s.split("", "ropewalk", "doctor")
-	if status != 0 || !strings.Contains(out, "warning  registry        ours: broken-1.0.0.mcpb is passed over: ") || !strings.Contains(out, "ours: a folder with 0 bundles") {
+	if status != 0 || !strings.Contains(out, "warning  registry        ours: broken-1.0.0.mcpb is skipped: ") || !strings.Contains(out, "ours: a folder with 0 bundles") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 }

@@ -35,8 +35,8 @@ func rotateCommand() *cobra.Command {
 		Use: "rotate", Short: "Encrypt the state with a new key in storage.keyFile (the server must be stopped)", Args: cobra.NoArgs,
 		Long: "Put a new key before the others in the file storage.keyFile, which is created if there is none, and encrypt the state with " +
 			"it. The older keys stay in the file, since backups that were made before need them; --drop removes them. With keys of a " +
-			"command or of the environment, put the new key before the present ones there and start the server: each start encrypts " +
-			"with the first key what is in plain or encrypted with another.",
+			"command or of the environment, put the new key before the present ones there and start the server: each start uses the first key to encrypt " +
+			"everything that is in plain text or encrypted with another key.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.rotate(cmd, drop) },
 	}
 	s.bind(cmd)

@@ -47,7 +47,7 @@ Connect an MCP client%[4]s; `+"`%[5]s client-config CLIENT%[6]s`"+` prints what 
     }
   }
 
-`+"`%[5]s doctor%[6]s`"+` says what is missing, such as a model for `+"`%[5]s chat`"+`. Ctrl-C ends the server.
+`+"`%[5]s doctor%[6]s`"+` reports what is missing, such as a model for `+"`%[5]s chat`"+`. Ctrl-C ends the server.
 
 `, url, workspace, header, client, program, home)
 	return err

@@ -22,13 +22,13 @@ func pluginAttachCommand() *cobra.Command {
 		Use: "attach KIND LINE", Short: "Let a plugin under a debugger serve the running server", Args: cobra.ExactArgs(2),
 		Long: "Let a plugin under a debugger serve the running server, without time limits, until this command is interrupted. " +
 			"Start the plugin with ROPEWALK_PLUGIN=KIND in its environment; LINE is the handshake line that it prints, or the path of the unix " +
-			"socket in it. It gets the settings of the plugin that it stands in for, whose own process goes on and takes over again when " +
+			"socket in it. It gets the settings of the plugin that it stands in for. That plugin's own process keeps running and takes over again when " +
 			"the attached one ends or this command does.",
 		Example: "  ROPEWALK_PLUGIN=sessionstore dlv debug .   # in another terminal\n" +
 			"  ropewalk plugin attach sessionstore '1|1|unix|/tmp/plugin123|grpc|'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(plugins.Kinds(), plugins.Kind(args[0])) {
-				return cli.Usage(fmt.Errorf("there is no kind %q; choose one of %v", args[0], plugins.Kinds()))
+				return cli.Usage(fmt.Errorf("unknown kind %q; choose one of %v", args[0], plugins.Kinds()))
 			}
 			socket, err := socketOf(args[1])
 			if err != nil {
@@ -65,7 +65,7 @@ func socketOf(line string) (string, error) {
 	fields := strings.Split(line, "|")
 	switch {
 	case len(fields) < 5 || fields[0] != "1" || fields[4] != "grpc":
-		return "", fmt.Errorf("%q is neither a handshake line nor an absolute path; the plugin prints a line as 1|1|unix|/tmp/plugin123|grpc|", line)
+		return "", fmt.Errorf("%q is neither a handshake line nor an absolute path; the plugin prints a line such as 1|1|unix|/tmp/plugin123|grpc|", line)
 	case fields[1] != "1":
 		return "", fmt.Errorf("the plugin speaks protocol version %s, this server speaks 1", fields[1])
 	case fields[2] != "unix" || !filepath.IsAbs(fields[3]):

@@ -31,7 +31,7 @@ func lived() kit.Property[*trial] {
 		if t.restarts > 0 {
 			return &kit.Failure{
 				Answered: fmt.Sprintf("its process ended while it was in use, and was replaced %d times; --verbose shows what it wrote", t.restarts),
-				Demanded: "a process that goes on", Sentence: answered,
+				Demanded: "a process that keeps running", Sentence: answered,
 			}
 		}
 		return nil

@@ -25,8 +25,8 @@ func pluginInfoCommand() *cobra.Command {
 	var s starting
 	var home string
 	cmd := &cobra.Command{
-		Use: "info PATH | NAME", Short: "Start a plugin and print who it says it is", Args: cobra.ExactArgs(1),
-		Long: "Start a plugin and print who it says it is. It is the executable at PATH, or a built-in adapter or an installed plugin " +
+		Use: "info PATH | NAME", Short: "Start a plugin and print how it identifies itself", Args: cobra.ExactArgs(1),
+		Long: "Start a plugin and print how it identifies itself. It is the executable at PATH, or a built-in adapter or an installed plugin " +
 			"by its name, as `ropewalk plugin list` has it: directory, or with its kind, registry-directory. An installed plugin whose file has " +
 			"changed since it was accepted is not started (`ropewalk plugin verify`).",
 		Example: "  ropewalk plugin info ./sessionstore-demo\n  ropewalk plugin info registry-directory",
@@ -131,9 +131,9 @@ type starting struct {
 }
 
 func (s *starting) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.kind, "kind", "", fmt.Sprintf("one of %v (default: what the file's name begins with, else whichever it serves)", plugins.Kinds()))
+	cmd.Flags().StringVar(&s.kind, "kind", "", fmt.Sprintf("one of %v (default: what the file's name starts with, else the one it serves)", plugins.Kinds()))
 	cmd.Flags().DurationVar(&s.timeout, "start-timeout", 10*time.Second, "how long the plugin may take to start")
-	cmd.Flags().StringSliceVar(&s.passEnv, "pass-env", nil, "environment variables that the plugin gets beside the usual ones, as plugins.passEnv")
+	cmd.Flags().StringSliceVar(&s.passEnv, "pass-env", nil, "environment variables that the plugin gets in addition to the usual ones, like plugins.passEnv")
 	cmd.Flags().BoolVarP(&s.verbose, "verbose", "v", false, "print what the plugin logs")
 }
 

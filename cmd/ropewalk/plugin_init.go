@@ -26,7 +26,7 @@ const tidyTimeout = 2 * time.Minute
 func pluginInitCommand() *cobra.Command {
 	o := skeleton.Options{}
 	cmd := &cobra.Command{
-		Use: "init KIND NAME", Short: "Write the beginning of a plugin in Go, Python or Java into ./NAME", Args: cobra.ExactArgs(2),
+		Use: "init KIND NAME", Short: "Write a starter plugin in Go, Python or Java into ./NAME", Args: cobra.ExactArgs(2),
 		Long: fmt.Sprintf("Writes a plugin of a kind (one of %v) into ./NAME: a project of its own that builds and passes ", plugins.Kinds()) +
 			"its kind's conformance kit, with a workflow for CI, for you to change.\n\n" +
 			"In Go it needs Go, and the module proxy for the release of the SDK that this ropewalk is. A development build takes " +

@@ -124,7 +124,7 @@ func TestPluginInitOverwritesNothingAndSaysWhatIsWrong(t *testing.T) {
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--lang", "cobol").exits(1, `"cobol" is not a language`, "[go java python]")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--lang", "java", "--module", "example.org/demo").exits(1, "--module is for --lang go alone")
 	s.run("ropewalk", "plugin", "init", "auth", "proto", "--lang", "python").exits(1, "a plugin cannot be called proto")
-	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is no checkout")
+	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is not a checkout")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk-version", "yesterday").exits(1, "a release with --sdk-version")
 	if _, err := os.Stat(filepath.Join(s.dir, "demo")); err == nil {
 		t.Error("a plugin that cannot be built was begun")

@@ -115,7 +115,7 @@ func TestARecordedHistoryIsCheckedAgain(t *testing.T) {
 	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every answer is", "--record", kept, liar(t, s.dir, "sessionstore-forgetful")).exits(1, "recorded in:  "+kept)
 	s.run("ropewalk", "plugin", "test", "--history", kept).exits(1, "demanded:", "does not keep its contract")
 	s.write("history.json", "{}")
-	s.run("ropewalk", "plugin", "test", "--history", kept).exits(0, "those of a right session store")
+	s.run("ropewalk", "plugin", "test", "--history", kept).exits(0, "those of a correct session store")
 }
 
 // Everything that a plugin writes to standard output or standard error is searched for secrets.

@@ -91,11 +91,11 @@ func pluginTestCommand() *cobra.Command {
 	cmd.Flags().StringVar(&history, "history", "", "check the history in this file again, without a plugin")
 	cmd.Flags().Uint64Var(&seed, "seed", 0, "repeats the operations and faults of the run with this seed (default a new one, which is printed)")
 	cmd.Flags().StringVar(&only, "run", "", "judge only the properties whose name matches this regular expression")
-	cmd.Flags().StringVar(&bundles, "bundles", "", "what is known of a registry's bundles (names, versions, platforms, digests), JSON; docs/plugins.md has the form")
+	cmd.Flags().StringVar(&bundles, "bundles", "", "what is known about a registry's bundles (names, versions, platforms, digests), JSON; docs/plugins.md has the form")
 	cmd.Flags().StringVar(&publish, "publish", "", "shell command that makes the backend of a registry hold the catalogue in the folder $CATALOGUE, and nothing else")
 	cmd.Flags().StringVar(&names, "names", "", "form of the names in generated catalogues, such as io.example.{scope}/{name} (default @{scope}/{name})")
 	cmd.Flags().StringVar(&platforms, "platforms", string(registrytest.Systems), "what the files in generated catalogues differ by: everywhere (nothing), systems or architectures")
-	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of the backend of a session store, a registry or an audit sink: the kit takes it away and brings it back through a proxy, whose address replaces ${backend} in the settings; none if the plugin asks no other process")
+	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of the backend of a session store, a registry or an audit sink: the kit makes it unavailable and available again through a proxy, and the proxy's address replaces ${backend} in the settings; none if the plugin uses no other process")
 	return cmd
 }
 
@@ -108,7 +108,7 @@ func recheck(cmd *cobra.Command, file string) error {
 	if err := sessionstoretest.Recheck(raw); err != nil {
 		return fmt.Errorf("%s: the plugin does not keep its contract:\n%w", file, err)
 	}
-	cmd.Println("The answers of the history are those of a right session store.")
+	cmd.Println("The answers in the history are those of a correct session store.")
 	return nil
 }
 

@@ -19,7 +19,7 @@ func reloadCommand() *cobra.Command {
 		Use: "reload", Short: "Apply a changed configuration to the running server", Args: cobra.NoArgs,
 		Long: "Apply a changed configuration to the running server. Changed adapters are started and checked first; when something " +
 			"does not pass, nothing changes and the reason is printed. The exit status is 3 when a change takes a restart. --plan " +
-			"changes nothing and says what would: the sections of the configuration, and which people other identity providers know.",
+			"changes nothing and prints what would change: the sections of the configuration, and which people other identity providers know.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())
 			if err != nil {
@@ -46,7 +46,7 @@ func reloadCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&home, "home", "", "service home of the running server (default ROPEWALK_HOME, else ~/.ropewalk)")
-	cmd.Flags().BoolVar(&planned, "plan", false, "say what would change, and whom other identity providers know, without changing anything")
+	cmd.Flags().BoolVar(&planned, "plan", false, "print what would change, and whom other identity providers know, without changing anything")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -48,7 +48,7 @@ func stop(cmd *cobra.Command, server control.Status, timeout time.Duration) erro
 		select {
 		case <-tick.C:
 		case <-late:
-			return fmt.Errorf("the server (process %d) has not ended after %s; its log says what it waits for", server.PID, timeout)
+			return fmt.Errorf("the server (process %d) has not ended after %s; its log shows what it is waiting for", server.PID, timeout)
 		case <-cmd.Context().Done():
 			return cmd.Context().Err()
 		}

@@ -95,7 +95,7 @@ func (c *Client) Send(ctx context.Context, method, path, contentType string, bod
 		return nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return fmt.Errorf("%s %s: the answer is not what the API promises: %w", method, path, err)
+		return fmt.Errorf("%s %s: the response does not match the API: %w", method, path, err)
 	}
 	return nil
 }

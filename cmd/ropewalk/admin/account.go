@@ -156,7 +156,7 @@ func awaitAccount(cmd *cobra.Command, client *apiclient.Client, app, name string
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return cmp.Or(cmd.Context().Err(), err, fmt.Errorf("nobody logged in within %s; `ropewalk account link %s` begins again", wait, app))
+			return cmp.Or(cmd.Context().Err(), err, fmt.Errorf("nobody logged in within %s; `ropewalk account link %s` starts again", wait, app))
 		}
 	}
 }

@@ -25,7 +25,7 @@ func KeyCommand() *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return cli.Get(c, cmd, "/v1/keys", nil, func(o *cli.Output, r struct{ Keys []key }) error {
 					if len(r.Keys) == 0 {
-						cmd.PrintErrln("There is no API key; `ropewalk key create NAME` makes one.")
+						cmd.PrintErrln("There are no API keys; `ropewalk key create NAME` creates one.")
 						return nil
 					}
 					rows := make([][]string, len(r.Keys))

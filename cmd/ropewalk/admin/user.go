@@ -70,7 +70,7 @@ func UserCommand() *cobra.Command {
 			},
 		},
 		request(c, "role USER ROLE", "Set the organization role of a user, given by id, email or name: owner, admin or member; \"\" is the provider's", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
-			done := args[0] + " has the role that the identity provider says."
+			done := args[0] + " has the role that the identity provider gives them."
 			if args[1] != "" {
 				done = args[0] + " is " + args[1] + " of the organization."
 			}

@@ -50,7 +50,7 @@ func listViews(c *cli.Connection) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.Get(c, cmd, viewsPath, nil, func(o *cli.Output, r struct{ Views []listedView }) error {
 				if len(r.Views) == 0 {
-					cmd.PrintErrln("There is no view; `ropewalk view set NAME --tool 'files__*'` makes one.")
+					cmd.PrintErrln("There are no views; `ropewalk view set NAME --tool 'files__*'` creates one.")
 					return nil
 				}
 				rows := make([][]string, len(r.Views))
@@ -79,7 +79,7 @@ func setView(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Create a view, or replace the one of that name", Args: cobra.ExactArgs(1),
 		Long: "Create a view, or replace the one of that name. MCP clients see it at the address /mcp/WORKSPACE/v/NAME, and whoever uses a key of " +
-			"`ropewalk key create --view NAME` sees nothing else. A file can say more than the flags: descriptions, and all annotations (docs/views.md).",
+			"`ropewalk key create --view NAME` sees nothing else. A file can set more than the flags: descriptions, and all annotations (docs/views.md).",
 		Example: "  ropewalk view set support --app tickets --tool 'files__read*' --exclude-tool '*__delete*'\n" +
 			"  ropewalk view set safe --read-only\n  ropewalk view set support --file support.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,12 +96,12 @@ func setView(c *cli.Connection) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.file, "file", "", "read the definition from a YAML or JSON file, - for standard input")
-	flags.StringArrayVar(&f.tools, "tool", nil, "show the tools of this full name, in which * matches any text; may be repeated")
+	flags.StringArrayVar(&f.tools, "tool", nil, "show tools with this full name, where * matches any text; may be repeated")
 	flags.StringArrayVar(&f.apps, "app", nil, "show the tools of this app; may be repeated")
-	flags.StringArrayVar(&f.hiddenTools, "exclude-tool", nil, "hide the tools of this full name, also from what is shown otherwise; may be repeated")
+	flags.StringArrayVar(&f.hiddenTools, "exclude-tool", nil, "hide tools with this full name, even if another flag shows them; may be repeated")
 	flags.StringArrayVar(&f.hiddenApps, "exclude-app", nil, "hide the tools of this app; may be repeated")
-	flags.BoolVar(&f.readOnly, "read-only", false, "show only tools that say of themselves that they only read")
-	flags.StringArrayVar(&f.renaming, "rename", nil, "FULL_NAME=NAME, the name that replaces the tool's own behind the name of its app; may be repeated")
+	flags.BoolVar(&f.readOnly, "read-only", false, "show only tools that declare themselves read-only")
+	flags.StringArrayVar(&f.renaming, "rename", nil, "FULL_NAME=NAME: NAME replaces the tool's own name after the name of its app; may be repeated")
 	return cmd
 }
 

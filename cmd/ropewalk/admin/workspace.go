@@ -25,7 +25,7 @@ func WorkspaceCommand() *cobra.Command {
 		request(c, "create NAME", "Create a workspace and print its id; you are its first admin", 1, func(_ context.Context, _ *apiclient.Client, args []string) (call, error) {
 			return call{
 				method: http.MethodPost, path: "/v1/workspaces", body: map[string]any{"name": args[0]},
-				done: "Workspace " + args[0] + " is created; you are its first admin.", creates: true,
+				done: "Workspace " + args[0] + " was created; you are its first admin.", creates: true,
 			}, nil
 		}),
 		request(c, "rename WORKSPACE NAME", "Rename a workspace, given by id or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
@@ -43,7 +43,7 @@ func WorkspaceCommand() *cobra.Command {
 				return call{}, err
 			}
 			member, err := pickMember(ctx, client, path, args[1])
-			return call{method: http.MethodDelete, path: path + "/members/" + url.PathEscape(member), done: args[1] + " is no member of " + args[0] + " any more."}, err
+			return call{method: http.MethodDelete, path: path + "/members/" + url.PathEscape(member), done: args[1] + " is no longer a member of " + args[0] + "."}, err
 		}),
 	)
 	return cmd

@@ -137,7 +137,7 @@ func logsCommand(c *cli.Connection) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing lines as they come")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing lines as they arrive")
 	cmd.Flags().IntVar(&tail, "tail", 100, "how many of the last lines to print")
 	return cmd
 }

@@ -119,13 +119,13 @@ func sendImport(cmd *cobra.Command, client *apiclient.Client, f *importFlags, se
 		}
 		var now struct{ Servers []json.RawMessage }
 		if err := json.Unmarshal(answer, &now); err != nil {
-			return nil, fmt.Errorf("the answer is not what the API promises: %w", err)
+			return nil, fmt.Errorf("the response does not match the API: %w", err)
 		}
 		again := map[string]json.RawMessage{}
 		for _, raw := range now.Servers {
 			var s imported
 			if err := json.Unmarshal(raw, &s); err != nil {
-				return nil, fmt.Errorf("the answer is not what the API promises: %w", err)
+				return nil, fmt.Errorf("the response does not match the API: %w", err)
 			}
 			if s.Error == "permissions_required" && f.complete(cmd, s.Name, decided[s.Name], s.Details) {
 				again[s.Name] = servers[s.Name]
@@ -192,7 +192,7 @@ func readAnswer(cmd *cobra.Command, lines *bufio.Reader, secret bool) (string, e
 func printImported(cmd *cobra.Command, c *cli.Connection, f *importFlags, answer json.RawMessage) error {
 	var all struct{ Servers []imported }
 	if err := json.Unmarshal(answer, &all); err != nil {
-		return fmt.Errorf("the answer is not what the API promises: %w", err)
+		return fmt.Errorf("the response does not match the API: %w", err)
 	}
 	failed := 0
 	for _, s := range all.Servers {

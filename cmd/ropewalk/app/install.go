@@ -89,7 +89,7 @@ func installCommand(c *cli.Connection) *cobra.Command {
 	flags.StringArrayVar(&f.set, "set", nil, "a user_config field of the manifest, NAME=VALUE, or NAME for the value in your environment; may be repeated, also for one field that takes several values")
 	flags.StringArrayVar(&f.headers, "header", nil, "with a URL: an HTTP header NAME=VALUE; may be repeated")
 	flags.StringVar(&f.tokenEnv, "bearer-env", "", "with a URL: the environment variable that holds its bearer token")
-	flags.BoolVar(&f.sse, "sse", false, "with a URL: the server speaks HTTP+SSE, the transport of before 2025")
+	flags.BoolVar(&f.sse, "sse", false, "with a URL: the server speaks HTTP+SSE, the transport used before 2025")
 	f.permissions.bind(flags)
 	return cmd
 }

@@ -121,7 +121,7 @@ func changeCommand(c *cli.Connection, verb, short, long, example string, into fu
 					*list = append(*list, one.access)
 				}
 				if len(*list) == 0 {
-					return fmt.Errorf("%s asks for nothing that was not decided", args[0])
+					return fmt.Errorf("%s asks for nothing that is undecided", args[0])
 				}
 			}
 			if body.isEmpty() {
@@ -168,7 +168,7 @@ func decide(c *cli.Connection, cmd *cobra.Command, name string, body change) err
 	}
 	var now permissions
 	if err := json.Unmarshal(answer, &now); err != nil {
-		return fmt.Errorf("the answer is not what the API promises: %w", err)
+		return fmt.Errorf("the response does not match the API: %w", err)
 	}
 	if err := cli.Print(c, cmd, answer, printPermissions); err != nil {
 		return err

@@ -120,13 +120,13 @@ func (s search) nothing(ctx context.Context, client *apiclient.Client, failed in
 	}
 	from += strings.Join(asked, ", ")
 	if failed > 0 && failed < len(asked) {
-		from += " (of which those above did not answer)"
+		from += " (the ones above did not respond)"
 	}
 	if failed >= len(asked) {
 		return fmt.Sprintf("No bundle was found: %s cannot be searched.", from)
 	}
 	if s.words == "" {
-		return fmt.Sprintf("There is no bundle in %s.", from)
+		return fmt.Sprintf("There are no bundles in %s.", from)
 	}
 	meant := "."
 	if names := similar(ctx, client, s.words, s.registry); len(names) > 0 {

@@ -57,10 +57,10 @@ sandbox  namespaces: files, processes and a network of its own
 			"source": {"kind": "name", "ref": "@a/notes", "registry": "ours"},
 			"sandbox": {"level": "landlock", "network": ["a.example:443", "b.example"], "ownUser": true, "weaker": "no namespaces"}}`, `name           notes
 source         @a/notes of the registry ours
-trust          80 of 100, as the registry says
+trust          80 of 100, according to the registry
 environment    KEY, OTHER (values are not shown)
 framework      upjack
-instances      2 beside the shared one
+instances      2 in addition to the shared one
 network        a.example:443, b.example
 protected      it cannot be uninstalled: the configuration protects it
 sandbox        landlock: some files and system calls only, a user id of its own (weaker than configured: no namespaces)

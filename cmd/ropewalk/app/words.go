@@ -20,7 +20,7 @@ func inWords(fields map[string]json.RawMessage) {
 	}
 	var trust int
 	if take(fields, "trustScore", &trust) && trust > 0 {
-		put(fields, "trust", fmt.Sprintf("%d of 100, as the registry says", trust))
+		put(fields, "trust", fmt.Sprintf("%d of 100, according to the registry", trust))
 	}
 	var kind string
 	if take(fields, "type", &kind) && kind != "plain" {
@@ -32,7 +32,7 @@ func inWords(fields map[string]json.RawMessage) {
 	}
 	var instances int
 	if take(fields, "instances", &instances) && instances > 0 {
-		put(fields, "instances", fmt.Sprintf("%d beside the shared one", instances))
+		put(fields, "instances", fmt.Sprintf("%d in addition to the shared one", instances))
 	}
 	var env []string
 	if take(fields, "env", &env) && len(env) > 0 {

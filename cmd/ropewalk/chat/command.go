@@ -88,7 +88,7 @@ func findConversation(ctx context.Context, client *apiclient.Client, id string) 
 	if id == "" {
 		return nil
 	}
-	none := fmt.Errorf("you have no conversation %q in this workspace: `ropewalk conversation list` shows the ids, and without --conversation a new one begins", id)
+	none := fmt.Errorf("you have no conversation %q in this workspace: `ropewalk conversation list` shows the ids, and without --conversation a new one starts", id)
 	if !conversationID.MatchString(id) {
 		return none
 	}
@@ -118,7 +118,7 @@ func (s *session) once(r request) error {
 	}
 	_, err := s.run(r)
 	if errors.Is(err, context.Canceled) {
-		return errors.New("cancelled; what was answered so far is kept in the conversation")
+		return errors.New("cancelled; the conversation keeps the answer so far")
 	}
 	return err
 }

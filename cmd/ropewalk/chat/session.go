@@ -56,7 +56,7 @@ func (s *session) run(r request) (conversation string, err error) {
 		s.stop(p.conversation)
 		return p.conversation, ctx.Err()
 	case err == nil && !p.done:
-		err = errors.New("the stream ended before the answer was complete; `ropewalk conversation show` has what was kept")
+		err = errors.New("the stream ended before the answer was complete; `ropewalk conversation show` prints what was kept")
 	}
 	return p.conversation, err
 }
@@ -68,7 +68,7 @@ const rejoinTries = 10
 func (s *session) rejoin(ctx context.Context, p *printer, try int) error {
 	if try == 0 {
 		p.breakLine()
-		s.cmd.PrintErrln("The connection was lost. The answer goes on; joining it again.")
+		s.cmd.PrintErrln("The connection was lost, but the answer continues; reconnecting.")
 	}
 	select {
 	case <-time.After(time.Duration(try) * time.Second):
@@ -93,7 +93,7 @@ func (s *session) stop(conversation string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.cmd.Context()), stopTimeout)
 	defer cancel()
 	if err := s.client.Do(ctx, http.MethodDelete, runOf(conversation), nil, nil); err != nil && !apiclient.IsCode(err, "not_found") {
-		s.cmd.PrintErrf("The run was not stopped, and goes on on the server: %v\n", err)
+		s.cmd.PrintErrf("The run was not stopped, and continues on the server: %v\n", err)
 	}
 }
 
@@ -176,7 +176,7 @@ func (p *printer) event(ctx context.Context, e apiclient.Event) error {
 func decode[T any](e apiclient.Event, use func(T) error) error {
 	var data T
 	if err := json.Unmarshal(e.Data, &data); err != nil {
-		return fmt.Errorf("event %s is not what the API promises: %w", e.Name, err)
+		return fmt.Errorf("event %s does not match the API: %w", e.Name, err)
 	}
 	return use(data)
 }

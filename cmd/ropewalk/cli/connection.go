@@ -200,7 +200,7 @@ func Print[T any](c *Connection, cmd *cobra.Command, answer json.RawMessage, ren
 	}
 	var value T
 	if err := json.Unmarshal(answer, &value); err != nil {
-		return fmt.Errorf("the answer is not what the API promises: %w", err)
+		return fmt.Errorf("the response does not match the API: %w", err)
 	}
 	o := NewOutput(cmd.OutOrStdout())
 	if o.terminal {

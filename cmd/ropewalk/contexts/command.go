@@ -41,7 +41,7 @@ func listCommand() *cobra.Command {
 				rows = append(rows, []string{mark, name, c.Server, c.Workspace})
 			}
 			if len(rows) == 0 {
-				cmd.PrintErrln("There is no context; `ropewalk context set NAME --server URL` creates one.")
+				cmd.PrintErrln("There are no contexts; `ropewalk context set NAME --server URL` creates one.")
 				return nil
 			}
 			return cli.NewOutput(cmd.OutOrStdout()).Table([]string{"", "NAME", "SERVER", "WORKSPACE"}, rows)

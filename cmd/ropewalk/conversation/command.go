@@ -44,10 +44,10 @@ func listCommand(c *cli.Connection) *cobra.Command {
 			return cli.Get(c, cmd, "/v1/conversations", query, func(o *cli.Output, r struct{ Conversations []summary }) error {
 				if len(r.Conversations) == 0 {
 					if search != "" {
-						cmd.PrintErrln("No conversation of yours has these words.")
+						cmd.PrintErrln("None of your conversations has these words.")
 						return nil
 					}
-					cmd.PrintErrln("You have no conversation; `ropewalk chat` begins one.")
+					cmd.PrintErrln("You have no conversations; `ropewalk chat` starts one.")
 					return nil
 				}
 				rows := make([][]string, len(r.Conversations))

@@ -100,13 +100,13 @@ func TestWhatCannotBeReachedIsSaidInWords(t *testing.T) {
 		return &url.Error{Op: "Get", URL: "https://a.example", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: address, Err: err}}
 	}
 	for want, err := range map[string]error{
-		"the name a.example has no address":                                          dial(&net.DNSError{Name: "a.example", IsNotFound: true}),
-		"the name a.example could not be looked up within 5s: no DNS server answers": dial(&net.DNSError{Name: "a.example", Err: "i/o timeout", IsTimeout: true}),
-		"the name a.example could not be looked up (server misbehaving)":             dial(&net.DNSError{Name: "a.example", Err: "server misbehaving"}),
-		"192.0.2.1:443: connection refused":                                          dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
-		"192.0.2.1:443 does not take a connection within 5s":                         dial(os.ErrDeadlineExceeded),
-		"no answer within 10s":                                                       &url.Error{Op: "Get", URL: "https://a.example", Err: fmt.Errorf("awaiting headers: %w", context.DeadlineExceeded)},
-		"tls: bad":                                                                   &url.Error{Op: "Get", URL: "https://a.example", Err: errors.New("tls: bad")},
+		"the name a.example has no address":                                           dial(&net.DNSError{Name: "a.example", IsNotFound: true}),
+		"the name a.example could not be looked up within 5s: no DNS server responds": dial(&net.DNSError{Name: "a.example", Err: "i/o timeout", IsTimeout: true}),
+		"the name a.example could not be looked up (server misbehaving)":              dial(&net.DNSError{Name: "a.example", Err: "server misbehaving"}),
+		"192.0.2.1:443: connection refused":                                           dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+		"192.0.2.1:443 does not accept a connection within 5s":                        dial(os.ErrDeadlineExceeded),
+		"no response within 10s":                                                      &url.Error{Op: "Get", URL: "https://a.example", Err: fmt.Errorf("awaiting headers: %w", context.DeadlineExceeded)},
+		"tls: bad":                                                                    &url.Error{Op: "Get", URL: "https://a.example", Err: errors.New("tls: bad")},
 	} {
 		if got := reason(err); got != want {
 			t.Errorf("%q, want %q", got, want)

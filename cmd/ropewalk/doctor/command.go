@@ -65,7 +65,7 @@ func Command(o Options) *cobra.Command {
 				if err := e.writeBundle(ctx, bundle); err != nil {
 					return err
 				}
-				cmd.PrintErrf("Written to %s; look into it before you send it.\n", bundle)
+				cmd.PrintErrf("Written to %s; check it before you send it.\n", bundle)
 			}
 			if asJSON {
 				if err := cli.PrintJSON(cmd.OutOrStdout(), e.Report); err != nil {

@@ -16,7 +16,7 @@ func (e *examination) checkEncryption(ctx context.Context) {
 	const check = "encryption"
 	from := statekey.SourceOf(e.config)
 	if !from.Set() {
-		e.add(check, warning, "the secrets of apps are in plain in the database and in backups: no key is configured",
+		e.add(check, warning, "the secrets of apps are in plain text in the database and in backups: no key is configured",
 			"set storage.keyFile to a file outside of the home, and create it with `ropewalk encryption rotate` (docs/security.md)")
 		return
 	}
@@ -28,7 +28,7 @@ func (e *examination) checkEncryption(ctx context.Context) {
 	}
 	if from.File != "" {
 		if relative, err := filepath.Rel(e.config.Home, from.File); err == nil && !strings.HasPrefix(relative, "..") {
-			e.add(check, warning, fmt.Sprintf("the key file %s is in the home: who copies the home has the key", from.File), "move it elsewhere and set storage.keyFile to it")
+			e.add(check, warning, fmt.Sprintf("the key file %s is in the home: anyone who copies the home has the key", from.File), "move it elsewhere and set storage.keyFile to it")
 			return
 		}
 		if info, err := os.Stat(from.File); err == nil && info.Mode().Perm()&fs.FileMode(0o004) != 0 {

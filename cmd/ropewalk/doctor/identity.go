@@ -85,7 +85,7 @@ func getJSON(ctx context.Context, address string, into any) (time.Time, error) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return time.Time{}, fmt.Errorf("%s answers %s", address, res.Status)
+		return time.Time{}, fmt.Errorf("%s returned %s", address, res.Status)
 	}
 	date, _ := http.ParseTime(res.Header.Get("Date")) // without a date, clocks are not compared
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(into); err != nil {
@@ -148,7 +148,7 @@ func loginAnswer(ctx context.Context, address, redirectURI string) (string, erro
 		case "", "login_required", "interaction_required", "consent_required", "account_selection_required":
 			return "the provider accepts the client id and the redirect URI", nil
 		default:
-			return "", fmt.Errorf("the provider answers %s %s", reason, location.Query().Get("error_description"))
+			return "", fmt.Errorf("the provider returned %s %s", reason, location.Query().Get("error_description"))
 		}
 	}
 	return "the provider shows its login page", nil

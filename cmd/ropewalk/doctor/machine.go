@@ -229,8 +229,8 @@ func (e *examination) sandboxOfServer() (p process.Probe, limits string, asked b
 func sandboxRemedy(chroot bool) string {
 	if chroot {
 		return "start the server outside of the chroot, or in a container whose root is a mount of its own (pivot_root: systemd's RootDirectory=, " +
-			"systemd-nspawn, bwrap, Docker, Podman); docs/security.md says what each level gives"
+			"systemd-nspawn, bwrap, Docker, Podman); docs/security.md describes the levels"
 	}
 	return "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, kernel.unprivileged_userns_clone=1; " +
-		"in a container also its seccomp profile; in a systemd unit no ProtectKernelTunables=, ProtectKernelLogs= and ProtectHostname=), on Linux 6.12 with Landlock; docs/security.md says what each level gives"
+		"in a container also its seccomp profile; in a systemd unit no ProtectKernelTunables=, ProtectKernelLogs= and ProtectHostname=), on Linux 6.12 with Landlock; docs/security.md describes the levels"
 }

@@ -42,7 +42,7 @@ func reason(err error) string {
 		case name.IsNotFound:
 			return fmt.Sprintf("the name %s has no address", name.Name)
 		case name.IsTimeout:
-			return fmt.Sprintf("the name %s could not be looked up within %v: no DNS server answers", name.Name, connectTime)
+			return fmt.Sprintf("the name %s could not be looked up within %v: no DNS server responds", name.Name, connectTime)
 		}
 		return fmt.Sprintf("the name %s could not be looked up (%s)", name.Name, name.Err)
 	}
@@ -50,13 +50,13 @@ func reason(err error) string {
 	isDial = isDial && op.Op == "dial"
 	switch {
 	case isDial && op.Timeout():
-		return fmt.Sprintf("%v does not take a connection within %v", op.Addr, connectTime)
+		return fmt.Sprintf("%v does not accept a connection within %v", op.Addr, connectTime)
 	case isDial:
 		if call, ok := errors.AsType[*os.SyscallError](err); ok {
 			return fmt.Sprintf("%v: %v", op.Addr, call.Err)
 		}
 	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
-		return fmt.Sprintf("no answer within %v", answerTime)
+		return fmt.Sprintf("no response within %v", answerTime)
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err.Error()

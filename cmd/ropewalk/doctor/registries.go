@@ -44,10 +44,10 @@ func (e *examination) checkRegistry(ctx context.Context, r config.Plugin) {
 	}
 	_ = res.Body.Close()
 	if err := e.search(ctx, r); err != nil {
-		e.add("registry", failed, r.Name+": "+s.URL+" answers, but cannot be searched: "+err.Error(), "check that url is the address of a registry that the adapter "+r.Adapter+" understands (docs/adapters.md)")
+		e.add("registry", failed, r.Name+": "+s.URL+" responds, but cannot be searched: "+err.Error(), "check that url is the address of a registry that the adapter "+r.Adapter+" understands (docs/adapters.md)")
 		return
 	}
-	e.add("registry", ok, r.Name+": "+s.URL+" answers", "")
+	e.add("registry", ok, r.Name+": "+s.URL+" responds", "")
 }
 
 // checkFolder reports the files that a registry skips in its directory. Its adapter reports a missing
@@ -63,7 +63,7 @@ func (e *examination) checkFolder(ctx context.Context, r config.Plugin) {
 		return
 	}
 	for _, file := range slices.Sorted(maps.Keys(bad)) {
-		e.add("registry", warning, fmt.Sprintf("%s: %s is passed over: %s", r.Name, file, bad[file]), "build the bundle again, or remove the file")
+		e.add("registry", warning, fmt.Sprintf("%s: %s is skipped: %s", r.Name, file, bad[file]), "build the bundle again, or remove the file")
 	}
 	e.add("registry", ok, fmt.Sprintf("%s: a folder with %s", r.Name, cli.Count(bundles, "bundle")), "")
 }

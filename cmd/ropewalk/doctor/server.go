@@ -86,7 +86,7 @@ func (e *examination) checkServer(ctx context.Context) {
 			e.addError("server", "its control socket", e.silent, "restart the server")
 			return
 		}
-		e.add("server", failed, "its control socket does not answer: "+reason(e.silent), "run doctor as the user of the server, or restart the server")
+		e.add("server", failed, "its control socket does not respond: "+reason(e.silent), "run doctor as the user of the server, or restart the server")
 		return
 	}
 	if status := e.running; status != nil {
@@ -159,7 +159,7 @@ func (e *examination) checkAnswer(ctx context.Context, client apiclient.Client) 
 		e.addError("health", "GET /v1/health", err, "look into the server's log, and restart it")
 		return
 	}
-	e.add("health", ok, "GET /v1/health answers 200 OK", "")
+	e.add("health", ok, "GET /v1/health returns 200 OK", "")
 }
 
 // checkBaseURL checks that the address in http.baseUrl leads to a Ropewalk server.
@@ -178,7 +178,7 @@ func (e *examination) checkBaseURL(ctx context.Context) {
 		e.add("baseUrl", ok, address+" leads to a Ropewalk server", "")
 		return
 	case err == nil:
-		err = errors.New("something else answers there")
+		err = errors.New("something else responds there")
 	default:
 		err = errors.New(reason(err))
 	}

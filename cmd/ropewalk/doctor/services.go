@@ -217,7 +217,7 @@ func (e *examination) checkKeys() (defaultWithout bool) {
 func (e *examination) checkModel(ctx context.Context) {
 	defaultWithoutKey := e.checkKeys()
 	if e.config.Models.Default == "" {
-		e.add("model", warning, "no model is configured: chat answers 503", "set models.default and the provider's key (docs/models.md)")
+		e.add("model", warning, "no model is configured: chat returns 503", "set models.default and the provider's key (docs/models.md)")
 		return
 	}
 	models, err := chat.NewModels(e.config.Models)
@@ -243,5 +243,5 @@ func (e *examination) checkModel(ctx context.Context) {
 		e.add("model", failed, name+": "+err.Error(), modelRemedy(name, err))
 		return
 	}
-	e.add("model", ok, e.config.Models.Default+" answers", "")
+	e.add("model", ok, e.config.Models.Default+" responds", "")
 }

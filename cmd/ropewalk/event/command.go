@@ -52,14 +52,14 @@ func Command() *cobra.Command {
 	c.Bind(cmd)
 	cmd.Flags().StringSliceVar(&only, "only", nil, "print events of these names only; may be repeated")
 	cmd.Flags().BoolVar(&heartbeats, "heartbeats", false, "print heartbeats as well")
-	cmd.Flags().BoolP("follow", "f", true, "go on printing events; always true")
+	cmd.Flags().BoolP("follow", "f", true, "keep printing events; always true")
 	return cmd
 }
 
 func write(cmd *cobra.Command, asJSON bool, e apiclient.Event) error {
 	var data bytes.Buffer
 	if err := json.Compact(&data, e.Data); err != nil {
-		return fmt.Errorf("event %s is not what the API promises: %w", e.Name, err)
+		return fmt.Errorf("event %s does not match the API: %w", e.Name, err)
 	}
 	if asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), fmt.Sprintf("{\"event\":%q,\"data\":%s}\n", e.Name, data.Bytes()))

@@ -15,7 +15,7 @@ import (
 // known returns the events that a server of this version sends, each with an explanation of when it is sent.
 func known() [][2]string {
 	return [][2]string{
-		{core.EventBundleProgress, "a step of an installation or an update has begun"},
+		{core.EventBundleProgress, "a step of an installation or an update has started"},
 		{core.EventBundleInstalled, "an app was installed and runs"},
 		{core.EventBundleInstallFailed, "an app could not be installed"},
 		{core.EventBundleUninstalled, "an app was uninstalled"},
@@ -23,7 +23,7 @@ func known() [][2]string {
 		{core.EventBundleStopped, "an app was stopped"},
 		{core.EventBundleCrashed, "the process of an app ended, and is started again"},
 		{core.EventBundleRecovered, "an app that had crashed runs again"},
-		{core.EventBundleDead, "an app is not started any more by itself"},
+		{core.EventBundleDead, "an app is no longer restarted automatically"},
 		{core.EventAppPermissions, "a person decided what an app may use"},
 		{core.EventAppDenied, "an app was refused something for the first time"},
 		{core.EventDataChanged, "a tool call may have changed data"},

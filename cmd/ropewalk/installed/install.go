@@ -76,7 +76,7 @@ func (o Options) installCommand() *cobra.Command {
 			"SOURCE is an executable or an archive (.tar.gz, .zip) with one; a folder with one; an https URL of one; an artifact in an OCI registry, as oci://host/repository:tag; or a name such as " +
 			"auth-okta or auth-okta@1.2.0, which is looked up in the lists that plugins.registries names. Of several files the one for this platform is " +
 			"taken (auth-okta_linux_amd64).\n\n" +
-			"SOURCE.sha256 and SOURCE.minisig beside a file or URL are its checksum and its minisign signature; in a folder, SHA256SUMS counts as well. " +
+			"SOURCE.sha256 and SOURCE.minisig next to a file or URL are its checksum and its minisign signature; in a folder, SHA256SUMS counts as well. " +
 			"A signature counts when its key is one of plugins.trustedKeys or given with --key; with plugins.requireSignature, or with --key, " +
 			"there must be one. A version older than the installed one is refused.",
 		Example: "  ropewalk plugin install ./auth-okta\n" +
@@ -100,7 +100,7 @@ func (o Options) installCommand() *cobra.Command {
 	at.bind(cmd)
 	cmd.Flags().StringVar(&r.Name, "name", "", "what the adapter is to be called (default what the plugin calls itself)")
 	cmd.Flags().StringVar(&r.SHA256, "sha256", "", "the sha256 that the file or archive must have")
-	cmd.Flags().StringArrayVar(&r.Keys, "key", nil, "a minisign public key, or a file with one, whose signature is required; may be given several times")
+	cmd.Flags().StringArrayVar(&r.Keys, "key", nil, "a minisign public key that must have signed the plugin, or a file with one; may be given several times")
 	cmd.Flags().BoolVar(&r.AllowDowngrade, "allow-downgrade", false, "let an older version replace a newer one")
 	cmd.Flags().DurationVar(&timeout, "start-timeout", timeout, "how long the plugin may take to start when it is tried")
 	return cmd
@@ -153,5 +153,5 @@ func printInstalled(cmd *cobra.Command, r install.Result) {
 	} {
 		cmd.Printf("%-8s %s\n", line[0], line[1])
 	}
-	cmd.Println("A server that uses it goes on with what it runs until `ropewalk reload`.")
+	cmd.Println("A server that uses it keeps the version it runs until `ropewalk reload`.")
 }

@@ -50,7 +50,7 @@ func (o Options) verifyCommand() *cobra.Command {
 		},
 	}
 	at.bind(cmd)
-	cmd.Flags().StringSliceVar(&accept, "accept", nil, "name of a plugin in <home>/plugins whose present sha256 is right, such as auth-okta")
+	cmd.Flags().StringSliceVar(&accept, "accept", nil, "name of a plugin in <home>/plugins to accept with its present sha256, such as auth-okta")
 	return cmd
 }
 
@@ -65,7 +65,7 @@ func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) err
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(sums.Dir(), name)); errors.Is(err, fs.ErrNotExist) && remembered[name].SHA256 != "" {
-		cmd.PrintErrf("%s is gone and is forgotten.\n", name)
+		cmd.PrintErrf("%s is gone; its record was removed.\n", name)
 		return sums.Forget(name)
 	}
 	sum, err := sums.Accept(name)
@@ -111,7 +111,7 @@ func printSums(cmd *cobra.Command, all []pluginhost.Sum, settings config.Plugins
 		rows = append(rows, row)
 	}
 	if len(all) == 0 {
-		cmd.PrintErrf("There is no plugin in %s, and the configuration names none by path.\n", home)
+		cmd.PrintErrf("There are no plugins in %s, and the configuration names none by path.\n", home)
 		return nil
 	}
 	header := []string{"PLUGIN", "IS", "SHA256", "MUST BE", "VERSION", "SIGNER", "SOURCE"}

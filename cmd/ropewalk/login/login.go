@@ -42,7 +42,7 @@ func Command() *cobra.Command {
 	c := &cli.Connection{}
 	var device, key bool
 	cmd := &cobra.Command{
-		Use: "login [URL]", Short: "Log in at a server, as commands then do everything", Args: cobra.MaximumNArgs(1),
+		Use: "login [URL]", Short: "Log in at a server; commands then act as you", Args: cobra.MaximumNArgs(1),
 		Long: "Log in at a server, here or elsewhere: the browser opens and asks where you have an account. Without a browser on this " +
 			"computer (or with --device) you open a page on any other one and type a code.\n\nThe login is kept in a context, in a file that " +
 			"only you can read, lasts 7 days at most, and ends with `ropewalk logout`. At a server without an identity provider the command asks for an API key.",
@@ -60,7 +60,7 @@ func Command() *cobra.Command {
 		},
 	}
 	c.Bind(cmd)
-	cmd.Flags().BoolVar(&device, "device", false, "show a code to type on another computer, in place of opening a browser")
+	cmd.Flags().BoolVar(&device, "device", false, "show a code to type on another computer, instead of opening a browser")
 	cmd.Flags().BoolVar(&key, "key", false, "ask for an API key, or read it from standard input")
 	return cmd
 }

@@ -29,7 +29,7 @@ func LogoutCommand() *cobra.Command {
 			}
 			of := all.Contexts[name]
 			if of.Login == "" && of.Key == "" {
-				return errors.New("you are not logged in; `ropewalk whoami` says whom commands act as")
+				return errors.New("you are not logged in; `ropewalk whoami` shows whom commands act as")
 			}
 			login := of.Login
 			of.Login, of.Key = "", ""

@@ -108,7 +108,7 @@ func wordsOf(o Options) (words, error) {
 		w.Release = release
 	}
 	if !slices.Contains(Languages(), o.Language) {
-		return w, fmt.Errorf("%q is not a language that plugin init knows: the languages are %v", o.Language, Languages())
+		return w, fmt.Errorf("%q is not a language that plugin init supports: the languages are %v", o.Language, Languages())
 	}
 	if !slices.Contains(plugins.Kinds(), o.Kind) {
 		return w, fmt.Errorf("%q is not a kind of plugin: the kinds are %v", o.Kind, plugins.Kinds())

@@ -70,7 +70,7 @@ func listApprovals(c *cli.Connection) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list the calls that do not wait any more as well")
+	cmd.Flags().BoolVar(&all, "all", false, "also list the calls that no longer wait")
 	cmd.Flags().BoolVar(&decided, "decided", false, "list the calls that somebody decided on, the last decision first")
 	cmd.MarkFlagsMutuallyExclusive("all", "decided")
 	return cmd

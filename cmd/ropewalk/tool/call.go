@@ -108,7 +108,7 @@ func show(cmd *cobra.Command, c *cli.Connection, answer json.RawMessage) error {
 		IsError bool
 	}
 	if err := json.Unmarshal(answer, &r); err != nil {
-		return fmt.Errorf("the answer is not what the API promises: %w", err)
+		return fmt.Errorf("the response does not match the API: %w", err)
 	}
 	switch {
 	case c.JSON:

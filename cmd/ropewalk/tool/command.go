@@ -169,7 +169,7 @@ func find(ctx context.Context, client *apiclient.Client, name string) (json.RawM
 	for _, raw := range answer.Tools {
 		var t entry
 		if err := json.Unmarshal(raw, &t); err != nil {
-			return nil, entry{}, fmt.Errorf("the answer is not what the API promises: %w", err)
+			return nil, entry{}, fmt.Errorf("the response does not match the API: %w", err)
 		}
 		if t.Name == name {
 			return raw, t, nil

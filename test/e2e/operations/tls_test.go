@@ -49,7 +49,7 @@ func TestHTTPSIsServedWithACertificateThatIsReloaded(t *testing.T) {
 	if said, status := harness.Command(t, nil, "status", "--home", s.Home); status != 0 || !strings.Contains(said, s.URL) {
 		t.Errorf("the command line does not reach the server of its own home: status %d\n%s", status, said)
 	}
-	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "GET /v1/health answers 200 OK") {
+	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "GET /v1/health returns 200 OK") {
 		t.Errorf("doctor says\n%s", said)
 	}
 
