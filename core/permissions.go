@@ -22,7 +22,7 @@ type Requirement struct {
 }
 
 // Check returns CodeFeatureDisabled if the operation is off, and CodeForbidden if c may not perform it. what names the
-// operation in the message. The feature flag is checked first, then the role (docs/api.md 4.6).
+// operation in the message. The feature flag is checked first, then the role (docs/api.md 4.2).
 func (r Requirement) Check(c Caller, enabled func(flag string) bool, what string) error {
 	if !r.Enabled(enabled) {
 		return Errorf(CodeFeatureDisabled, "%s is off: the feature flag %s is false", what, strings.Join(r.Flags, " or "))
