@@ -52,7 +52,7 @@ func TestWithoutAuthAdminsTheFirstUserAndNobodyElseBecomesAdmin(t *testing.T) {
 	}
 }
 
-func TestWithAnAPIKeyTheFirstUserIsNoAdmin(t *testing.T) {
+func TestTheFirstUserIsNotAnAdminIfThereIsAnAPIKey(t *testing.T) {
 	a, _ := enrolled(t, Enrollment{}, "alice")
 	if id := identity(t, a, "alice"); id.User.OrgRole != core.RoleMember {
 		t.Errorf("alice is %s", id.User.OrgRole)

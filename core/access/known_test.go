@@ -105,7 +105,7 @@ func withSession(t *testing.T, stale time.Duration, do func(t *testing.T, a *Acc
 	}
 }
 
-func TestCallsOfOpenSessionsSucceedWhileTheDatabaseIsAwayForAMinute(t *testing.T) {
+func TestCallsOfOpenSessionsSucceedWhileTheDatabaseIsUnavailableForAMinute(t *testing.T) {
 	withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
 		o.refused.Store(true)
 		reads, calls := o.reads.Load(), 0
@@ -148,7 +148,7 @@ func TestAKnownMembershipCountsForItsTimeOnly(t *testing.T) {
 	})
 }
 
-func TestARevocationThatWasReceivedCountsWhileTheDatabaseIsAway(t *testing.T) {
+func TestARevocationThatWasReceivedCountsWhileTheDatabaseIsUnavailable(t *testing.T) {
 	for _, whose := range []string{"usr_bob", ""} {
 		withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
 			o.refused.Store(true)
@@ -170,7 +170,7 @@ func TestARevocationThatWasReceivedCountsWhileTheDatabaseIsAway(t *testing.T) {
 	})
 }
 
-func TestARoleThatATokenLostDoesNotCountWhileTheDatabaseIsAway(t *testing.T) {
+func TestARoleThatATokenLostDoesNotCountWhileTheDatabaseIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, p := &outage{}, newProvider("https://idp", "bob")
 		admin := p.identity("bob")

@@ -137,7 +137,7 @@ func TestACookieCountsWhileItsProviderIsTheConfiguredOne(t *testing.T) {
 	want(t, "a store that cannot be read", outcome(a.API(t.Context(), "", token)), "unavailable")
 }
 
-func TestABrowserLoginEndsInACookieAndThePathItBeganAt(t *testing.T) {
+func TestABrowserLoginEndsInACookieAndThePathItStartedAt(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
 	start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/apps?x=1"})
@@ -158,7 +158,7 @@ func TestABrowserLoginEndsInACookieAndThePathItBeganAt(t *testing.T) {
 	want(t, "the same state again", string(core.CodeOf(err)), "unauthenticated")
 }
 
-func TestABrowserLoginThatIsNotTheOneThatBeganFails(t *testing.T) {
+func TestABrowserLoginOtherThanTheOneThatStartedFails(t *testing.T) {
 	cases := map[string]struct {
 		spoil func(a *Access, p *provider, answer *LoginAnswer)
 		want  core.Code
@@ -204,7 +204,7 @@ func TestABrowserLoginExpiresAfterTenMinutes(t *testing.T) {
 	})
 }
 
-func TestOfTwoAnswersWithOneStateOneCounts(t *testing.T) {
+func TestOnlyOneOfTwoResponsesWithTheSameStateCounts(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp"))
 	start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 	if err != nil {

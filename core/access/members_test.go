@@ -131,7 +131,7 @@ func (s *slow) Workspaces(context.Context, core.User) ([]core.Workspace, error) 
 	return list, nil
 }
 
-func TestALookUpThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {
+func TestALookupThatStartedBeforeAChangeIsNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		users := &slow{wait: make(chan struct{}), list: []core.Workspace{{ID: "ws_a"}}}
 		a := New(Options{Users: users})
@@ -203,7 +203,7 @@ func TestARoleInTheOrganizationCountsAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoIsDeletedComesBackAsSomebodyNew(t *testing.T) {
+func TestADeletedUserComesBackAsANewUser(t *testing.T) {
 	p := newProvider("https://idp", "alice")
 	a, state := newAccess(t, "", p)
 	before := identity(t, a, "alice")

@@ -83,7 +83,7 @@ func TestTheAPIKeyIsNeverShownToTheAdapter(t *testing.T) {
 	}
 }
 
-func TestABearerIsReadBeforeTheCookieAndAWrongOneIsNotMadeGoodByIt(t *testing.T) {
+func TestABearerIsReadBeforeTheCookieWhichDoesNotMakeUpForAWrongOne(t *testing.T) {
 	a, _ := newAccess(t, testKey, newProvider("https://idp", "alice"))
 	cookie, err := a.Login(t.Context(), testKey)
 	if err != nil {

@@ -154,7 +154,7 @@ func TestALoginThatItsProviderNoLongerConfirmsEndsEverywhere(t *testing.T) {
 	}
 }
 
-func TestALoginGoesOnForAWhileWhenItsProviderIsAway(t *testing.T) {
+func TestALoginGoesOnForAWhileWhenItsProviderIsUnavailable(t *testing.T) {
 	v := newVouching()
 	v.set(plugins.ErrUnavailable)
 	a, state := vouchedFor(t, v, 5*time.Minute)
@@ -167,7 +167,7 @@ func TestALoginGoesOnForAWhileWhenItsProviderIsAway(t *testing.T) {
 	want(t, "16 minutes after it was confirmed", outcome(a.API(t.Context(), "", cookie)), "unavailable")
 }
 
-func TestOfSeveralServersOneChecksALogin(t *testing.T) {
+func TestOnlyOneOfSeveralServersChecksALogin(t *testing.T) {
 	v := newVouching()
 	a, state := vouchedFor(t, v, 5*time.Minute)
 	peer := New(Options{Providers: []Provider{{Name: "idp", Adapter: v, Recheck: 5 * time.Minute}}, Users: state, Cookies: state, Keys: state, Revocations: state})

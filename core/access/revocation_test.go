@@ -66,7 +66,7 @@ func TestARevokedSubjectLosesVerdictsLoginsAndSessionsOnEveryServer(t *testing.T
 	}
 }
 
-func TestARevokedTokenEndsWhatBeganWithItAlone(t *testing.T) {
+func TestARevokedTokenEndsOnlyWhatItStarted(t *testing.T) {
 	p := newProvider("https://idp", "alice")
 	p.tokens["another-token"] = p.identity("alice")
 	a, _ := newAccess(t, "", p)

@@ -113,7 +113,7 @@ func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
 
 // A malicious or compromised provider may redirect a browser that started to log in with it to another provider of this
 // server. It would then receive that provider's code (RFC 9207 section 1, mix-up attack).
-func TestTheAnswerOfAnotherProviderThanTheLoginBeganWithIsRefused(t *testing.T) {
+func TestAResponseFromAProviderOtherThanTheLoginsIsRefused(t *testing.T) {
 	a, one, two := several(t)
 	for name, c := range map[string]struct {
 		stated, want string

@@ -152,7 +152,7 @@ func TestARefusalIsRememberedBriefly(t *testing.T) {
 	})
 }
 
-func TestOneQuestionForAllWhoAskAboutOneTokenAtATime(t *testing.T) {
+func TestConcurrentRequestsWithOneTokenAskTheAdapterOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})
@@ -188,7 +188,7 @@ func TestACallerThatLeavesDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
 	})
 }
 
-func TestAHungAdapterIsNotWaitedForForEver(t *testing.T) {
+func TestAHungAdapterIsNotWaitedForForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})

@@ -53,7 +53,7 @@ func TestThePageNamesEveryOperationAndNeedsNoNetwork(t *testing.T) {
 	}
 }
 
-func TestADocumentThatIsNoneIsAnError(t *testing.T) {
+func TestAnInvalidDocumentIsAnError(t *testing.T) {
 	app := fiber.New()
 	apidocs.New([]byte("paths: 7")).Mount(app)
 	resp, err := app.Test(httptest.NewRequest(http.MethodGet, "/docs", nil), -1)

@@ -176,7 +176,7 @@ func TestTheNumberOfCallsToOneAppAtATimeIsBounded(t *testing.T) {
 	})
 }
 
-func TestACallOfAnAppThatDoesNotRun(t *testing.T) {
+func TestACallToAnAppThatDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _ := managerOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true), record("off", false)))
 		open(t, y)

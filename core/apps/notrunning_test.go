@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestACallOfAnAppThatDoesNotRunSaysWhy(t *testing.T) {
+func TestACallToAnAppThatDoesNotRunSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(record("fake", true)))

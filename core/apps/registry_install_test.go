@@ -227,7 +227,7 @@ chmod +x "$(dirname "$7")/test-notes"; fi`)
 	}
 }
 
-func TestAPackageThatNPMDoesNotKnowIsSaidInOneLine(t *testing.T) {
+func TestAPackageThatNPMDoesNotKnowIsReportedInOneLine(t *testing.T) {
 	npm := installer(t, "npm", "printf 'npm error code E404\\nnpm error 404 Not Found\\nnpm error A complete log is elsewhere\\n' >&2; exit 1")
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) { o.HostEnv["PATH"] = npm + ":/usr/bin:/bin" })
 	_, err := y.Install(t.Context(), ws, source.Request{NPM: "notes@9.9.9"})

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-func TestARemoteAppThatIsAwayIsTriedForAsLongAsItIsWanted(t *testing.T) {
+func TestARemoteAppThatIsUnavailableIsTriedForAsLongAsItIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, events := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
@@ -46,7 +46,7 @@ func TestARemoteAppThatIsAwayIsTriedForAsLongAsItIsWanted(t *testing.T) {
 	})
 }
 
-func TestAStartOfARemoteAppThatIsAwaySaysWhyItFailed(t *testing.T) {
+func TestAStartOfARemoteAppThatIsUnavailableSaysWhyItFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
@@ -75,7 +75,7 @@ func TestAStartOfARemoteAppThatIsAwaySaysWhyItFailed(t *testing.T) {
 	})
 }
 
-func TestARemoteAppThatIsAwayIsTriedAtOnceWhenItIsCalled(t *testing.T) {
+func TestARemoteAppThatIsUnavailableIsTriedAtOnceWhenItIsCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
@@ -97,7 +97,7 @@ func TestARemoteAppThatIsAwayIsTriedAtOnceWhenItIsCalled(t *testing.T) {
 	})
 }
 
-func TestCallsOfARemoteAppThatIsAwayDoNotFloodIt(t *testing.T) {
+func TestCallsOfARemoteAppThatIsUnavailableDoNotFloodIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))

@@ -155,7 +155,7 @@ func TestAWriterThatNeedsAnAcknowledgementWaitsForIt(t *testing.T) {
 	})
 }
 
-func TestAWriterThatNeedsAnAcknowledgementDoesNotWaitForEver(t *testing.T) {
+func TestAWriterThatNeedsAnAcknowledgementDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{slow: time.Hour}
 		s := stream(k, true)

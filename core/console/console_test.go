@@ -91,7 +91,7 @@ func TestAssetsComeInTheEncodingAskedForAndStayForAYear(t *testing.T) {
 }
 
 // The comment has an effect only at the very start of the script.
-func TestTheScriptsThatThePageBeginsWithAreCompiledWhileTheyArrive(t *testing.T) {
+func TestTheScriptsThatThePageStartsWithAreCompiledWhileTheyArrive(t *testing.T) {
 	app := serve(Options{})
 	_, page := get(t, app, "/")
 	scripts := regexp.MustCompile(`"(/assets/[^"]+\.js)"`).FindAllStringSubmatch(page, -1)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheLimitOfTheOperatorIsTheLimit(t *testing.T) {
+func TestTheOperatorsLimitApplies(t *testing.T) {
 	before := debug.SetMemoryLimit(300 << 20) // as the runtime does for GOMEMLIMIT
 	defer debug.SetMemoryLimit(before)
 	if got := Limit("300MiB"); got != 300<<20 || debug.SetMemoryLimit(-1) != 300<<20 {

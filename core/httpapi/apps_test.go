@@ -95,7 +95,7 @@ func TestTheErrorsOfTheAppRoutes(t *testing.T) {
 	}
 }
 
-func TestUninstallStartAndStopAnswers(t *testing.T) {
+func TestResponsesOfUninstallStartAndStop(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/v1/apps/quiet/start", `{"name":"quiet","status":"running"}`},

@@ -126,7 +126,7 @@ func TestAStreamEndsWithItsBus(t *testing.T) {
 	}
 }
 
-func TestTheStreamOfWhoMayNoLongerSeeItEndsAtTheNextCheck(t *testing.T) {
+func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 	for name, revoke := range map[string]func(*fakeAccess){
 		"the login ended":          func(a *fakeAccess) { delete(a.bearers, "alice") },
 		"the membership was taken": func(a *fakeAccess) { a.members["alice"] = nil },

@@ -37,7 +37,7 @@ func TestResourcePathsNameOneOfTheAppsViews(t *testing.T) {
 	}
 }
 
-func TestABarePathIsLookedForBesideThePrimaryViewToo(t *testing.T) {
+func TestABarePathIsAlsoLookedForNextToThePrimaryView(t *testing.T) {
 	for name, c := range map[string]struct {
 		primary, path string
 		asked         []string

@@ -62,7 +62,7 @@ func TestHowAToolIsNamed(t *testing.T) {
 	}
 }
 
-func TestACallIsAPersonsAndItsInputIsChecked(t *testing.T) {
+func TestACallBelongsToAPersonAndItsInputIsChecked(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b","arguments":{ "x" : 1.50 }}`})
 	got := h.tools.calls[0]

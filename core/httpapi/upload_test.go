@@ -28,7 +28,7 @@ func form(t *testing.T, parts ...[2]string) call {
 	return call{method: "POST", path: "/v1/apps/upload", body: b.String(), header: map[string]string{"Content-Type": w.FormDataContentType()}}
 }
 
-func TestAnUploadCarriesSettingsBesideTheFile(t *testing.T) {
+func TestAnUploadCarriesSettingsAlongWithTheFile(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, form(t, [2]string{"settings", `{"serverName":"calc","env":{"API_KEY":"s3cret"}}`}, [2]string{"file", "the bundle"}))
 	if r.StatusCode != 200 || !strings.Contains(r.body, `"bundleName":"the bundle"`) {

@@ -468,7 +468,7 @@ func TestAnHTTPErrorFromTheServerFailsOnlyTheCall(t *testing.T) {
 	}
 }
 
-func TestACallIsCancelledWhenItsAnswerDoesNotBegin(t *testing.T) {
+func TestACallIsCancelledIfItsResponseDoesNotStart(t *testing.T) {
 	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) { <-r.Context().Done() }))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{HeaderTimeout: 50 * time.Millisecond}, Options{})
 	if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err == nil || !strings.Contains(err.Error(), "did not start to answer") {

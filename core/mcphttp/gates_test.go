@@ -104,7 +104,7 @@ func TestDevModeNeedsNoToken(t *testing.T) {
 	}
 }
 
-func TestProviderAwayIsNotARefusal(t *testing.T) {
+func TestAnUnavailableProviderIsNotARefusal(t *testing.T) {
 	r := start(t, nil)
 	r.people.down.Store(true)
 	resp, _ := r.say("POST", alice, hello("2025-11-25"))
@@ -178,7 +178,7 @@ func TestHostAndOrigin(t *testing.T) {
 	}
 }
 
-func TestAnOriginThatSaysNothingIsNotThatOfThisSite(t *testing.T) {
+func TestAnUnusableOriginIsNotThisSites(t *testing.T) {
 	r := start(t, nil)
 	conn := r.dial()
 	defer conn.Close()

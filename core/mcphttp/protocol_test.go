@@ -166,7 +166,7 @@ func TestFailuresOfCalls(t *testing.T) {
 	}
 }
 
-func TestWhatAListedToolRefusesIsSaidAsAResult(t *testing.T) {
+func TestWhatAListedToolRefusesIsReturnedAsAResult(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	if _, body := r.say("POST", w, callBody(1, "demo__partly", "{}")); !strings.Contains(body, "Unknown tool: demo__partly") {

@@ -52,7 +52,7 @@ func TestAnotherCallersSessionAnswersLikeOneThatNeverWas(t *testing.T) {
 	}
 }
 
-func TestTheIDOfASessionBeginsWithTheServersNameWhereItHasOne(t *testing.T) {
+func TestASessionIDStartsWithTheServersNameIfItHasOne(t *testing.T) {
 	for replica, form := range map[string]string{"": `^[A-Z2-7]{26}$`, "b2": `^b2-[A-Z2-7]{26}$`} {
 		r := start(t, func(o *Options) { o.Replica = replica })
 		owned := r.join(alice)
@@ -65,7 +65,7 @@ func TestTheIDOfASessionBeginsWithTheServersNameWhereItHasOne(t *testing.T) {
 	}
 }
 
-func TestForeignAndUnknownSessionsAnswerAlikeWhileTheStoreIsAway(t *testing.T) {
+func TestForeignAndUnknownSessionsAnswerAlikeWhileTheStoreIsUnavailable(t *testing.T) {
 	store := &flaky{Store: memory.New()}
 	r := start(t, func(o *Options) { o.Store = store })
 	owned := r.join(alice)

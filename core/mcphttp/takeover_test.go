@@ -85,7 +85,7 @@ func TestASessionOfAServerThatDiedGoesOnWithinTwoSeconds(t *testing.T) {
 	})
 }
 
-func TestOfManyServersOneAloneTakesASessionOver(t *testing.T) {
+func TestOnlyOneOfManyServersTakesOverASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
 		a, me := still(t, store, time.Hour), caller("alice", "ws_one")
@@ -238,7 +238,7 @@ func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
 	}
 }
 
-func TestASessionIsThePersonsWhicheverProviderVouches(t *testing.T) {
+func TestASessionBelongsToThePersonWhicheverProviderVouches(t *testing.T) {
 	person := func(issuer, subject, user, key string) core.Caller {
 		return core.Caller{Identity: core.Identity{Issuer: issuer, Subject: subject, User: core.User{ID: user}, Scope: core.Scope{Key: key}}, Workspace: core.Workspace{ID: "ws_one"}}
 	}

@@ -91,7 +91,7 @@ func TestTouchesAreWrittenBehindInBatches(t *testing.T) {
 	})
 }
 
-func TestTouchesSurviveAStoreThatIsAway(t *testing.T) {
+func TestTouchesSurviveAStoreThatIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: memory.New()}
 		e := still(t, store, time.Hour)

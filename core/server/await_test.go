@@ -31,7 +31,7 @@ func (s *statesInTurn) Installation(context.Context, string, string) (core.Insta
 	return core.Installation{Running: s.wanted}, nil
 }
 
-func TestAnAppWhoseStartHasNotBegunIsWaitedForAndNotReportedAsOneThatDoesNotRun(t *testing.T) {
+func TestAnAppThatHasNotStartedIsWaitedForAndNotReportedAsNotRunning(t *testing.T) {
 	for name, c := range map[string]struct {
 		app  statesInTurn
 		want bool

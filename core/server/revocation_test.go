@@ -99,7 +99,7 @@ func TestAFeedThatEndsIsOpenedAgainAndVerdictsAreForgotten(t *testing.T) {
 	})
 }
 
-func TestARevocationIsCarriedOutAlsoWhenTheDatabaseIsAwayAtFirst(t *testing.T) {
+func TestARevocationIsCarriedOutEvenIfTheDatabaseIsUnavailableAtFirst(t *testing.T) {
 	runFeed(t, func(f fakeFeed, access *fakeRevoker) {
 		stream := <-f.streams
 		access.failures = 5

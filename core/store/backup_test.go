@@ -172,7 +172,7 @@ func onlyFile(t *testing.T, file string) {
 	}
 }
 
-func TestABackupIsOfOneMomentWhileOthersWrite(t *testing.T) {
+func TestABackupIsConsistentWhileOthersWrite(t *testing.T) {
 	for _, from := range homes() {
 		t.Run(from.name, func(t *testing.T) {
 			o := from.make(t)

@@ -113,7 +113,7 @@ func TestAfterPackingASearchFollowsEveryChange(t *testing.T) {
 	})
 }
 
-func TestOfADeletedConversationNoWordIsLeft(t *testing.T) {
+func TestNoWordOfADeletedConversationIsLeft(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		newConversation(t, s, "a", said("user", "common"))
 		ref := newConversation(t, s, "b", said("user", "common password123"))

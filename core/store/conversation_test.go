@@ -192,7 +192,7 @@ func TestAppendsAtATimeAllFindTheirPlace(t *testing.T) {
 	})
 }
 
-func TestAnothersConversationAnswersLikeOneThatDoesNotExist(t *testing.T) {
+func TestSomebodyElsesConversationIsIndistinguishableFromOneThatDoesNotExist(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := newConversation(t, s, "mine", said("user", "private words"))
 		stranger := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "stranger"})

@@ -40,7 +40,7 @@ func TestAStateIsExaminedWithoutChangingIt(t *testing.T) {
 	wantError(t, database.Examine(t.Context(), at), "a newer ropewalk wrote it (schema 9000, this program knows ")
 }
 
-func TestALostStateBesideAppsIsNamed(t *testing.T) {
+func TestALostStateNextToAppsIsNamed(t *testing.T) {
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, "apps", "notes", "bundle"), 0o700); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestALostStateBesideAppsIsNamed(t *testing.T) {
 	wantError(t, database.Examine(t.Context(), database.Location{Path: filepath.Join(home, "ropewalk.db")}), "the file is missing or empty")
 }
 
-func TestADatabaseThatIsAwayIsNamedWithoutItsPassword(t *testing.T) {
+func TestADatabaseThatIsUnavailableIsNamedWithoutItsPassword(t *testing.T) {
 	err := database.Examine(t.Context(), database.Location{URL: core.Secret("postgres://ada:canary@127.0.0.1:1/state")})
 	wantError(t, err, "PostgreSQL (storage.url) cannot be reached", "connection refused")
 	if strings.Contains(err.Error(), "canary") {

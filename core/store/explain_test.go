@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestAFileThatCannotBeOpenedIsNotCalledAServerThatIsAway(t *testing.T) {
+func TestAFileThatCannotBeOpenedIsNotReportedAsAnUnavailableServer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing", "ropewalk.db")
 	_, err := Open(t.Context(), Options{Path: path})
 	if err == nil || core.CodeOf(err) == core.CodeUnavailable || strings.Contains(err.Error(), "PostgreSQL") || !strings.Contains(err.Error(), path) {

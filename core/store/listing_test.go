@@ -58,7 +58,7 @@ func TestConversationsAreListedNewestFirstPageByPage(t *testing.T) {
 	})
 }
 
-func TestAListThatIsAskedForWronglySaysWhatIsWrong(t *testing.T) {
+func TestAnInvalidListRequestSaysWhatIsWrong(t *testing.T) {
 	s := open(t)
 	for range 3 {
 		newConversation(t, s, "a b")

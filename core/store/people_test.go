@@ -140,7 +140,7 @@ func TestARoleThatWasGivenIsAboveTheProviders(t *testing.T) {
 	})
 }
 
-func TestADeletedUserIsGoneAndComesBackAsSomebodyNew(t *testing.T) {
+func TestADeletedUserIsGoneAndComesBackAsANewUser(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice := somebody(t, s, "alice")
 		mine, err := s.Workspaces(t.Context(), alice)

@@ -91,7 +91,7 @@ func TestADatabaseThatCannotBeUsedSaysWhatToDoAndNoPassword(t *testing.T) {
 	}
 }
 
-func TestAPostgresThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
+func TestAnUnreachablePostgresIsUnavailableAndComesBack(t *testing.T) {
 	server := testenv.StartPostgres(t)
 	s := openURL(t, server.URL)
 	ref := newConversation(t, s, "", said("user", "kept"))

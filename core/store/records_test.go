@@ -310,7 +310,7 @@ func workspaces(t *testing.T, s *Store, u core.User) string {
 	return strings.Join(parts, " ")
 }
 
-func TestSettingsAreFoundByHowTheirNamesBegin(t *testing.T) {
+func TestSettingsAreFoundByHowTheirNamesStart(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		for _, name := range []string{"a.x", "a.y", "a", "ab", "A.x", "é.1"} {
 			if err := s.PutSetting(t.Context(), name, "of "+name); err != nil {

@@ -48,7 +48,7 @@ func keptIDs(t *testing.T, s *Store) string {
 	return strings.Join(ids, " ")
 }
 
-func TestAKeptResultIsReadInPartsByWhoseItIsOnly(t *testing.T) {
+func TestAKeptResultIsReadInPartsByItsOwnerOnly(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		people := members(t, s, "alice", "bob")
 		alice, bob := people[0], people[1]

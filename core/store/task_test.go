@@ -21,7 +21,7 @@ func startTask(t *testing.T, s *Store, task core.Task) core.Task {
 	return task
 }
 
-func TestATaskIsReadByWhoseItIsOnly(t *testing.T) {
+func TestATaskIsReadByItsOwnerOnly(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		people := members(t, s, "alice", "bob")
 		key, err := s.CreateAPIKey(t.Context(), core.APIKey{Name: "k", User: people[0], Workspace: core.DefaultWorkspaceID, Role: core.RoleMember}, "hash")

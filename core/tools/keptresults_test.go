@@ -67,7 +67,7 @@ func asking(meta string) tools.Call {
 // lines returns n lines of 100 characters.
 func lines(n int) string { return strings.Repeat(strings.Repeat("é", 99)+"\n", n) }
 
-func TestAResultAboveTheBudgetBecomesAnExcerptForWhoAsks(t *testing.T) {
+func TestAResultAboveTheBudgetBecomesAnExcerptForThoseWhoAsk(t *testing.T) {
 	long := string(rawjson.Quote(lines(500) + "END"))
 	whole := `{"content":[{"type":"text","text":` + long + `,"annotations":{"priority":1}},{"type":"image","mimeType":"image/png","data":"AA=="},{"type":"text","text":"more"}],"structuredContent":{"n":` + long + `},"_meta":{"own":1}}`
 	for name, c := range map[string]struct {
@@ -143,7 +143,7 @@ func TestAResultAboveTheBudgetBecomesAnExcerptForWhoAsks(t *testing.T) {
 	}
 }
 
-func TestABudgetThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidBudgetIsRefused(t *testing.T) {
 	n, _ := fitting(`{"content":[]}`, tools.Options{})
 	for _, budget := range []string{`"much"`, `0`, `99`, `1000.5`, `1e300`, `[]`, `{}`} {
 		_, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), asking(`{"ropewalk/resultBudget":`+budget+`}`))

@@ -118,7 +118,7 @@ func (s startsAtOnce) AwaitOffer(context.Context, string, string) error {
 	return nil
 }
 
-func TestACallOfAnAppThatBeganToRunAfterTheLookupIsMade(t *testing.T) {
+func TestACallToAnAppThatStartedAfterTheLookupIsMade(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`}
 	n := newNamespace(startsAtOnce{y}, &events{}, nil)
 	if _, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__add"}); err != nil || len(y.Calls()) != 1 {

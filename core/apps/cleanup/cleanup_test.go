@@ -45,7 +45,7 @@ func removed(t *testing.T, dir string) {
 	}
 }
 
-func TestADirectoryIsRemovedThatIsDeeperThanThereAreDescriptors(t *testing.T) {
+func TestADirectoryDeeperThanThereAreDescriptorsIsRemoved(t *testing.T) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestADirectoryIsRemovedThatIsDeeperThanThereAreDescriptors(t *testing.T) {
 	removed(t, dir)
 }
 
-func TestADirectoryIsRemovedThatItsOwnerMayNotRead(t *testing.T) {
+func TestADirectoryThatItsOwnerMayNotReadIsRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "closed")
 	inner := filepath.Join(dir, "inner")
 	if err := errors.Join(os.MkdirAll(filepath.Join(inner, "most"), 0o700), os.WriteFile(filepath.Join(inner, "file"), nil, 0o600)); err != nil {

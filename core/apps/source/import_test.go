@@ -186,7 +186,7 @@ func TestWhatLimitsTheToolsOfAnAppIsRefusedByItsName(t *testing.T) {
 	}
 }
 
-func TestATextThatIsNoConfigurationIsRefusedWithWhatItShouldBe(t *testing.T) {
+func TestTextThatIsNotAConfigurationIsRefusedWithWhatItShouldBe(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "empty", "{": "not JSON", "{}": "it does not name a server", "[]": "it does not name a server", "npx -y a": "it does not name a server", `{"mcpServers": {}}`: "it does not name a server",
 		"a: [": "neither JSON nor valid TOML or YAML", "[a]\nb = ": "neither JSON nor valid TOML or YAML",

@@ -29,7 +29,7 @@ func TestTheOperatorsPricesGoOverTheBuiltInOnes(t *testing.T) {
 	}
 }
 
-func TestAFileOfPricesThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidPriceFileIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`: "provider:model", `{"a:b":{"input":1}}`: "want input and output", `{"a:b":{"input":-1,"output":1}}`: "want input and output", `{"a:b":{"inptu":1}}`: "inptu",
 	} {

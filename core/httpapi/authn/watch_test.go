@@ -136,7 +136,7 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 	}
 }
 
-func TestAWatchSeesWhatChangedWhileItBegan(t *testing.T) {
+func TestAWatchSeesWhatChangedWhileItStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rights{err: core.Errorf(core.CodeUnauthenticated, "revoked"), watchers: map[int]func(string){}}
 		a := &Authenticator{Access: r, Recheck: time.Hour}
@@ -187,7 +187,7 @@ func (e early) WatchRevocations(changed func(string)) func() {
 	return e.rights.WatchRevocations(changed)
 }
 
-func TestAChangeWhileTheWatchBeginsIsOneChange(t *testing.T) {
+func TestAChangeWhileTheWatchStartsIsOneChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &Authenticator{Access: early{&rights{watchers: map[int]func(string){}}}, Recheck: time.Minute}
 		_, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, false)

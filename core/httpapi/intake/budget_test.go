@@ -31,7 +31,7 @@ func TestABodyBeyondTheBudgetWaitsAndIsThenRefused(t *testing.T) {
 	})
 }
 
-func TestABudgetOfNoSizeHasNoBound(t *testing.T) {
+func TestABudgetOfZeroIsUnlimited(t *testing.T) {
 	b := newBudget(0)
 	for range 3 {
 		if _, err := b.acquire(1<<40, 0); err != nil {

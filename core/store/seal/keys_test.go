@@ -40,7 +40,7 @@ func TestKeysAreReadInBase64AndHexadecimalInOrder(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoKeyIsRefusedWithoutShowingIt(t *testing.T) {
+func TestAnInvalidKeyIsRefusedWithoutShowingIt(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "there is no key",
 		"# only a comment":              "there is no key",

@@ -54,7 +54,7 @@ func recall(t *testing.T, x *Index, names []string, kind string) float64 {
 	return float64(found) / float64(all)
 }
 
-func TestAmongFiveHundredToolsTheOneThatIsMeantIsAmongTheFirstFive(t *testing.T) {
+func TestTheToolThatIsMeantIsInTheFirstFiveOfFiveHundred(t *testing.T) {
 	documents, names := catalogue(t)
 	if len(documents) != 500 {
 		t.Fatalf("%d tools", len(documents))
