@@ -49,7 +49,7 @@ func TestAKilledBundleIsRestartedWithinFiveSeconds(t *testing.T) {
 	}
 }
 
-func TestACallOfABundleThatDiesFailsAtOnceAndIsNotRepeated(t *testing.T) {
+func TestACallToABundleThatDiesFailsAtOnceAndIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "victim", harness.Plain)})

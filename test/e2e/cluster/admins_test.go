@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestWhoIsRemovedFromAuthAdminsIsNoAdminOnAnyServer(t *testing.T) {
+func TestSomebodyRemovedFromAuthAdminsIsNotAnAdminOnAnyServer(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	database := harness.Databases.New(t)

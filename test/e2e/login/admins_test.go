@@ -48,7 +48,7 @@ func TestAnEntryOfAuthAdminsNamesOneKindOfThing(t *testing.T) {
 	}
 }
 
-func TestWhoIsRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T) {
+func TestSomebodyRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	config := func(admins string) string { return harness.OIDCAuth(p.Issuer, "clientId: app", "admins: ["+admins+"]") }

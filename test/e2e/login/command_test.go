@@ -186,7 +186,7 @@ func TestALoginThatIsRefusedInTheBrowserEndsTheCommand(t *testing.T) {
 }
 
 // Nobody can obtain a login with what they can see or guess about another person's login.
-func TestTheTokenOfADeviceIsNoLoginBeforeItsPersonAgrees(t *testing.T) {
+func TestADeviceTokenIsNotALoginUntilThePersonAgrees(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p)
