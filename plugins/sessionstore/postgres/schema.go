@@ -70,7 +70,7 @@ func (s *Store) prepare(ctx context.Context, table pgx.Identifier) error {
 			return err
 		}
 		if _, err := tx.Exec(ctx, s.sql.create); err != nil {
-			return fmt.Errorf("make the table %s (or have it made by a role that may): %w", table.Sanitize(), err)
+			return fmt.Errorf("create the table %s, or have a role that may create it do so: %w", table.Sanitize(), err)
 		}
 		return nil
 	})

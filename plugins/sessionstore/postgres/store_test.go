@@ -139,7 +139,7 @@ func TestSchema(t *testing.T) {
 		exec(t, server, "CREATE ROLE guest LOGIN", "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
 		guest := strings.Replace(server.URL, "ropewalk@", "guest@", 1)
 		err := postgres.New().Configure(t.Context(), config(t, map[string]any{"url": guest, "table": "absent"}))
-		if err == nil || !strings.Contains(err.Error(), `make the table "absent"`) {
+		if err == nil || !strings.Contains(err.Error(), `create the table "absent"`) {
 			t.Errorf("without the table: %v", err)
 		}
 		open(t, map[string]any{"url": server.URL, "table": "present"})
