@@ -17,7 +17,7 @@ import (
 )
 
 func debugCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "debug", Short: "Look into the running server"}
+	cmd := &cobra.Command{Use: "debug", Short: "Inspect the running server"}
 	cmd.AddCommand(debugProfileCommand())
 	return cmd
 }

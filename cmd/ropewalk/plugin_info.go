@@ -27,7 +27,7 @@ func pluginInfoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "info PATH | NAME", Short: "Start a plugin and print how it identifies itself", Args: cobra.ExactArgs(1),
 		Long: "Start a plugin and print how it identifies itself. It is the executable at PATH, or a built-in adapter or an installed plugin " +
-			"by its name, as `ropewalk plugin list` has it: directory, or with its kind, registry-directory. An installed plugin whose file has " +
+			"by its name, as `ropewalk plugin list` shows it: directory, or with its kind, registry-directory. An installed plugin whose file has " +
 			"changed since it was accepted is not started (`ropewalk plugin verify`).",
 		Example: "  ropewalk plugin info ./sessionstore-demo\n  ropewalk plugin info registry-directory",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -116,6 +116,6 @@ func createKey(c *cli.Connection) *cobra.Command {
 	cmd.Flags().BoolVar(&accounts, "accounts", false, "let calls with the key use your linked accounts at remote apps")
 	cmd.Flags().StringVar(&orgRole, "org-role", "", "role in the organization: admin, for programs that manage people and workspaces (default member)")
 	cmd.Flags().StringVar(&view, "view", "", "limit everything that is done with the key to this view of the tools")
-	cmd.Flags().DurationVar(&lifetime, "expires-in", 0, "how long the key is valid, such as 720h (default without end)")
+	cmd.Flags().DurationVar(&lifetime, "expires-in", 0, "how long the key is valid, such as 720h (default: never expires)")
 	return cmd
 }

@@ -77,11 +77,11 @@ func UserCommand() *cobra.Command {
 			path, err := userPath(ctx, client, args[0])
 			return call{method: http.MethodPatch, path: path, body: map[string]any{"orgRole": args[1]}, done: done}, err
 		}),
-		request(c, "delete USER", "Delete a user, given by id, email or name, with everything that belongs to them alone", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+		request(c, "delete USER", "Delete a user, given by id, email or name, and everything that belongs only to them", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			path, err := userPath(ctx, client, args[0])
 			return call{method: http.MethodDelete, path: path, done: "User " + args[0] + " is deleted."}, err
 		}),
-		request(c, "merge FROM INTO", "Give everything of one user to another, and remove the first; users are given by id, email or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+		request(c, "merge FROM INTO", "Move everything from one user to another, and remove the first; users are given by id, email or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			path, err := userPath(ctx, client, args[1])
 			if err != nil {
 				return call{}, err

@@ -42,7 +42,7 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search [WORDS]", Short: "Search the configured registries for bundles", Args: cobra.ArbitraryArgs,
 		Long: "Search the registries of the configuration for bundles, by their names and descriptions. Without words every bundle is listed, up to " +
-			"--limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle, - when it gives none. A registry of the adapter " +
+			"--limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle, or - if it gives none. A registry of the adapter " +
 			"directory gives all its bundles the trustScore of the configuration.",
 		Example: "  ropewalk app search files\n  ropewalk app search --registry official --limit 100",
 		RunE: func(cmd *cobra.Command, args []string) error {

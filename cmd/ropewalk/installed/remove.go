@@ -47,7 +47,7 @@ func (o Options) removeCommand() *cobra.Command {
 func (o Options) checkUnused(at place, home, name string) error {
 	all, err := o.configured(at)
 	if err != nil {
-		return fmt.Errorf("whether the configuration uses %s is unknown, since it is wrong (give --force to remove the plugin all the same): %w", name, err)
+		return fmt.Errorf("the configuration has errors, so it is unknown whether it uses %s (give --force to remove the plugin anyway): %w", name, err)
 	}
 	file := filepath.Join(pluginhost.LockFile{Home: home}.Dir(), name)
 	for _, used := range all {

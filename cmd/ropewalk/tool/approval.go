@@ -52,12 +52,12 @@ func listApprovals(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the calls that wait, with their arguments", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, none := url.Values{"state": {"pending"}}, "No calls wait."
+			query, none := url.Values{"state": {"pending"}}, "No calls are waiting."
 			switch {
 			case all:
-				query, none = nil, "No calls wait, or waited lately."
+				query, none = nil, "No calls are waiting, or waited recently."
 			case decided:
-				query, none = url.Values{"state": {"decided"}}, "No calls were decided on lately."
+				query, none = url.Values{"state": {"decided"}}, "No calls were decided on recently."
 			}
 			return cli.Get(c, cmd, "/v1/approvals", query, func(o *cli.Output, r struct{ Approvals []approval }) error {
 				for _, one := range r.Approvals {
@@ -112,7 +112,7 @@ func listStanding(c *cli.Connection) *cobra.Command {
 					o.Line("%s  %s  allowed by %s since %s", one.ID, one.Tool, strconv.QuoteToGraphic(one.GrantedBy.ID+" "+one.GrantedBy.Email), one.Since)
 				}
 				if len(r.Always) == 0 {
-					o.Line("No tools are allowed always.")
+					o.Line("No tools are always allowed.")
 				}
 				return nil
 			})
