@@ -4,6 +4,8 @@ go 1.26.8
 
 toolchain go1.26.11
 
+ignore ./web/node_modules
+
 require (
 	aead.dev/minisign v0.3.0
 	code.dny.dev/ssrf v0.3.0
