@@ -103,7 +103,7 @@ func (p *OpenIDProvider) do(t testing.TB, line string, into any) {
 }
 
 // answerTime is how long the provider may take to start, and to answer.
-const answerTime = 2 * time.Minute
+const answerTime = 5 * time.Minute
 
 func (p *OpenIDProvider) read(t testing.TB, into any) {
 	t.Helper()

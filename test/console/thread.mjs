@@ -131,8 +131,8 @@ const hide = (hidden) => page.evaluate((to) => {
   document.dispatchEvent(new Event("visibilitychange"));
 }, hidden);
 const unseen = async (text) => {
+  await hide(true); // first: the answer may come before the next command
   await say(text);
-  await hide(true);
   await page.waitForFunction(() => document.title.startsWith("Answer ready"));
   await hide(false);
   await ended();
