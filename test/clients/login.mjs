@@ -14,7 +14,7 @@ const page = context.pages()[0] ?? (await context.newPage());
 
 // A failed login comes back to a page that says so.
 await page.goto(facts.url + "/v1/auth/callback?state=unknown&code=x");
-await page.getByText("The login did not succeed.").waitFor();
+await page.getByText("The login failed.").waitFor();
 
 await page.goto(facts.url + "/");
 await page.getByRole("button", { name: "Continue with your organization" }).click();
