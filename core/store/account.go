@@ -201,7 +201,7 @@ func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx cont
 		if changed {
 			err = s.putGrant(ctx, a)
 		}
-		return a, errors.Join(failed, err)
+		return s.renewed(ctx, a, failed, err)
 	}
 	var changed bool
 	var failed error
@@ -212,10 +212,23 @@ func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx cont
 		if changed, failed = renew(ctx, &a); !changed {
 			return nil
 		}
-		return s.updateGrant(ctx, tx, a)
+		_, err := s.updateGrant(ctx, tx, a) // the row is locked: nobody else has changed it
+		return err
 	})
 	if err != nil && changed { // the lock was lost with the connection, but the old token is used up
 		err = s.putGrant(ctx, a)
+	}
+	return s.renewed(ctx, a, failed, err)
+}
+
+// errReplaced means that an account was linked again or unlinked while it was renewed without a lock.
+var errReplaced = errors.New("the account was linked again or unlinked in the meantime")
+
+// renewed returns the result of RenewAccount. A login that a person has just completed takes precedence over the renewal of
+// the one before.
+func (s *Store) renewed(ctx context.Context, a core.Account, failed, err error) (core.Account, error) {
+	if errors.Is(err, errReplaced) {
+		return s.Account(ctx, a.ID)
 	}
 	return a, errors.Join(failed, err)
 }
@@ -223,10 +236,17 @@ func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx cont
 // putTries is how often putGrant tries to store a renewed grant: if it is lost here, it is lost for good.
 const putTries = 5
 
-// putGrant stores the grant, the state and the scopes of an account.
+// putGrant stores the grant, the state and the scopes of an account. The error is errReplaced if there is a newer login.
 func (s *Store) putGrant(ctx context.Context, a core.Account) (err error) {
 	for try := range putTries {
-		if err = s.db.Update(ctx, "storing a renewed account", func(ctx context.Context, tx *sql.Tx) error { return s.updateGrant(ctx, tx, a) }); err == nil {
+		var stored bool
+		if err = s.db.Update(ctx, "storing a renewed account", func(ctx context.Context, tx *sql.Tx) (err error) {
+			stored, err = s.updateGrant(ctx, tx, a)
+			return err
+		}); err == nil && !stored {
+			return errReplaced
+		}
+		if err == nil {
 			return nil
 		}
 		select {
@@ -238,16 +258,36 @@ func (s *Store) putGrant(ctx context.Context, a core.Account) (err error) {
 	return err
 }
 
-func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) error {
+// updateGrant stores the grant, the state and the scopes of an account, unless it was linked again or unlinked since a was
+// read. The tokens of an unlinked account are kept for ClaimRevocations. Those of a login before the current one are not:
+// some authorization servers would revoke the current one too.
+func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) (stored bool, err error) {
 	record, err := s.sealedGrant(a.ID, a.Grant)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE accounts SET record = $1, state = $2, scopes = $3, expires_at = $4 WHERE id = $5`,
-		record, string(a.State), strings.Join(a.Scopes, " "), optionalMillis(a.ExpiresAt), a.ID); err != nil {
-		return err
+	stored, err = database.Changed(ctx, tx, `UPDATE accounts SET record = $1, state = $2, scopes = $3, expires_at = $4 WHERE id = $5 AND linked_at = $6`,
+		record, string(a.State), strings.Join(a.Scopes, " "), optionalMillis(a.ExpiresAt), a.ID, database.Millis(a.LinkedAt))
+	switch {
+	case err != nil:
+		return false, err
+	case stored:
+		return true, s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
 	}
-	return s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
+	_, err = s.findAccount(ctx, tx, a.ID, "")
+	switch {
+	case err == nil || core.CodeOf(err) != core.CodeNotFound:
+		return false, err
+	case a.State != core.AccountActive: // its tokens are the ones from before
+		return false, nil
+	}
+	id := newID("acc_") // the tokens from before the renewal have the account's id
+	if record, err = s.sealedGrant(id, a.Grant); err != nil {
+		return false, err
+	}
+	now := database.Millis(time.Now())
+	_, err = tx.ExecContext(ctx, `INSERT INTO account_revocations (id, record, attempts, due_at, unlinked_at) VALUES ($1, $2, 0, $3, $4)`, id, record, now, now)
+	return false, err
 }
 
 // ChangeAccount changes an account. The error is core.CodeNotFound if there is no such account, and core.CodeConflict if

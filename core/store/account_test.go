@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,6 +93,45 @@ func TestARenewalThatFailsChangesNothing(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// In SQLite, a renewal holds no lock while it waits for the authorization server.
+func TestARenewalYieldsToALoginOrAnUnlinkInTheMeantime(t *testing.T) {
+	s := openIn(t, Options{Path: t.TempDir() + "/ropewalk.db", Keys: keysOf(t, seal.NewKey())})
+	a := linkOne(t, s)
+	again := a
+	again.LinkedAt, again.Grant.AccessToken, again.Grant.RefreshToken = time.UnixMilli(20), "access of the login", "refresh of the login"
+	got, err := s.RenewAccount(t.Context(), a.ID, func(ctx context.Context, a *core.Account) (bool, error) {
+		if _, err := s.LinkAccount(ctx, again); err != nil {
+			t.Error(err)
+		}
+		a.State = core.AccountLoginNeeded
+		return true, errors.New("the login before has ended")
+	})
+	if err != nil || got.State != core.AccountActive || got.Grant.AccessToken != again.Grant.AccessToken {
+		t.Errorf("after a login: %s %v", got.State, err)
+	}
+	if now, err := s.Account(t.Context(), a.ID); err != nil || now.State != core.AccountActive || now.Grant.RefreshToken != again.Grant.RefreshToken {
+		t.Errorf("the login was overwritten: %s %v", now.State, err)
+	}
+	if _, err := s.RenewAccount(t.Context(), a.ID, func(ctx context.Context, a *core.Account) (bool, error) {
+		if _, err := s.UnlinkAccount(ctx, a.ID); err != nil {
+			t.Error(err)
+		}
+		a.Grant.RefreshToken = "refresh that nobody uses"
+		return true, nil
+	}); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("after an unlink: %v", err)
+	}
+	due, err := s.ClaimRevocations(t.Context(), 10, 0)
+	var tokens []string
+	for _, one := range due {
+		tokens = append(tokens, one.Grant.RefreshToken.Reveal())
+	}
+	slices.Sort(tokens)
+	if err != nil || !slices.Equal(tokens, []string{"refresh of the login", "refresh that nobody uses"}) {
+		t.Errorf("to be revoked: %q %v", tokens, err)
+	}
 }
 
 func TestWithoutAKeyNoTokenIsStored(t *testing.T) {
