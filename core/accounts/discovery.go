@@ -78,6 +78,7 @@ func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge rem
 	if err != nil {
 		return server{}, err
 	}
+	app.Fragment, app.RawFragment = "", "" // which no request has, and no resource identifier (RFC 8707)
 	about, err := m.resource(ctx, app, challenge.Metadata, private)
 	if err != nil {
 		return server{}, err
@@ -148,7 +149,7 @@ func (m *Manager) resource(ctx context.Context, app *url.URL, named string, priv
 			continue
 		case err != nil:
 			return about, core.Wrap(core.CodeUnavailable, err, "the metadata of the app cannot be read: "+err.Error())
-		case !covers(about.Resource, app):
+		case !remote.Covers(about.Resource, app):
 			return about, core.Errorf(core.CodeUnavailable, "the metadata of the app is for %.200q, which is a different resource", about.Resource)
 		}
 		return about, nil
@@ -158,25 +159,6 @@ func (m *Manager) resource(ctx context.Context, app *url.URL, named string, priv
 
 // at returns the URL of a path on the host of u.
 func at(u *url.URL, path string) string { return u.Scheme + "://" + u.Host + path }
-
-// covers reports whether a resource identifier fits an app: it is the app's address, or a parent of it.
-func covers(resource string, app *url.URL) bool {
-	r, err := url.Parse(resource)
-	if err != nil || r.Scheme != app.Scheme || !strings.EqualFold(hostPort(r), hostPort(app)) || r.User != nil || r.Fragment != "" || r.RawQuery != "" && r.RawQuery != app.RawQuery {
-		return false
-	}
-	below, isBelow := strings.CutPrefix(app.EscapedPath(), strings.TrimSuffix(r.EscapedPath(), "/"))
-	return isBelow && (below == "" || below[0] == '/')
-}
-
-// hostPort returns the host and port of an address, and fills in the default port of its scheme.
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
-}
 
 // describe reads the metadata of an authorization server, and returns an error if the server cannot be used safely.
 func (m *Manager) describe(ctx context.Context, issuer string, private bool) (server, error) {

@@ -157,7 +157,7 @@ func (t authorizer) Token(ctx context.Context, refused core.Secret) (remote.Toke
 
 func tokenOf(a core.Account) (remote.Token, error) {
 	key, err := remote.ParseProofKey(a.Grant.ProofKey)
-	return remote.Token{Access: a.Grant.AccessToken, Key: key}, err
+	return remote.Token{Access: a.Grant.AccessToken, Key: key, Resource: a.Grant.Resource}, err
 }
 
 // renew returns an account with a usable token, from the store or from the authorization server.
@@ -186,13 +186,13 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 	if err == nil && !usable(a, refused) {
 		a, err = change(func(ctx context.Context, a *core.Account) (bool, error) { return m.refresh(ctx, a, refused) })
 	}
-	if refused != "" && a.ID != "" && core.CodeOf(err) == core.CodeUnavailable && m.hasMoved(ctx, a) {
+	if a.ID != "" && core.CodeOf(err) == core.CodeUnavailable && m.hasMoved(ctx, a) {
 		a, err = change(func(_ context.Context, a *core.Account) (bool, error) {
 			a.State = core.AccountLoginNeeded
 			return true, core.Errorf(core.CodeLoginNeeded, "the app names another authorization server now")
 		})
 	}
-	if ended {
+	if ended && a.State == core.AccountLoginNeeded { // otherwise it was linked again or unlinked in the meantime
 		m.Changed(id)
 		m.log.Warn("an account needs a new login", "reason", core.TextOf(err), "account", id, "app", a.App, "workspace", a.Workspace, "issuer", a.Issuer)
 		m.publish(core.EventAccountLoginNeeded, a)
@@ -243,8 +243,9 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 	return false, core.Wrap(core.CodeUnavailable, errors.New(describe(a.Issuer, err)), "the token of the account has expired and could not be renewed: "+describe(a.Issuer, err)).WithRetryAfter(5 * time.Second)
 }
 
-// hasMoved reports whether the app of an account, which refuses its token, now names other authorization servers than
-// the one that issued it. Then a person has to log in there (MCP 2026-07-28, authorization).
+// hasMoved reports whether the app of an account now names other authorization servers than the one that issued its
+// tokens. If the app refuses the token, or that server no longer renews it, a person has to log in at another one (MCP
+// 2026-07-28, authorization).
 func (m *Manager) hasMoved(ctx context.Context, a core.Account) bool {
 	in, err := m.o.Store.Installation(ctx, a.Workspace, a.App)
 	if err != nil || in.Remote == nil {

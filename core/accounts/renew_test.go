@@ -142,6 +142,24 @@ func TestALoginIsNeededWhereTheAppMoved(t *testing.T) {
 	}
 }
 
+// The authorization server that an app had before may be gone by the time that a token expires.
+func TestALoginIsNeededWhereTheAppMovedAndTheOldServerIsGone(t *testing.T) {
+	p, next := newProvider(t), newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	a := r.link(t, p, r.caller, "")
+	r.expire(t, a.ID)
+	p.change(func(p *provider) {
+		responds("/token", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })(p, nil)
+	})
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); core.CodeOf(err) != core.CodeUnavailable {
+		t.Errorf("the app still names the server: %v", err)
+	}
+	p.change(func(p *provider) { p.resource["authorization_servers"] = []string{next.URL} })
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); core.CodeOf(err) != core.CodeLoginNeeded {
+		t.Errorf("the app moved: %v", err)
+	}
+}
+
 func TestTokensAreBoundToAKeyWhereTheAppWantsThat(t *testing.T) {
 	p := newProvider(t)
 	var keys, nonces []string

@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -22,8 +24,28 @@ type Authorizer interface {
 
 // Token is an access token.
 type Token struct {
-	Access core.Secret
-	Key    *ProofKey // the key that the token is bound to; nil for a bearer token
+	Access   core.Secret
+	Key      *ProofKey // the key that the token is bound to; nil for a bearer token
+	Resource string    // what the token was issued for (RFC 8707): nobody else gets it. "" when unknown
+}
+
+// Covers reports whether a resource identifier fits an app: it is the app's address, or a parent of it.
+func Covers(resource string, app *url.URL) bool {
+	r, err := url.Parse(resource)
+	if err != nil || r.Scheme != app.Scheme || !strings.EqualFold(hostPort(r), hostPort(app)) || r.User != nil || r.Fragment != "" || r.RawQuery != "" && r.RawQuery != app.RawQuery {
+		return false
+	}
+	below, isBelow := strings.CutPrefix(app.EscapedPath(), strings.TrimSuffix(r.EscapedPath(), "/"))
+	return isBelow && (below == "" || below[0] == '/')
+}
+
+// hostPort returns the host and port of an address, and fills in the default port of its scheme.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }
 
 // Challenge holds what a server sent when it rejected a request for lack of authorization (RFC 6750, RFC 9728).
@@ -34,16 +56,27 @@ type Challenge struct {
 	Proofs   bool   // the server wants proofs that the sender has the token's key (DPoP, RFC 9449)
 }
 
-// challengeOf reads the WWW-Authenticate header. It returns the zero Challenge if the header cannot be read.
+// challengeOf reads the WWW-Authenticate header. It returns the zero Challenge if the header cannot be read. A server that
+// takes both kinds of tokens sends two challenges: the first one says which kind it prefers, and either may have the error
+// (RFC 9449 section 7.2).
 func challengeOf(h http.Header) (c Challenge) {
 	challenges, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
 	if err != nil {
 		return c
 	}
+	found := false
 	for _, one := range challenges {
-		if one.Scheme == "bearer" || one.Scheme == "dpop" {
-			return Challenge{one.Params["error"], one.Params["scope"], one.Params["resource_metadata"], one.Scheme == "dpop"}
+		if one.Scheme != "bearer" && one.Scheme != "dpop" {
+			continue
 		}
+		if !found {
+			found, c.Proofs = true, one.Scheme == "dpop"
+		}
+		c.Error = cmp.Or(c.Error, one.Params["error"])
+		if one.Params["error"] == wantsNonce {
+			c.Error = wantsNonce
+		}
+		c.Scope, c.Metadata = cmp.Or(c.Scope, one.Params["scope"]), cmp.Or(c.Metadata, one.Params["resource_metadata"])
 	}
 	return c
 }
@@ -57,6 +90,9 @@ func (e *Error) renewable() bool {
 // last one too: only it can tell why the app refuses a fresh token.
 const maxRefusals = 2
 
+// maxNonces is how many nonces of a server are tried for one request. Other requests may use up the first.
+const maxNonces = 2
+
 // authorized sends a request with the account's token. If the server answers 401, it did not process the
 // request, so the request is sent again with a fresh token, or with the nonce that the server wants.
 func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
@@ -64,6 +100,9 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 	refusals, nonces, resendable := 0, 0, r.Body == nil || r.GetBody != nil
 	for {
 		token, err := c.authorizer.Token(r.Context(), refused)
+		if err == nil && token.Resource != "" && !Covers(token.Resource, c.origin) {
+			err = core.Errorf(core.CodeLoginNeeded, "the account was linked when the app had another address")
+		}
 		if err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close()
@@ -87,9 +126,11 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 		switch {
 		case !ok || failed.Status == 0:
 			return resp, err
-		case failed.Challenge.Error == wantsNonce && token.Key != nil && nonces == 0 && resendable:
+		case failed.Challenge.Error == wantsNonce && token.Key != nil && nonces < maxNonces && resendable:
 			nonces++
 			continue
+		case failed.Challenge.Error == wantsNonce && token.Key != nil: // which says nothing about the token
+			failed.Reason = "refuses the proof for lack of the right nonce (DPoP)"
 		case failed.renewable() && refusals < maxRefusals && resendable:
 			refusals++
 			refused = token.Access

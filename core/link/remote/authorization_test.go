@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -24,9 +25,10 @@ import (
 
 // numbered hands out the tokens t0, t1, … and a new one after each that was refused, up to last.
 type numbered struct {
-	key    *ProofKey
-	number int
-	last   int
+	key      *ProofKey
+	resource string
+	number   int
+	last     int
 }
 
 func (n *numbered) Token(_ context.Context, refused core.Secret) (Token, error) {
@@ -35,7 +37,7 @@ func (n *numbered) Token(_ context.Context, refused core.Secret) (Token, error) 
 			return Token{}, core.Errorf(core.CodeUnavailable, "it is fresh")
 		}
 	}
-	return Token{core.Secret(fmt.Sprintf("t%d", n.number)), n.key}, nil
+	return Token{Access: core.Secret(fmt.Sprintf("t%d", n.number)), Key: n.key, Resource: n.resource}, nil
 }
 
 // post sends a request with an account to a server.
@@ -92,6 +94,80 @@ func TestATokenThatIsRefusedIsReplacedWhereThatMayHelp(t *testing.T) {
 				t.Errorf("requests with the bodies %q, want %d", bodies, c.requests)
 			}
 		})
+	}
+}
+
+// An app may get another address after an account was linked.
+func TestATokenIsSentOnlyToWhatItWasIssuedFor(t *testing.T) {
+	requests := 0
+	err := post(t, &numbered{resource: "https://old.example/mcp", last: 5}, func(http.ResponseWriter, *http.Request) { requests++ })
+	if core.CodeOf(err) != core.CodeLoginNeeded || requests > 0 {
+		t.Errorf("%v after %d requests", err, requests)
+	}
+	app, err := url.Parse("https://far.example/a/mcp?q=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for resource, want := range map[string]bool{
+		"https://far.example/a/mcp?q=1": true, "https://far.example/a/mcp": true, "https://FAR.example:443/a/": true, "https://far.example": true,
+		"https://far.example/a/mcp?q=2": false, "https://far.example/a/m": false, "https://far.example:444/a/mcp": false,
+		"http://far.example/a/mcp": false, "https://old.example/a/mcp": false, "https://far.example/a/mcp#x": false, "https://x@far.example": false, "": false,
+	} {
+		if got := Covers(resource, app); got != want {
+			t.Errorf("%s: %v", resource, got)
+		}
+	}
+}
+
+func newKey(t *testing.T) *ProofKey {
+	t.Helper()
+	secret, err := NewProofKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ParseProofKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// A request for a nonce does not refuse the token, even if the app asks next to a challenge for bearer tokens.
+func TestARequestForANonceRefusesNoToken(t *testing.T) {
+	for _, c := range []struct {
+		name, challenge string
+		asks, requests  int
+		fails           bool
+	}{
+		{"next to another challenge", `Bearer, DPoP error="use_dpop_nonce", algs="ES256"`, 1, 2, false},
+		{"next to another error", `Bearer error="invalid_token", DPoP error="use_dpop_nonce"`, 1, 2, false},
+		{"twice", `DPoP error="use_dpop_nonce"`, 2, 3, false},
+		{"each time", `DPoP error="use_dpop_nonce"`, 9, 3, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tokens, requests := &numbered{key: newKey(t), last: 5}, 0
+			err := post(t, tokens, func(w http.ResponseWriter, _ *http.Request) {
+				if requests++; requests > c.asks {
+					return
+				}
+				w.Header().Set("DPoP-Nonce", fmt.Sprint(requests))
+				w.Header().Set("WWW-Authenticate", c.challenge)
+				w.WriteHeader(http.StatusUnauthorized)
+			})
+			if (err != nil) != c.fails || requests != c.requests || tokens.number != 0 {
+				t.Errorf("%v after %d requests, with token %d", err, requests, tokens.number)
+			}
+		})
+	}
+}
+
+func TestAProofForAnAddressWithoutAPathHasThePathOfTheRequest(t *testing.T) {
+	proof, err := newKey(t).proof(http.MethodPost, &url.URL{Scheme: "https", Host: "far.example", RawQuery: "q=1"}, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claims, _, err := readProof(proof); err != nil || claims["htu"] != "https://far.example/" {
+		t.Errorf("%v: %v", claims["htu"], err)
 	}
 }
 

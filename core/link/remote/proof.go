@@ -81,6 +81,9 @@ func (k *ProofKey) Thumbprint() string {
 // and nonce is the last one that the server sent, or "".
 func (k *ProofKey) proof(method string, target *url.URL, token core.Secret, nonce string) (string, error) {
 	address := url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path, RawPath: target.RawPath}
+	if address.Path == "" {
+		address.Path = "/" // which is what the request line has
+	}
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": address.String(), "iat": time.Now().Unix()}
 	if token != "" {
 		sum := sha256.Sum256([]byte(token.Reveal()))
