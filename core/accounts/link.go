@@ -284,7 +284,7 @@ func (m *Manager) complete(ctx context.Context, c core.Caller, p pending, code s
 		if codeOf(err) == "invalid_client" {
 			_ = m.o.Store.DeleteOAuthClient(ctx, core.ClientRegistration{Workspace: p.Workspace, App: p.App, Issuer: p.Issuer, RedirectURI: p.RedirectURI})
 		}
-		return core.Account{}, core.Wrap(core.CodeUnavailable, err, "the account was not linked: "+describe(p.Issuer, err))
+		return core.Account{}, core.Errorf(core.CodeUnavailable, "the account was not linked: %s", describe(p.Issuer, err))
 	}
 	a := core.Account{
 		Workspace: p.Workspace, Owner: p.Owner, App: p.App, Name: p.Name, Issuer: p.Issuer, State: core.AccountActive, Scopes: p.Scopes, LinkedAt: time.Now(),

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -44,8 +45,8 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 		t.Errorf("a call uses %+v: %v", chosen, err)
 	}
 	token, err := r.Authorizer(a.ID).Token(t.Context(), "")
-	if err != nil || !strings.HasPrefix(token.Access.Reveal(), "access-grant") {
-		t.Errorf("the token is %q: %v", token.Access.Reveal(), err)
+	if err != nil || !strings.HasPrefix(token.Access.Reveal(), "access-grant") || token.Resource != p.URL+"/mcp" {
+		t.Errorf("the token is %q for %s: %v", token.Access.Reveal(), token.Resource, err)
 	}
 	if names := r.eventNames(); !slices.Equal(names, []string{core.EventAccountLinked}) {
 		t.Errorf("events: %v", names)
@@ -100,10 +101,13 @@ func TestALoginThatDoesNotFitIsRefused(t *testing.T) {
 			if c.as != "" {
 				person = r.person(t, c.as)
 			}
-			if _, _, err := r.Finish(t.Context(), as(person), answer); core.CodeOf(err) != c.code {
+			if _, _, err = r.Finish(t.Context(), as(person), answer); core.CodeOf(err) != c.code {
 				t.Errorf("%v, want %s", err, c.code)
-			} else if strings.Contains(err.Error(), "secret-in-the-answer") {
-				t.Errorf("the error shows what the server answered: %v", err)
+			}
+			for shown := err; shown != nil; shown = errors.Unwrap(shown) { // the log has the cause, too
+				if strings.Contains(shown.Error(), "secret-in-the-answer") {
+					t.Errorf("the error shows what the server answered: %v", shown)
+				}
 			}
 			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
 				t.Errorf("linked: %v %v", all, err)
