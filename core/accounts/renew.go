@@ -236,7 +236,12 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 	case code == "invalid_grant":
 		a.State = core.AccountLoginNeeded
 		return true, loginEnded()
-	case still:
+	case code == "invalid_client": // the next login registers a new one
+		if err := m.o.Store.DeleteOAuthClient(ctx, core.ClientRegistration{Workspace: a.Workspace, App: a.App, Issuer: a.Issuer}); err != nil {
+			m.log.Warn("a client that an authorization server no longer knows is kept", "account", a.ID, "error", err)
+		}
+	}
+	if still {
 		m.log.Warn("token of an account not renewed; it is used until it expires", "account", a.ID, "reason", describe(a.Issuer, err))
 		return false, nil
 	}

@@ -250,6 +250,24 @@ func TestOnlyTheWordOfTheServerEndsAGrant(t *testing.T) {
 	}
 }
 
+// An authorization server shows an error to a browser that comes from an unknown client, and never sends it back.
+func TestAClientThatTheServerForgotIsRegisteredAgain(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	a := r.link(t, p, r.caller, "")
+	r.expire(t, a.ID)
+	p.change(func(p *provider) {
+		responds("/token", func(w http.ResponseWriter, _ *http.Request) { refuse(w, "invalid_client") })(p, nil)
+	})
+	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); core.CodeOf(err) != core.CodeUnavailable {
+		t.Error(err)
+	}
+	p.change(func(p *provider) { p.fail = nil })
+	if again := r.link(t, p, r.caller, ""); again.ID != a.ID || p.count("/register") != 2 {
+		t.Errorf("this server registered %d times", p.count("/register"))
+	}
+}
+
 func refuse(w http.ResponseWriter, code string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)

@@ -52,9 +52,9 @@ func (s *Store) PutOAuthClient(ctx context.Context, r core.ClientRegistration, c
 	return nil
 }
 
-// DeleteOAuthClient deletes a client that the authorization server no longer knows.
+// DeleteOAuthClient deletes a client that the authorization server no longer knows; without a redirect URI, those for all.
 func (s *Store) DeleteOAuthClient(ctx context.Context, r core.ClientRegistration) error {
-	if _, err := s.db.Exec(ctx, `DELETE FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND redirect_uri = $4`,
+	if _, err := s.db.Exec(ctx, `DELETE FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND ($4 = '' OR redirect_uri = $4)`,
 		r.Workspace, r.App, r.Issuer, r.RedirectURI); err != nil {
 		return fmt.Errorf("deleting a registered client: %w", err)
 	}
