@@ -46,6 +46,7 @@ type fakeNamespace struct {
 	release  chan struct{} // releases the waiting tool
 	started  chan string   // names of waiting tools that have started
 	ended    chan error    // what ended a waiting tool
+	revoked  []string      // users whose tasks were ended
 }
 
 func newFakeNamespace() *fakeNamespace {
@@ -57,6 +58,14 @@ func newFakeNamespace() *fakeNamespace {
 			`{"name":"` + full + `","title":"T","inputSchema":{"type":"object","x-unknown":12345678901234567890},"_meta":{"ui":{"resourceUri":"ui://demo/x"}},"execution":{"taskSupport":"optional"}}`)})
 	}
 	return h
+}
+
+func (h *fakeNamespace) EndTasks(userID string, revoked func(core.Caller) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if revoked(core.Caller{Identity: core.Identity{User: core.User{ID: userID}}}) {
+		h.revoked = append(h.revoked, userID)
+	}
 }
 
 func (h *fakeNamespace) ListFor(c core.Caller, _ tools.From) []tools.Listed {

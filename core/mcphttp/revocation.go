@@ -51,7 +51,7 @@ func (o *openStreams) of(userID string) []*openStream {
 	return found
 }
 
-// EndRevoked ends the sessions and streams of a user, or of all users if userID is "", that access no longer allows
+// EndRevoked ends the sessions, streams and tasks of a user, or of all users if userID is "", that access no longer allows
 // because the user, the API key or the membership is gone. Where that cannot be determined, they continue.
 func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
 	now := time.Now()
@@ -93,6 +93,7 @@ func (e *Endpoint) endRevoked(ctx context.Context, userID string) {
 			s.end()
 		}
 	}
+	e.o.Tools.EndTasks(userID, func(c core.Caller) bool { return e.revoked(ctx, c) })
 }
 
 func (e *Endpoint) revoked(ctx context.Context, c core.Caller) bool {

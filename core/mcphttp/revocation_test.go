@@ -84,6 +84,18 @@ func TestWhatIsOpenedDuringARevocationDoesNotOutliveIt(t *testing.T) {
 	}
 }
 
+func TestTheTasksOfACallerWhoLosesAccessEnd(t *testing.T) {
+	r := start(t, nil)
+	r.endpoint.EndRevoked(t.Context(), "usr_bob")
+	r.people.gone.Store(true)
+	r.endpoint.EndRevoked(t.Context(), "usr_alice")
+	r.fakeNamespace.mu.Lock()
+	defer r.fakeNamespace.mu.Unlock()
+	if got := strings.Join(r.fakeNamespace.revoked, " "); got != "usr_alice" {
+		t.Errorf("the tasks of %q are ended", got)
+	}
+}
+
 // changing is an Access whose result for every token can change.
 type changing struct {
 	*people

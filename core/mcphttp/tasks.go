@@ -109,4 +109,5 @@ type Tasks interface {
 	Task(ctx context.Context, c core.Caller, id string, outcome tools.Outcome) (json.RawMessage, error)
 	AnswerTask(ctx context.Context, c core.Caller, id string, responses json.RawMessage) error
 	CancelTask(ctx context.Context, c core.Caller, id string) error
+	EndTasks(userID string, revoked func(core.Caller) bool)
 }

@@ -20,6 +20,7 @@ const (
 	skillsTimeout = 10 * time.Second // for the skills of one app
 	maxSkillPages = 20               // of one app
 	maxSkillApps  = 8                // asked at a time
+	maxSkillBytes = 4 << 20          // of the list of one app
 )
 
 // ListSkills implements skills/list: all skills of the apps that the caller sees, by server name. An app that does not
@@ -54,18 +55,22 @@ func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (j
 }
 
 // showsSkills reports whether the caller of lists sees the skills of an app. While some of its tools are held back, nobody
-// does: its skills may have changed together with the tools.
+// does, not even under a view that hides these tools: its skills may have changed together with them.
 func (n *Namespace) showsSkills(lists *mergedLists, server string) bool {
-	return lists.shown.ShowsApp(server) && !slices.ContainsFunc(lists.shown.Held, func(t core.HeldTool) bool { return t.Server == server })
+	return lists.shown.ShowsApp(server) && !slices.ContainsFunc(lists.offer.Held, func(t core.HeldTool) bool { return t.Server == server })
 }
 
 // skillsOf returns the skills of an app.
 func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, server string) (all []json.RawMessage, err error) {
 	params := json.RawMessage(`{}`)
+	size := 0
 	for range maxSkillPages {
 		result, err := n.askForSkills(ctx, c, from, server, "skills/list", server, params)
 		if err != nil {
 			return nil, err
+		}
+		if size += len(result); size > maxSkillBytes {
+			return nil, fmt.Errorf("the app's list of skills has more than %d bytes", maxSkillBytes)
 		}
 		var page struct {
 			Skills     []json.RawMessage `json:"skills"`

@@ -12,13 +12,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tools/view"
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
-// skilled returns a namespace with the apps a and b, which serve a skill with the same URI, and c, which fails.
-func skilled(held ...core.HeldTool) *tools.Namespace {
+// skilled returns a namespace with the apps a and b, which serve a skill with the same URI, c, which fails, and huge, whose
+// list is too long.
+func skilled(views tools.Views, held ...core.HeldTool) *tools.Namespace {
 	apps := &fakeapps.Apps{}
-	apps.SetSkilled("a", "b", "c")
+	apps.SetSkilled("a", "b", "c", "huge")
 	apps.SetOffer("", &core.Offer{Held: held})
 	skill := `{"uri":"skill://x/refunds/SKILL.md","frontmatter":{"name":"refunds","x":1.50},"resources":[{"uri":"skill://x/refunds/SKILL.md","digest":"sha256:0","size":1}]}`
 	apps.Answer(func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
@@ -30,6 +32,9 @@ func skilled(held ...core.HeldTool) *tools.Namespace {
 		case c.Method == "skills/list" && params.Cursor == "":
 			return json.RawMessage(`{"skills":[` + skill + `,{"frontmatter":{}}],"nextCursor":"2"}`), nil
 		case c.Method == "skills/list":
+			if c.Server == "huge" {
+				return json.RawMessage(`{"skills":[{"uri":"own:x","text":"` + strings.Repeat("x", 4<<20) + `"}]}`), nil
+			}
 			return json.RawMessage(`{"skills":[{"uri":"own:y/daily/SKILL.md","frontmatter":{"name":"daily"},"resources":"dynamic"}]}`), nil
 		case params.URI != "skill://x/refunds/SKILL.md":
 			return nil, &rpc.Error{Code: -32602, Message: "no such skill"}
@@ -38,11 +43,11 @@ func skilled(held ...core.HeldTool) *tools.Namespace {
 		}
 		return json.RawMessage(`{"contents":[{"uri":"` + params.URI + `","text":"of ` + c.Server + `"}]}`), nil
 	})
-	return tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger()})
+	return tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger(), Views: views})
 }
 
 func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
-	n, c := skilled(), caller("ws_a", core.RoleMember)
+	n, c := skilled(nil), caller("ws_a", core.RoleMember)
 	listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -69,12 +74,19 @@ func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
 }
 
 func TestSkillsOfAnAppWithHeldToolsAreNotShown(t *testing.T) {
-	n, c := skilled(core.HeldTool{Server: "a", Name: "t"}), caller("ws_a", core.RoleMember)
-	listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)})
-	if err != nil || strings.Contains(string(listed), "skill://a/") || !strings.Contains(string(listed), "skill://b/") {
-		t.Errorf("listed are %s, %v", listed, err)
+	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"skill://a/x/refunds/SKILL.md"}`)}); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("skills/get: %s, %v", got, err)
+	setView(t, views, `{"name":"without","default":"allow","exclude":[{"tool":"a__t"}]}`)
+	n := skilled(views, core.HeldTool{Server: "a", Name: "t"})
+	for _, c := range []core.Caller{caller("ws_a", core.RoleMember), through("without")} { // the view hides the tool that is held back
+		listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)})
+		if err != nil || strings.Contains(string(listed), "skill://a/") || !strings.Contains(string(listed), "skill://b/") {
+			t.Errorf("view %q: listed are %s, %v", c.View, listed, err)
+		}
+		if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"skill://a/x/refunds/SKILL.md"}`)}); core.CodeOf(err) != core.CodeNotFound {
+			t.Errorf("view %q: skills/get: %s, %v", c.View, got, err)
+		}
 	}
 }

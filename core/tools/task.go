@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -41,13 +42,18 @@ const (
 	taskLeaseDefault = 20 * time.Second
 	taskStoreTimeout = 10 * time.Second
 
+	storeEndAfter = time.Second // between two attempts to store the end of a task
+	storeEndTries = 30
+
 	askAgainAfter = 5 * time.Second  // between two attempts to reach an app that has a task
 	askAgainFor   = 15 * time.Minute // how long an app that has a task may be unreachable
 )
 
 var (
 	errTaskCancelled = errors.New("the task was cancelled")
-	errTaskLost      = errors.New("the task was deleted, or another server holds it")
+	errTaskLost      = errors.New("the task was deleted")
+	errTaskTaken     = fmt.Errorf("another server holds the task: %w", interact.ErrKeepTask)
+	errTaskRevoked   = core.Errorf(core.CodeWorkspaceDenied, "the call was ended because its caller no longer has access; what it has done is not known")
 )
 
 // taskRuns holds the tasks that this server holds.
@@ -97,6 +103,31 @@ func (s *taskRuns) poke(id string) {
 	s.mu.Unlock()
 	if t != nil {
 		signal(t.poked)
+	}
+}
+
+// holds reports whether this server makes the call of a task, or asks the app about it.
+func (s *taskRuns) holds(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[id] != nil
+}
+
+// EndTasks ends the calls of a user, or of all users if userID is "", that are tasks or may become tasks, and whose caller
+// has no access any more.
+func (n *Namespace) EndTasks(userID string, revoked func(core.Caller) bool) {
+	n.tasks.mu.Lock()
+	var runs []*taskRun
+	for _, t := range n.tasks.runs {
+		if userID == "" || t.caller.User.ID == userID {
+			runs = append(runs, t)
+		}
+	}
+	n.tasks.mu.Unlock()
+	for _, t := range runs {
+		if revoked(t.caller) {
+			t.cancel(errTaskRevoked)
+		}
 	}
 }
 
@@ -236,6 +267,10 @@ func (n *Namespace) taskOf(ctx context.Context, c core.Caller, id string) (core.
 
 // recoverTask takes over a task whose holder is gone, and returns its new state.
 func (n *Namespace) recoverTask(ctx context.Context, c core.Caller, task core.Task, outcome Outcome) (core.Task, error) {
+	if n.tasks.holds(task.ID) { // the claim could not be renewed in time
+		n.tasks.poke(task.ID)
+		return task, nil
+	}
 	task.Holder, task.HeldUntil = n.tasks.holder, time.Now().Add(n.tasks.lease)
 	claimed, err := n.tasks.store.ClaimTask(ctx, task.ID, task.Holder, task.HeldUntil)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -26,6 +27,8 @@ type fakeTasks struct {
 	all       map[string]core.Task
 	responses map[string]map[string]json.RawMessage
 	full      bool
+	updates   int
+	failing   int // how many updates fail
 }
 
 func (f *fakeTasks) StartTask(_ context.Context, t core.Task) error {
@@ -74,6 +77,10 @@ func (f *fakeTasks) ClaimTask(_ context.Context, id, holder string, until time.T
 func (f *fakeTasks) UpdateTask(_ context.Context, t core.Task) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.updates++; f.failing > 0 {
+		f.failing--
+		return errors.New("no database")
+	}
 	if stored := f.all[t.ID]; stored.Holder == t.Holder && !stored.Status.Final() {
 		f.all[t.ID] = t
 	}
@@ -237,5 +244,144 @@ func TestATaskOfAServerThatIsGoneHasFailed(t *testing.T) {
 	other.User.ID = "usr_other"
 	if _, err := n.Task(t.Context(), other, "task_1", outcome); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("somebody else's: %v", err)
+	}
+}
+
+func TestAPanicFailsOnlyItsTask(t *testing.T) {
+	release := make(chan struct{})
+	n, _ := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
+		<-release
+		panic("broken")
+	})
+	id := startSlow(t, n).TaskID
+	close(release)
+	if failed := awaitTask(t, n, id, core.TaskFailed); !strings.Contains(string(failed.Error), "internal error") || strings.Contains(string(failed.Error), "broken") {
+		t.Errorf("the task: %+v", failed)
+	}
+}
+
+func TestATaskEndsWhenItsCallerLosesAccess(t *testing.T) {
+	ended := make(chan error, 1)
+	n, _ := slow(t, func(ctx context.Context, _ fakeapps.Call) (json.RawMessage, error) {
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return nil, ctx.Err()
+	})
+	id := startSlow(t, n).TaskID
+	n.EndTasks("usr_other", func(core.Caller) bool { return true })
+	n.EndTasks("", func(core.Caller) bool { return false })
+	select {
+	case err := <-ended:
+		t.Fatalf("the call ended while its caller had access: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	n.EndTasks("", func(c core.Caller) bool { return c.Workspace.ID == "ws_a" })
+	<-ended
+	if failed := awaitTask(t, n, id, core.TaskFailed); !strings.Contains(string(failed.Error), "no longer has access") {
+		t.Errorf("the task: %+v", failed)
+	}
+}
+
+func TestAServerWhoseClaimHasRunOutDoesNotTakeOverItsOwnTask(t *testing.T) {
+	release := make(chan struct{})
+	n, tasks := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
+		<-release
+		return json.RawMessage(`{"content":[]}`), nil
+	})
+	id := startSlow(t, n).TaskID
+	tasks.mu.Lock()
+	late := tasks.all[id]
+	late.HeldUntil = time.Now().Add(-time.Second)
+	tasks.all[id] = late
+	tasks.mu.Unlock()
+	awaitTask(t, n, id, core.TaskWorking)
+	close(release)
+	awaitTask(t, n, id, core.TaskCompleted)
+}
+
+func TestTheAppsTaskGoesOnWhenAnotherServerHasTakenItOver(t *testing.T) {
+	ended := make(chan error, 1)
+	n, tasks := slow(t, func(ctx context.Context, c fakeapps.Call) (json.RawMessage, error) {
+		c.Follow.Changed(interact.FollowedTask{ID: "app-1"})
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return nil, ctx.Err()
+	})
+	id := startSlow(t, n).TaskID
+	if _, err := tasks.ClaimTask(t.Context(), id, "other", time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.AnswerTask(t.Context(), caller("ws_a", core.RoleMember), id, json.RawMessage(`{}`)); err != nil { // this server looks at it
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, interact.ErrKeepTask) {
+		t.Errorf("the call ended with %v, so that the app's task is cancelled", err)
+	}
+	awaitTask(t, n, id, core.TaskWorking)
+}
+
+func TestResponsesThatNobodyTakesDoNotKeepATaskFromEnding(t *testing.T) {
+	release := make(chan struct{})
+	taken := make(chan map[string]json.RawMessage, 1)
+	n, tasks := slow(t, func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
+		c.Follow.Changed(interact.FollowedTask{ID: "app-1"})
+		<-release
+		c.Follow.Unsent(map[string]json.RawMessage{"unsent": json.RawMessage(`{}`)})
+		taken <- <-c.Follow.Responses
+		return json.RawMessage(`{"content":[]}`), nil
+	})
+	id := startSlow(t, n).TaskID
+	for _, key := range []string{"a", "b", "c"} {
+		if err := n.AnswerTask(t.Context(), caller("ws_a", core.RoleMember), id, json.RawMessage(`{"`+key+`":{}}`)); err != nil {
+			t.Fatal(err)
+		}
+		if !testkit.Within(time.Minute, func() bool {
+			tasks.mu.Lock()
+			defer tasks.mu.Unlock()
+			return len(tasks.responses[id]) == 0
+		}) {
+			t.Fatalf("the response %s is not taken", key)
+		}
+	}
+	close(release)
+	awaitTask(t, n, id, core.TaskCompleted)
+	if got := <-taken; len(got) == 0 || got["unsent"] == nil {
+		t.Errorf("the app's task receives %v", got)
+	}
+}
+
+func TestTheEndOfATaskIsStoredOnceTheDatabaseIsThereAgain(t *testing.T) {
+	release := make(chan struct{})
+	n, tasks := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
+		<-release
+		return json.RawMessage(`{"content":[]}`), nil
+	})
+	id := startSlow(t, n).TaskID
+	tasks.mu.Lock()
+	tasks.failing = 1
+	tasks.mu.Unlock()
+	close(release)
+	awaitTask(t, n, id, core.TaskCompleted)
+}
+
+func TestAnAppsTaskIsStoredWhenItChanges(t *testing.T) {
+	release := make(chan struct{})
+	n, tasks := slow(t, func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
+		polls := time.NewTicker(2 * time.Millisecond)
+		defer polls.Stop()
+		for range 20 {
+			<-polls.C
+			c.Follow.Changed(interact.FollowedTask{ID: "app-1", Message: "busy"})
+		}
+		<-release
+		return json.RawMessage(`{"content":[]}`), nil
+	})
+	id := startSlow(t, n).TaskID
+	close(release)
+	awaitTask(t, n, id, core.TaskCompleted)
+	tasks.mu.Lock()
+	defer tasks.mu.Unlock()
+	if tasks.updates > 2 { // its state and its end
+		t.Errorf("the task was stored %d times", tasks.updates)
 	}
 }

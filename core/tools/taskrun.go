@@ -1,10 +1,14 @@
 package tools
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -35,6 +39,7 @@ type taskRun struct {
 
 	// Of the goroutine that drives the task.
 	calling bool                       // the call has not returned
+	unsaved bool                       // the latest state could not be stored
 	call    Call                       // to repeat with the input that it asked for
 	round   int                        // how often the call has asked for input
 	state   json.RawMessage            // its requestState
@@ -64,20 +69,41 @@ func (t *taskRun) begin(call Call) {
 	t.calling = true
 	t.n.tasks.group.Go(func() {
 		for {
-			raw, read, err := t.n.call(t.ctx, t.caller, call, t)
-			if !t.asksAgain(err) {
-				t.ended <- callEnd{raw, read, err}
+			end := t.try(call)
+			if !t.asksAgain(end.err) {
+				t.ended <- end
 				return
 			}
 		}
 	})
 }
 
+// try makes the call once. A panic fails only the call, as it does without a task.
+func (t *taskRun) try(call Call) (end callEnd) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.n.log.Error("call panicked", "tool", call.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			end = callEnd{err: core.Errorf(core.CodeInternal, "internal error")}
+		}
+	}()
+	end.raw, end.read, end.err = t.n.call(t.ctx, t.caller, call, t)
+	return end
+}
+
 // finished returns the end of a call that did not become a task.
 func (t *taskRun) finished(end callEnd) (json.RawMessage, bool, error) {
 	t.n.tasks.remove(t.task.ID)
+	end = t.explained(end)
 	t.cancel(nil)
 	return end.raw, end.read.isError, end.err
+}
+
+// explained returns the end of the call, with the reason if the call was ended because its caller lost access.
+func (t *taskRun) explained(end callEnd) callEnd {
+	if end.err != nil && errors.Is(context.Cause(t.ctx), errTaskRevoked) {
+		return callEnd{err: errTaskRevoked}
+	}
+	return end
 }
 
 // forward passes a notification on to the client's request. A task has none.
@@ -103,7 +129,11 @@ func (t *taskRun) resolved(tool, account string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.task.Tool, t.task.Account = tool, account
+	account = cmp.Or(account, t.task.Account) // a failed attempt to ask the app again does not change it
+	if t.task.Tool != tool || t.task.Account != account {
+		t.task.Tool, t.task.Account = tool, account
+		signal(t.changed)
+	}
 }
 
 // follow returns how the app's own task is followed; nil for a call that cannot become a task.
@@ -113,7 +143,7 @@ func (t *taskRun) follow() *interact.Follow {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return &interact.Follow{ID: t.task.AppTask, Changed: t.appTaskChanged, Responses: t.responses}
+	return &interact.Follow{ID: t.task.AppTask, Changed: t.appTaskChanged, Responses: t.responses, Unsent: t.respond}
 }
 
 // appTaskChanged records the state of the app's task.
@@ -121,7 +151,8 @@ func (t *taskRun) appTaskChanged(state interact.FollowedTask) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.answered = time.Now()
-	if t.task.AppTask == "" {
+	before := t.task
+	if before.AppTask == "" {
 		close(t.created)
 	}
 	t.task.AppTask, t.task.Message, t.task.Status, t.task.Payload = state.ID, state.Message, core.TaskWorking, nil
@@ -133,7 +164,9 @@ func (t *taskRun) appTaskChanged(state interact.FollowedTask) {
 			t.task.Status, t.task.Payload = core.TaskInputRequired, requests
 		}
 	}
-	signal(t.changed)
+	if before.AppTask != state.ID || before.Message != state.Message || before.Status != t.task.Status || !bytes.Equal(before.Payload, t.task.Payload) {
+		signal(t.changed) // an app may be asked many times a second
+	}
 }
 
 // asksAgain reports whether an app that could not be reached has a task of its own and is to be asked again, and waits until
@@ -162,19 +195,23 @@ func (t *taskRun) asksAgain(err error) bool {
 	}
 }
 
-// store makes the call a task, and returns its handle. Notifications no longer reach the client.
+// store makes the call a task, and returns its handle. Notifications no longer reach the client. Nothing that
+// receives them may wait for the database, because the other calls to the app would wait as well.
 func (t *taskRun) store(ctx context.Context) (json.RawMessage, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	now := time.Now()
+	t.mu.Lock()
 	t.task.CreatedAt, t.task.UpdatedAt, t.task.ExpiresAt, t.task.HeldUntil = now, now, now.Add(taskTTL), now.Add(t.n.tasks.lease)
+	task := t.task
+	t.mu.Unlock()
 	ctx, stop := context.WithTimeout(ctx, taskStoreTimeout)
 	defer stop()
-	if err := t.n.tasks.store.StartTask(ctx, t.task); err != nil {
+	if err := t.n.tasks.store.StartTask(ctx, task); err != nil {
 		return nil, err
 	}
+	t.mu.Lock()
 	t.notify = nil
-	handle := taskMembers(t.task)
+	t.mu.Unlock()
+	handle := taskMembers(task)
 	handle["resultType"] = "task"
 	return json.Marshal(handle)
 }
@@ -195,15 +232,20 @@ func (t *taskRun) drive() {
 			t.end(end)
 			return
 		case <-t.changed:
-			t.update()
+			t.unsaved = !t.update()
 		case <-renew.C:
 			t.hold()
+			if t.unsaved {
+				t.unsaved = !t.update()
+			}
 		case <-t.poked:
 			t.hold()
 		case <-t.ctx.Done():
 			end := callEnd{err: context.Cause(t.ctx)}
 			if t.calling {
-				end = <-t.ended
+				if end = <-t.ended; end.read.needsInput { // nobody will answer
+					end = callEnd{err: context.Cause(t.ctx)}
+				}
 			}
 			t.end(end)
 			return
@@ -234,7 +276,7 @@ func (t *taskRun) askForInput(result json.RawMessage) bool {
 	t.mu.Lock()
 	t.task.Status, t.task.Payload = core.TaskInputRequired, encoded
 	t.mu.Unlock()
-	t.update()
+	t.unsaved = !t.update()
 	return true
 }
 
@@ -278,19 +320,21 @@ func (t *taskRun) whyGone(ctx context.Context) error {
 	t.mu.Lock()
 	task := t.task
 	t.mu.Unlock()
-	if stored, err := t.n.tasks.store.Task(ctx, task); err == nil && stored.Status == core.TaskCancelled {
+	stored, err := t.n.tasks.store.Task(ctx, task)
+	switch {
+	case err == nil && stored.Status == core.TaskCancelled:
 		return errTaskCancelled
+	case err == nil && stored.Holder != task.Holder:
+		return errTaskTaken
+	default:
+		return errTaskLost
 	}
-	return errTaskLost
 }
 
 // deliver passes responses of the client to the app's task, or repeats the call once it has all the input that it asked for.
 func (t *taskRun) deliver(given map[string]json.RawMessage) {
-	if t.isApps() {
-		select {
-		case t.responses <- given:
-		case <-t.ctx.Done():
-		}
+	if t.calling && t.isApps() {
+		t.respond(given)
 		return
 	}
 	for key := range t.missing {
@@ -312,8 +356,22 @@ func (t *taskRun) deliver(given map[string]json.RawMessage) {
 	t.begin(call)
 }
 
-// update stores the state of the task.
-func (t *taskRun) update() {
+// respond keeps responses for the app's task, together with those that it has not received yet. It does not wait: nobody
+// may take them any more.
+func (t *taskRun) respond(given map[string]json.RawMessage) {
+	for {
+		select {
+		case t.responses <- given:
+			return
+		case earlier := <-t.responses:
+			maps.Copy(earlier, given)
+			given = earlier
+		}
+	}
+}
+
+// update stores the state of the task, and reports whether it could.
+func (t *taskRun) update() bool {
 	t.mu.Lock()
 	task := t.task
 	t.mu.Unlock()
@@ -321,18 +379,20 @@ func (t *taskRun) update() {
 	defer stop()
 	if err := t.n.tasks.store.UpdateTask(ctx, task); err != nil {
 		t.n.log.Warn("the state of a task could not be stored", "task", task.ID, "error", err)
+		return false
 	}
+	return true
 }
 
 // end stores the end of the task. If the server is closing and the app has a task of its own, the next server follows it.
 func (t *taskRun) end(end callEnd) {
-	cause := context.Cause(t.ctx)
+	cause, end := context.Cause(t.ctx), t.explained(end)
 	t.mu.Lock()
 	task := t.task
 	t.mu.Unlock()
 	task.HeldUntil = time.Now()
 	switch {
-	case errors.Is(cause, errTaskCancelled), errors.Is(cause, errTaskLost):
+	case errors.Is(cause, errTaskCancelled), errors.Is(cause, errTaskLost), errors.Is(cause, errTaskTaken):
 		return
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask) && task.AppTask == "":
 		failTask(&task, "the server was stopped while it made the call; what the call has done is not known")
@@ -349,5 +409,10 @@ func (t *taskRun) end(end callEnd) {
 	t.mu.Lock()
 	t.task = task
 	t.mu.Unlock()
-	t.update()
+	for tries := 1; !t.update() && tries < storeEndTries && t.ctx.Err() == nil; tries++ { // nobody else knows the result
+		select {
+		case <-time.After(storeEndAfter):
+		case <-t.ctx.Done():
+		}
+	}
 }

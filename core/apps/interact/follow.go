@@ -26,6 +26,8 @@ type Follow struct {
 	Changed func(FollowedTask)
 	// Responses receives what the client answers to the input requests of the task, by key.
 	Responses <-chan map[string]json.RawMessage
+	// Unsent is called with responses that could not be sent to the app.
+	Unsent func(map[string]json.RawMessage)
 }
 
 // FollowedTask is the state of an app's task that has not ended.
@@ -53,6 +55,7 @@ func (f *inFlight) sendFollowed(in instance.Instance, r link.Request, follow *Fo
 	if follow.ID != "" {
 		t.task = followedTask{ID: follow.ID, Status: "working"}
 		if err := t.poll(f.ctx); err != nil {
+			t.abandon(f.ctx)
 			return nil, err
 		}
 		return t.wait(f.ctx)
@@ -107,9 +110,7 @@ func (t *follower) wait(ctx context.Context) (json.RawMessage, error) {
 		}
 		t.report()
 		if err := t.pause(ctx); err != nil {
-			if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrKeepTask) {
-				t.cancel(context.WithoutCancel(ctx))
-			}
+			t.abandon(ctx)
 			return nil, err
 		}
 	}
@@ -133,6 +134,7 @@ func (t *follower) pause(ctx context.Context) error {
 		return context.Cause(ctx)
 	case responses := <-t.follow.Responses:
 		if _, err := t.send(ctx, "tasks/update", map[string]any{"taskId": t.task.ID, "inputResponses": responses}); err != nil {
+			t.follow.Unsent(responses)
 			return err
 		}
 	case <-timer.C:
@@ -167,6 +169,14 @@ func (t *follower) send(ctx context.Context, method string, params map[string]an
 		capabilities = json.RawMessage(`{"extensions":{"` + TasksExtension + `":{}}}`)
 	}
 	return t.in.Call(ctx, link.Request{Method: method, Target: t.task.ID, Params: encoded, Notify: t.notify, Caller: t.inFlight, Capabilities: capabilities})
+}
+
+// abandon cancels the task if the call was cancelled. If the app was silent for too long, its task goes on, because the
+// server asks for it again.
+func (t *follower) abandon(ctx context.Context) {
+	if cause := context.Cause(ctx); ctx.Err() != nil && !errors.Is(cause, ErrKeepTask) && !errors.Is(cause, ErrTimeout) {
+		t.cancel(context.WithoutCancel(ctx))
+	}
 }
 
 // cancel cancels the task. Errors are ignored: the task may have ended already.

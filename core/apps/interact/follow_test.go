@@ -1,0 +1,95 @@
+package interact
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/link"
+)
+
+// taskInstance is an app that answers calls with a task.
+type taskInstance struct {
+	instance.Instance
+	answer func(ctx context.Context, method string) (json.RawMessage, error) // to requests about the task
+
+	mu      sync.Mutex
+	methods []string
+}
+
+func (i *taskInstance) Call(ctx context.Context, r link.Request) (json.RawMessage, error) {
+	i.mu.Lock()
+	i.methods = append(i.methods, r.Method)
+	i.mu.Unlock()
+	if r.Method == "tools/call" {
+		return json.RawMessage(`{"resultType":"task","taskId":"t1","status":"working"}`), nil
+	}
+	return i.answer(ctx, r.Method)
+}
+
+// received reports whether the app has received a request with that method.
+func (i *taskInstance) received(method string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Contains(i.methods, method)
+}
+
+// silent never answers.
+func silent(ctx context.Context, _ string) (json.RawMessage, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+func TestAnAppsTaskIsCancelledWithItsCallButNotWhenTheAppIsSilent(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		follow    string // the task of an earlier call
+		end       error  // ends the call; nil waits for the time limit
+		cancelled bool
+	}{
+		{"the call is cancelled", "", context.Canceled, true},
+		{"the call is cancelled when it asks again", "t1", context.Canceled, true},
+		{"the server ends", "", ErrKeepTask, false},
+		{"the app is silent", "", nil, false},
+		{"the app is silent when it is asked again", "t1", nil, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			in := &taskInstance{answer: silent}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			f, end := newDialog(newBroker(t, nil), "notes").begin(ctx, nil, nil)
+			defer end()
+			if c.end != nil {
+				time.AfterFunc(10*time.Second, func() { cancel(c.end) })
+			}
+			_, err := f.sendFollowed(in, link.Request{Method: "tools/call", Params: json.RawMessage(`{}`)}, &Follow{ID: c.follow, Changed: func(FollowedTask) {}})
+			want := c.end
+			if want == nil {
+				want = ErrTimeout
+			}
+			expect(t, c.name+": the error", errors.Is(err, want), true)
+			expect(t, c.name+": the task is cancelled", in.received("tasks/cancel"), c.cancelled)
+		})
+	}
+}
+
+func TestResponsesThatDoNotReachTheAppAreKept(t *testing.T) {
+	in := &taskInstance{answer: func(context.Context, string) (json.RawMessage, error) { return nil, link.ErrClosed }}
+	f, end := newDialog(newBroker(t, nil), "notes").begin(t.Context(), nil, nil)
+	defer end()
+	given := make(chan map[string]json.RawMessage, 1)
+	given <- map[string]json.RawMessage{"name": json.RawMessage(`{}`)}
+	kept := 0
+	_, err := f.sendFollowed(in, link.Request{Method: "tools/call", Params: json.RawMessage(`{}`)}, &Follow{
+		Changed: func(FollowedTask) {}, Responses: given, Unsent: func(responses map[string]json.RawMessage) { kept += len(responses) },
+	})
+	expect(t, "the error", errors.Is(err, link.ErrClosed), true)
+	expect(t, "responses that are kept", kept, 1)
+	expect(t, "the task is cancelled", in.received("tasks/cancel"), false)
+}
