@@ -81,10 +81,10 @@ test-others:
 
 # The tests that need only Go: not those of programs and servers (test, cmd), of the sandbox, or of the kits and the adapters that
 # they judge. Other tests that need more are skipped with -short (testenv.Program).
-test-fast: ## run the tests that need only Go: no root, packages or network (a minute; says what it leaves out)
+test-fast: ## run the tests that need only Go: no root, packages or network (two minutes at most; says what it leaves out)
 	@$(PLAINTEST) -p 8 -short -run '^(Test|Example)' $$($(go) list ./core/... ./internal/... ./plugins/... | grep -vE '/core/process$$|/plugins/.*/|/plugins/protocoltest$$|/internal/chaos')
 	@echo 'Left out: programs and servers (cmd, test), the sandbox, kits and adapters, fuzzing, the race detector, and what needs PostgreSQL,'
-	@echo 'Redis, npm or Python packages, a browser user namespaces or the models of tests. make test runs everything.'
+	@echo 'Redis, npm or Python packages, a browser, user namespaces or the models of tests. make test runs everything.'
 
 test-race: ## run the tests with the race detector, and those of bench: all except PLAIN in the Makefile (part of make test)
 	$(go) test -C bench $(RACE) -timeout 5m $(TESTFLAGS) ./... && bench=0 || bench=1; \
