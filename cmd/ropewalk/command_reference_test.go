@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -27,19 +26,7 @@ func TestTheCommandReferenceIsThatOfTheCommands(t *testing.T) {
 			}
 		}
 	}
-	if *update {
-		if err := os.WriteFile(commandsPath, []byte(page.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	committed, err := os.ReadFile(commandsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(committed) != page.String() {
-		t.Error("docs/commands.md is not up to date: go test ./cmd/ropewalk -run Reference -update")
-	}
+	isCommitted(t, commandsPath, page.String())
 }
 
 // describe writes a command and its subcommands.

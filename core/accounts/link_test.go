@@ -229,116 +229,6 @@ func TestAnAnswerOfAnotherPersonUsesUpNoAccount(t *testing.T) {
 	}
 }
 
-// Each case poisons the metadata of the app or of the authorization server.
-func TestPoisonedMetadataIsRefused(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(p *provider)
-	}{
-		{"the resource of another app", func(p *provider) { p.resource["resource"] = "https://other.example/mcp" }},
-		{"a resource below the app", func(p *provider) { p.resource["resource"] = p.URL + "/mcp/more" }},
-		{"a resource beside the app", func(p *provider) { p.resource["resource"] = p.URL + "/mc" }},
-		{"a resource with a user", func(p *provider) { p.resource["resource"] = strings.Replace(p.URL, "://", "://u@", 1) + "/mcp" }},
-		{"no resource", func(p *provider) { p.resource["resource"] = "" }},
-		{"no authorization server", func(p *provider) { p.resource["authorization_servers"] = []string{} }},
-		{"an authorization server that is no URL", func(p *provider) { p.resource["authorization_servers"] = []string{"javascript:alert(1)"} }},
-		{"an authorization server with a password", func(p *provider) { p.resource["authorization_servers"] = []string{"https://a:b@idp.example"} }},
-		{"another issuer", func(p *provider) { p.metadata["issuer"] = "https://other.example" }},
-		{"no issuer", func(p *provider) { p.metadata["issuer"] = "" }},
-		{"an issuer with another path", func(p *provider) { p.metadata["issuer"] = p.URL + "/tenant" }},
-		{"no PKCE", func(p *provider) { delete(p.metadata, "x"); p.metadata["code_challenge_methods_supported"] = nil }},
-		{"plain PKCE", func(p *provider) { p.metadata["code_challenge_methods_supported"] = []string{"plain"} }},
-		{"an authorization endpoint that is a script", func(p *provider) { p.metadata["authorization_endpoint"] = "javascript:alert(1)" }},
-		{"an authorization endpoint that is data", func(p *provider) { p.metadata["authorization_endpoint"] = "data:text/html,x" }},
-		{"an authorization endpoint with a fragment", func(p *provider) { p.metadata["authorization_endpoint"] = p.URL + "/authorize#x" }},
-		{"no authorization endpoint", func(p *provider) { p.metadata["authorization_endpoint"] = "" }},
-		{"no token endpoint", func(p *provider) { p.metadata["token_endpoint"] = "" }},
-		{"a token endpoint that is a file", func(p *provider) { p.metadata["token_endpoint"] = "file:///etc/passwd" }},
-		{"a registration endpoint that is a script", func(p *provider) { p.metadata["registration_endpoint"] = "javascript:1" }},
-		{"a revocation endpoint that is a socket", func(p *provider) { p.metadata["revocation_endpoint"] = "unix:///run/x" }},
-		{"metadata that is too large", func(p *provider) { p.metadata["x"] = strings.Repeat("x", maxDocument) }},
-		{"metadata of another type", func(p *provider) { p.metadata["code_challenge_methods_supported"] = "S256" }},
-		{"metadata that redirects to http of another host", func(p *provider) {
-			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
-				if r.URL.Path != "/.well-known/oauth-authorization-server" {
-					return false
-				}
-				http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", http.StatusFound)
-				return true
-			}
-		}},
-		{"metadata that redirects forever", func(p *provider) {
-			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
-				if !strings.HasPrefix(r.URL.Path, "/.well-known/oauth-authorization-server") {
-					return false
-				}
-				http.Redirect(w, r, r.URL.Path+"?x", http.StatusFound)
-				return true
-			}
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := newProvider(t)
-			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-			p.change(c.change)
-			if start, err := r.begin(t, r.caller, Want{App: "far"}, callback); err == nil {
-				t.Errorf("the browser is sent to %s", start.URL)
-			}
-		})
-	}
-}
-
-func TestAPublicAppLeadsToNoPrivateAddress(t *testing.T) {
-	p := newProvider(t)
-	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-	for _, issuer := range []string{p.URL, strings.Replace(p.URL, "http://", "https://", 1), "https://169.254.169.254", "https://10.0.0.1", "https://[::1]", "http://idp.example"} {
-		if _, err := r.describe(t.Context(), issuer, false); err == nil {
-			t.Errorf("%s was read for a public app", issuer)
-		}
-	}
-	public := core.Remote{URL: "https://192.0.2.1/mcp", AllowPrivate: true}
-	if isPrivate(t.Context(), public) {
-		t.Error("an app at a public address may lead to private ones")
-	}
-}
-
-func TestHostileRegistrationsAreRefused(t *testing.T) {
-	for name, answer := range map[string]func(w http.ResponseWriter){
-		"a refusal": func(w http.ResponseWriter) {
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = w.Write([]byte(`{"error":"invalid_redirect_uri"}`))
-		},
-		"no client": func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`{}`)) },
-		"no JSON":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`<html>`)) },
-		"a long client": func(w http.ResponseWriter) {
-			w.WriteHeader(http.StatusCreated)
-			_, _ = w.Write([]byte(`{"client_id":"` + strings.Repeat("x", 5000) + `"}`))
-		},
-		"a redirect": func(w http.ResponseWriter) {
-			w.Header().Set("Location", "https://other.example/register")
-			w.WriteHeader(http.StatusTemporaryRedirect)
-		},
-		"a failed server": func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newProvider(t)
-			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-			p.change(func(p *provider) {
-				p.fail = func(w http.ResponseWriter, r *http.Request) bool {
-					if r.URL.Path == "/register" {
-						answer(w)
-						return true
-					}
-					return false
-				}
-			})
-			if _, err := r.begin(t, r.caller, Want{App: "far"}, callback); err == nil {
-				t.Error("a client was taken")
-			}
-		})
-	}
-}
-
 func TestTheQuirksOfServersAreHandled(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -453,11 +343,9 @@ func TestRefusedScopesAreLeftOut(t *testing.T) {
 			if u, err := url.Parse(again.URL); err != nil || u.Query().Has("scope") || answer.State == refusal.State || again.Binding == start.Binding {
 				t.Errorf("the browser is sent to %s: %v", again.URL, err)
 			}
-			stubborn := answer
-			if stubborn.Error = "invalid_scope"; true {
-				if _, twice, err := r.Finish(t.Context(), as(r.caller), stubborn); core.CodeOf(err) != core.CodeForbidden || twice.URL != "" {
-					t.Errorf("the server refuses a login without scopes: %v", err)
-				}
+			answer.Error = "invalid_scope"
+			if _, twice, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden || twice.URL != "" {
+				t.Errorf("the server refuses a login without scopes: %v", err)
 			}
 			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
 				t.Errorf("linked: %v %v", all, err)

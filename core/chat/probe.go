@@ -23,7 +23,11 @@ func (m *Models) Probe(ctx context.Context) (string, error) {
 	if err != nil {
 		return m.byDefault, err
 	}
-	request := model.Request{Messages: []model.Message{model.Said(model.User, "Reply with the word ok.")}, MaxTokens: 16}
-	_, err = c.provider.Call(ctx, c.name, request, model.Pieces{})
+	_, err = c.provider.Call(ctx, c.name, tinyRequest(16), model.Pieces{})
 	return c.full, err
+}
+
+// tinyRequest returns a request that costs a few tokens.
+func tinyRequest(maxTokens int) model.Request {
+	return model.Request{Messages: []model.Message{model.Said(model.User, "Reply with the word ok.")}, MaxTokens: maxTokens}
 }

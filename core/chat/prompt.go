@@ -1,10 +1,12 @@
 package chat
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
@@ -18,8 +20,26 @@ When you are done, say briefly what you did and found.`
 // partialNote tells the model that it does not see every tool.
 const partialNote = `Not every tool of the workspace is listed here. system__search with scope "tools" finds the others; what it finds can be called from your next turn on.`
 
-// systemPrompt returns the parts of the system prompt. instructions are those of the workspace. The most stable parts come first, so that providers can cache
-// them.
+// maxInstructions is the maximum length of a workspace's instructions, in characters. They are part of every request
+// to a model.
+const maxInstructions = 20_000
+
+// Instructions returns the instructions of the caller's workspace; "" if there are none.
+func (e *Engine) Instructions(ctx context.Context, c core.Caller) (string, error) {
+	return e.store.WorkspaceInstructions(ctx, c.Workspace.ID)
+}
+
+// SetInstructions replaces the instructions of the caller's workspace, which are part of the system prompt of every
+// run that starts there. An empty text removes them.
+func (e *Engine) SetInstructions(ctx context.Context, c core.Caller, text string) error {
+	if n := utf8.RuneCountInString(text); n > maxInstructions {
+		return core.Errorf(core.CodeBadRequest, "instructions has %d characters; it may have %d", n, maxInstructions)
+	}
+	return e.store.SetWorkspaceInstructions(ctx, c.Workspace.ID, text)
+}
+
+// systemPrompt returns the parts of the system prompt. instructions are those of the workspace. The most stable parts come
+// first, so that providers can cache them.
 func systemPrompt(c core.Caller, instructions string, skills []skill.Skill, picked *skill.Skill, app *AppContext, now time.Time) []string {
 	parts := []string{basePrompt}
 	if strings.TrimSpace(instructions) != "" {

@@ -3,8 +3,8 @@ package chat
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -47,16 +47,13 @@ type verdict struct {
 
 // hashOf returns a hash of tools in the form that providers receive.
 func hashOf(tools ...model.Tool) string {
-	h := sha256.New()
-	for _, t := range tools {
-		for _, part := range []string{model.SafeName(t.Name), t.Description, string(model.SafeSchema(t.Schema))} {
-			var size [8]byte
-			binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-			h.Write(size[:])
-			h.Write([]byte(part))
-		}
+	sent := make([][3]string, len(tools))
+	for i, t := range tools {
+		sent[i] = [3]string{model.SafeName(t.Name), t.Description, string(model.SafeSchema(t.Schema))}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	raw, _ := json.Marshal(sent) // strings always marshal
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
 }
 
 func (v *verdicts) put(llm selected, reason string, tools ...model.Tool) {
@@ -181,10 +178,11 @@ func (p *prober) search(ctx context.Context, all []model.Tool) map[int]string {
 				reasons[i] = why
 			}
 		} else {
-			if !based && !p.acceptsNone(ctx) {
-				return nil
+			if !based {
+				if based, _ = p.accepts(ctx, nil, nil); !based {
+					return nil
+				}
 			}
-			based = true
 			if !p.bisect(ctx, all, &good, why, reasons) {
 				return p.rest(all, good, why, reasons)
 			}
@@ -199,11 +197,6 @@ func (p *prober) search(ctx context.Context, all []model.Tool) map[int]string {
 			return p.rest(all, good, why, reasons)
 		}
 	}
-}
-
-func (p *prober) acceptsNone(ctx context.Context) bool {
-	accepted, _ := p.accepts(ctx, nil, nil)
-	return accepted
 }
 
 // bisect finds the first refused tool after all[:good]. It returns false if it ran out of probes.
@@ -251,7 +244,7 @@ func (p *prober) accepts(ctx context.Context, tools []model.Tool, refused map[in
 		return false, ""
 	}
 	p.left--
-	request := model.Request{Messages: []model.Message{model.Said(model.User, "Reply with the word ok.")}, MaxTokens: 1}
+	request := tinyRequest(1)
 	for i, t := range tools {
 		if refused[i] == "" {
 			request.Tools = append(request.Tools, t)
